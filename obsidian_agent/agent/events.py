@@ -1,0 +1,204 @@
+"""Everything that happens in a turn or a run, as one closed union of frozen events; front ends `match` on it and end in `assert_never`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.result import Preview, Timings
+
+RunStatus = Literal["done", "failed", "stopped", "cancelled", "conflict", "refused", "recovered"]
+Outcome = Literal["done", "refused", "error", "needs-input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a run did to the vault, from the journal. Vault paths as text; renames as (from, to)."""
+
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    folders: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionResult:
+    """How a run ended: on success, stop, cancel and recovery alike. `run_id` is None when nothing started."""
+
+    run_id: str | None
+    status: RunStatus
+    success: bool
+    outcome: Outcome
+    completed_steps: int = 0
+    total_steps: int = 0
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    effects: Effects = Effects()
+    undo_available: bool = False
+    timings: Timings = Timings()
+
+
+# --- planning -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """A message of the person is being worked on."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Streamed text of the model; `thinking` text is shown apart and never parsed."""
+
+    text: str
+    thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningRetry:
+    """The answer was no valid plan; it is asked for again (`attempt` of `attempts`)."""
+
+    attempt: int
+    attempts: int
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The turn ended in words, not in a plan. `sources` are vault paths."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan that the instruction may mean, with the values found for its parameters. `plan` is None while something is missing."""
+
+    title: str
+    plan: ActionPlan | None
+    values: Mapping[str, Any]
+    missing: tuple[str, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsInput:
+    """The person must choose among candidates, or give what is missing."""
+
+    message: str
+    candidates: tuple[Candidate, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReady:
+    """A plan was made and is about to be previewed. `notes` name what the parser mended."""
+
+    plan: ActionPlan
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewStarted:
+    """The first changes are known while the dry run goes on; approval stays locked until `PreviewReady`."""
+
+    partial: Preview
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewReady:
+    """The dry run is complete. With errors there is nothing to approve."""
+
+    preview: Preview
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """The turn ended without a plan, an answer or a run; nothing was changed."""
+
+    problem: Problem
+
+
+# --- running ------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The journal is durable; the vault is about to change."""
+
+    run_id: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """An instance begins. `text` is the step's preview line or a line made from its tool."""
+
+    step_id: str
+    instance: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """An instance is done; `paths` are the files it wrote, `elapsed_ms` what it took."""
+
+    step_id: str
+    instance: str
+    completed: int
+    total: int
+    elapsed_ms: float
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepSkipped:
+    """An instance does not run; `reason` says why."""
+
+    step_id: str
+    instance: str
+    reason: str
+    completed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRetrying:
+    """An instance failed in a way that may pass; it is tried again after `delay_ms`."""
+
+    step_id: str
+    instance: str
+    attempt: int
+    attempts: int
+    delay_ms: float
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """An instance failed for good."""
+
+    step_id: str
+    instance: str
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The run ended, however it ended."""
+
+    result: ExecutionResult
+
+
+RunEvent = RunStarted | StepStarted | StepFinished | StepSkipped | StepRetrying | StepFailed | RunFinished
+TurnEvent = TurnStarted | TextDelta | PlanningRetry | Answer | NeedsInput | PlanReady | PreviewStarted | PreviewReady | TurnFailed
+AgentEvent = TurnEvent | RunEvent

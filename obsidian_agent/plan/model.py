@@ -1,0 +1,97 @@
+"""ActionPlan, version 1.0: the one document between a model, a saved macro, a person with an editor, and the executor."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+MAX_STEPS = 100
+MAX_INSTANCES = 10_000
+DEFAULT_RETRY_ATTEMPTS = 3
+DEFAULT_BACKOFF_MS = 250
+MAX_BACKOFF_MS = 30_000
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
+OnError = Literal["stop", "skip", "retry"]
+RiskLevel = Literal["read-only", "writes", "commands"]
+ParameterType = Literal["text", "number", "boolean", "date", "path", "list"]
+
+
+class PlanModel(BaseModel):
+    """Base of the plan's parts: camelCase on the wire, unknown fields refused, nothing coerced, immutable."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True)
+
+
+class Retry(PlanModel):
+    """How often a step is tried when its error is retryable; the delay doubles from `backoffMs` up to 30 s, with jitter."""
+
+    max_attempts: Annotated[int, Field(ge=1, le=5)] = 1
+    backoff_ms: Annotated[int, Field(ge=0, le=MAX_BACKOFF_MS)] = DEFAULT_BACKOFF_MS
+
+
+class Defaults(PlanModel):
+    """What holds for steps that don't say."""
+
+    on_error: OnError | None = None
+    retry: Retry | None = None
+
+
+class Parameter(PlanModel):
+    """A declared input of a plan."""
+
+    description: str | None = None
+    type: ParameterType = "text"
+    default: Any = None
+
+
+class Foreach(PlanModel):
+    """Run the step once for each item of a list: a reference, or the list itself."""
+
+    from_: Annotated[str | list[Any], Field(alias="from")]
+    item_name: Identifier
+    index_name: Identifier = "index"
+
+
+class Step(PlanModel):
+    """One call of one tool."""
+
+    id: Identifier
+    tool: str
+    args: dict[str, Any]
+    preview: str | None = None
+    foreach: Foreach | None = None
+    when: Any = True
+    depends_on: list[str] = Field(default_factory=list)
+    on_error: OnError | None = None
+    retry: Retry | None = None
+    capture_as: Identifier | None = None
+
+
+class ActionPlan(PlanModel):
+    """The whole document."""
+
+    version: Literal["1.0"]
+    goal: str
+    assumptions: list[str] = Field(default_factory=list)
+    risk_level: RiskLevel
+    defaults: Defaults = Field(default_factory=Defaults)
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    steps: Annotated[list[Step], Field(max_length=MAX_STEPS)]
+
+    def on_error(self, step: Step) -> OnError:
+        """Precedence: step, defaults, stop."""
+        return step.on_error or self.defaults.on_error or "stop"
+
+    def retry(self, step: Step) -> Retry:
+        """The retry policy of a step; `onError: retry` without one means three attempts."""
+        given = step.retry or self.defaults.retry
+        if given is not None:
+            return given
+        return Retry(max_attempts=DEFAULT_RETRY_ATTEMPTS if self.on_error(step) == "retry" else 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as a JSON document, without fields that say nothing."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {"version": self.version}
