@@ -13,7 +13,8 @@ EntryKind = Literal["file", "folder"]
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """Size in bytes, times in milliseconds since the epoch. `created_ms` is the birth time where the platform knows it, else the change time."""
+    """Size in bytes, times in milliseconds since the epoch. `created_ms` is the birth time where the platform knows it,
+    else the change time."""
 
     size: int
     mtime_ms: float
@@ -43,7 +44,8 @@ class VaultView(Protocol):
         ...
 
     def read(self, path: VaultPath) -> bytes:
-        """The bytes of a file. FILE_NOT_FOUND when missing, NOT_TEXT for a folder or special file, FILE_TOO_LARGE over the store's limit."""
+        """The bytes of a file. FILE_NOT_FOUND when missing, NOT_TEXT for a folder or special file, FILE_TOO_LARGE over
+        the store's limit."""
         ...
 
     def stat(self, path: VaultPath) -> FileStat:

@@ -1,0 +1,76 @@
+"""What a person should notice before approving, computed from the net changes and never from what a model says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from obsidian_agent.plan.result import Flag
+from obsidian_agent.tools.base import RunContext
+from obsidian_agent.vault.changes import NetChange
+from obsidian_agent.vault.view import VaultView
+
+MANY_FILES = 50
+SHRINK_BYTES = 200
+SHRINK_RATIO = 0.5
+
+# An image or embed with an address is fetched by Obsidian when the note is opened: that is how text leaves a vault unasked.
+_REMOTE = re.compile(
+    rb"(?:!\[[^\]\n]*\]\(\s*<?|<(?:img|iframe|video|audio|script|link|embed|object)\b[^>]*?(?:src|href|data)\s*=\s*[\"']?|^\[[^\]\n]+\]:\s*)"
+    rb"(?:https?:)?//([^/\s)\"'>]+)",
+    re.I | re.M,
+)
+_CODE = re.compile(
+    rb"^\s*(?:```|~~~)\s*(?:dataviewjs|js-engine|run-?\w*|execute-?code|button)\b|<%[-_*+]?|<script\b|\$=|\bjavascript:", re.I | re.M
+)
+
+
+def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:
+    """The flags of a change set. `instruction` is what the person said, when the plan came from words."""
+    found: list[Flag] = []
+    touched = [change for change in changes if change.kind != "mkdir"]
+    if len(touched) > MANY_FILES:
+        found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
+    for change in touched:
+        found.extend(_content_flags(change, base))
+    if instruction is not None:
+        found.extend(_not_named(touched, context, instruction))
+    return tuple(found)
+
+
+def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:
+    content = change.content
+    if content is None:
+        return
+    path = (change.new_path or change.path).text
+    remote = b"//" in content and _REMOTE.search(content)
+    code = (b"<" in content or b"```" in content or b"~~~" in content or b"$=" in content or b":" in content) and _CODE.search(content)
+    before = base.read(change.before) if change.before is not None and (remote or code or len(content) < _size(change, base)) else b""
+    if remote:
+        known = {host.lower() for host in _REMOTE.findall(before)}
+        hosts = sorted({host.lower() for host in _REMOTE.findall(content)} - known)
+        if hosts:
+            yield Flag("remoteUrl", "Obsidian would load from " + ", ".join(host.decode("utf-8", "replace") for host in hosts) + ".", path)
+    if code and not _CODE.search(before):
+        yield Flag("runsAsCode", "It contains text that plugins may run as code.", path)
+    lost = len(before) - len(content)
+    if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * len(before):
+        yield Flag("shrink", f"It loses {round(100 * lost / len(before))} % of its text.", path)
+
+
+def _size(change: NetChange, base: VaultView) -> int:
+    return base.stat(change.before).size if change.before is not None else 0
+
+
+def _not_named(changes: Sequence[NetChange], context: RunContext, instruction: str) -> Iterator[Flag]:
+    """Existing files that neither the words, nor the open note, nor the selection point at; a named folder names what is in it."""
+    said = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
+    active = context.active_file.nfc if context.active_file else None
+    strangers = [change.path for change in changes if change.before is not None and change.path.nfc != active and not _named(change, said)]
+    for path in strangers[:MANY_FILES]:
+        yield Flag("notNamed", "The instruction does not name it.", path.text)
+
+
+def _named(change: NetChange, said: str) -> bool:
+    path = change.path
+    return path.stem.casefold() in said or any(part.casefold() in said for part in path.parts[:-1])
