@@ -31,11 +31,8 @@ class Problem:
 
     def to_json(self) -> dict[str, str]:
         """The wire form of the contract: `{code, message, stepId?, instance?, path?}`."""
-        document = {"code": self.code, "message": self.message}
-        for key, value in (("stepId", self.step_id), ("instance", self.instance), ("path", self.path)):
-            if value is not None:
-                document[key] = value
-        return document
+        place = (("stepId", self.step_id), ("instance", self.instance), ("path", self.path))
+        return {"code": self.code, "message": self.message} | {key: value for key, value in place if value is not None}
 
     def at(self, step_id: str, instance: str | None = None) -> Problem:
         """The same problem, placed at a step (and instance) unless it already says where it belongs."""

@@ -1,0 +1,1 @@
+"""The command line: the same core without the screen. `main.main(argv)` answers an exit code."""

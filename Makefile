@@ -1,0 +1,56 @@
+# obsidian-agent: `make run` and `make test` set everything up on a machine that has python3 (3.11 or newer, with venv) and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PLAY := .play
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types imports soak bench build lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the pinned packages into $(VENV) (once)…"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+run: $(READY) ## open the app on a copy of the sample vault: offline planner, no key, no network
+	@test -d $(PLAY)/vault || { mkdir -p $(PLAY) && cp -R fixtures/vault $(PLAY)/vault; }
+	@$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state
+
+test: $(READY) ## run the tests, with the quick part of the checks
+	@$(BIN)/ruff check --quiet obsidian_agent tests bench
+	@$(BIN)/python -m pytest -n auto
+
+check: $(READY) lint types imports ## lint, types, import contracts
+
+lint: $(READY)
+	$(BIN)/ruff check obsidian_agent tests bench
+	$(BIN)/ruff format --check obsidian_agent tests bench
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+soak: $(READY) ## the long tests: kill at every file-changing system call, big vaults (needs strace; says so when it skips)
+	$(BIN)/python -m pytest -m soak -rs --timeout 3600
+
+bench: $(READY) ## measure, against named baselines in the same run
+	$(BIN)/python -m bench
+
+build: $(READY) ## the wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+lock: ## pin again what pyproject.toml asks for (needs uv)
+	uv pip compile --quiet --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
+
+clean: ## forget the environment and the played-with vault
+	rm -rf $(VENV) $(PLAY) dist build

@@ -1,0 +1,21 @@
+"""`obsidian-agent` and `python -m obsidian_agent`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Answer `--version` before anything else is imported; leave the rest to the command line."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from obsidian_agent import __version__
+
+        sys.stdout.write(f"obsidian-agent {__version__}\n")
+        return 0
+    from obsidian_agent.cli.main import main as run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""The arguments of every command. Options may stand anywhere after the sub-command."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NoReturn
+
+from obsidian_agent import __version__
+from obsidian_agent.errors import ConfigError
+
+DESCRIPTION = """Say what should change in your Obsidian vault, see every byte of it, approve it with one key, undo it any time.
+
+obsidian-agent [VAULT] opens the terminal app: VAULT is a folder or the name of a vault that Obsidian knows.
+obsidian-agent COMMAND --help tells about one command."""
+
+
+AddCommand = Callable[..., argparse.ArgumentParser]
+
+
+class UsageError(ConfigError):
+    """The command line cannot be understood."""
+
+    default_code = "USAGE"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
+
+
+def _shared() -> argparse.ArgumentParser:
+    parser = _Parser(add_help=False)
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--vault", metavar="VAULT", help="folder, or name of a vault that Obsidian knows")
+    group.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    group.add_argument("--state-dir", metavar="DIR", help="where the journal lies (default: the user's state folder)")
+    group.add_argument("--config", metavar="FILE", help="settings file")
+    group.add_argument("--verbose", action="store_true", help="tell more on standard error")
+    group.add_argument("--no-color", action="store_true", help="no colours")
+    return parser
+
+
+def _context() -> argparse.ArgumentParser:
+    parser = _Parser(add_help=False)
+    group = parser.add_argument_group("what the plan knows")
+    group.add_argument("--active-file", metavar="PATH", help="the open note")
+    group.add_argument("--selection-range", metavar="L:C-L:C", help="selected range in it: 0-based lines, UTF-16 columns")
+    group.add_argument("--selection-file", metavar="FILE", help="selected text, from a file")
+    group.add_argument("--selection", metavar="TEXT", help="selected text")
+    group.add_argument("--param", metavar="K=V", action="append", default=[], help="value of a parameter (repeat)")
+    group.add_argument("--now", metavar="ISO", help="the run's clock")
+    group.add_argument("--allow-deletes", action="store_true", help="this run may move notes to .trash")
+    group.add_argument("--allow-commands", action="store_true", help="this run may run Obsidian commands")
+    return parser
+
+
+def _planner() -> argparse.ArgumentParser:
+    parser = _Parser(add_help=False)
+    group = parser.add_argument_group("who plans")
+    group.add_argument("--offline", action="store_true", help="the built-in planner: no model, no network")
+    group.add_argument("--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file")
+    group.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible service")
+    group.add_argument("--backend", choices=["local", "opencode"], default="local", help=argparse.SUPPRESS)
+    return parser
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all sub-commands; `command` (and `action` for groups) say which one was given."""
+    shared, context, planner = _shared(), _context(), _planner()
+    parser = _Parser(prog="obsidian-agent", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+
+    def add(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
+
+    command = add("preview", "validate and dry-run a plan; writes nothing", context)
+    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
+    command = add("run", "preview a plan, ask, execute", context)
+    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
+    command.add_argument("--yes", action="store_true", help="approve without asking")
+    command.add_argument("--expect-hash", metavar="H", help="only if the fresh planHash is this one")
+    command = add("plan", "make a plan, don't run it", context, planner)
+    command.add_argument("instruction", nargs="?", metavar="INSTRUCTION")
+    command.add_argument("--parse", metavar="FILE", help="read a model's raw answer from a file or -")
+    command = add("do", "plan, preview, ask, run", context, planner)
+    command.add_argument("instruction", metavar="INSTRUCTION")
+    command.add_argument("--yes", action="store_true", help="approve without asking")
+    command = add("history", "runs, newest first")
+    command.add_argument("--limit", type=int, default=50, metavar="N")
+    _undo_commands(add)
+    _macro_commands(commands, shared, context)
+    add("tools", "what a plan can do")
+    command = add("schema", "JSON Schemas")
+    command.add_argument("what", choices=["plan", "tools"])
+    add("doctor", "check the vault, the state folder and the journal")
+    command = add("app", "open the terminal app", planner)
+    command.add_argument("name", nargs="?", metavar="VAULT")
+    return parser
+
+
+def _undo_commands(add: AddCommand) -> None:
+    command = add("undo", "undo the last run, or a named one")
+    command.add_argument("run", nargs="?", metavar="RUN")
+    command.add_argument("--yes", action="store_true", help="don't ask")
+    command.add_argument("--force", action="append", default=[], metavar="PATH", help="restore this file over a later edit")
+    command.add_argument("--skip", action="append", default=[], metavar="PATH", help="leave this file as it is")
+    command = add("redo", "redo what was undone last")
+    command.add_argument("--yes", action="store_true", help="don't ask")
+    command = add("recover", "what a crash left half done")
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--finish", action="store_true", help="complete it")
+    which.add_argument("--roll-back", action="store_true", help="bring every file back")
+
+
+def _macro_commands(
+    commands: argparse._SubParsersAction[_Parser], shared: argparse.ArgumentParser, context: argparse.ArgumentParser
+) -> None:
+    macro = commands.add_parser("macro", help="saved plans: list, run, save, show, rename, delete, export, import", description="saved plans")
+    actions = macro.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+
+    def add(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
+
+    add("list", "saved macros")
+    command = add("save", "save a run as a macro")
+    command.add_argument("name")
+    command.add_argument("--run", required=True, metavar="RUN")
+    command.add_argument("--description", metavar="TEXT")
+    command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
+    command = add("run", "run a macro: no model", context)
+    command.add_argument("name")
+    mode = command.add_mutually_exclusive_group()
+    mode.add_argument("--dry-run", action="store_true", help="preview only")
+    mode.add_argument("--yes", action="store_true", help="approve without asking")
+    command = add("show", "the macro's document")
+    command.add_argument("name")
+    command = add("rename", "give it another name")
+    command.add_argument("name")
+    command.add_argument("new_name")
+    command = add("delete", "remove it")
+    command.add_argument("name")
+    command.add_argument("--yes", action="store_true", help="don't ask")
+    command = add("export", "its document on standard output, or into a file")
+    command.add_argument("name")
+    command.add_argument("file", nargs="?", metavar="FILE")
+    command = add("import", "read one from a file; it is shown, and inert until accepted")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
+    command.add_argument("--yes", action="store_true", help="don't ask")
