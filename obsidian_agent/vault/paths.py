@@ -15,11 +15,27 @@ from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault import names
 from obsidian_agent.vault.names import clean_component, dash_illegal, protected
 
-__all__ = ["ROOT", "PathUse", "VaultPath", "clean_component", "dash_illegal", "from_disk", "is_trash", "parse", "protected", "trash_path"]
+__all__ = [
+    "ROOT",
+    "PathUse",
+    "VaultPath",
+    "app_path",
+    "clean_component",
+    "config_path",
+    "dash_illegal",
+    "from_disk",
+    "is_reserved",
+    "is_trash",
+    "parse",
+    "protected",
+    "trash_path",
+]
 
 MAX_DEPTH = 64
 MAX_PATH_BYTES = 3000
 TRASH = ".trash"
+APP_FOLDER = ".obsidian-agent"
+CONFIG_FOLDER = ".obsidian"
 
 
 class PathUse(StrEnum):
@@ -201,14 +217,33 @@ def from_disk(parent: VaultPath, name: str) -> VaultPath:
 
 def trash_path(name: str) -> VaultPath:
     """The path of an entry directly inside the vault's own `.trash/`: the one sanctioned way to name one."""
-    if not name or name in (".", "..") or "/" in name or "\\" in name or names.unreadable_text(name):
-        raise PathRefused(f"{name!r} is no name for an entry of the trash.", code="PATH_INVALID")
-    return _new(f"{TRASH}/{name}")
+    return _new(f"{TRASH}/{_plain(name)}")
+
+
+def app_path(sub: str, name: str | None = None) -> VaultPath:
+    """A folder of this program in the vault (`.obsidian-agent/<sub>`), or a file directly in it."""
+    return _new("/".join([APP_FOLDER, _plain(sub), *([] if name is None else [_plain(name)])]))
+
+
+def config_path(name: str) -> VaultPath:
+    """One of Obsidian's own JSON files, `.obsidian/<name>.json`."""
+    return _new(f"{CONFIG_FOLDER}/{_plain(name)}.json")
 
 
 def is_trash(path: VaultPath) -> bool:
     """Whether a path is the vault's `.trash` or inside it."""
     return path.text == TRASH or path.text.startswith(TRASH + "/")
+
+
+def is_reserved(path: VaultPath) -> bool:
+    """Whether a path is one of `trash_path`, `app_path` and `config_path` (or their folders): links on it are never followed."""
+    return path.text.partition("/")[0] in (TRASH, APP_FOLDER, CONFIG_FOLDER)
+
+
+def _plain(name: str) -> str:
+    if not name or name in (".", "..") or "/" in name or "\\" in name or names.unreadable_text(name):
+        raise PathRefused(f"{name!r} is no name for a file or folder.", code="PATH_INVALID", path=name)
+    return name
 
 
 _DRIVE_OR_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)

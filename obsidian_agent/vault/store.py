@@ -1,58 +1,67 @@
-"""The vault on disk: one handle to its root, and the few safe ways to read, list and write below it."""
+"""The vault on disk: one handle to its root, and the few safe ways to read, list and write below it.
+
+Runs do not write through this module but over the directory handles that `VaultStore.open_folder` gives. `write_atomic`, `make_folder` and
+`remove` are for what happens outside of runs (the program's own folder in the vault).
+"""
 
 from __future__ import annotations
 
 import errno
 import json
 import os
-import secrets
-import stat
 import sys
+from contextlib import suppress
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal, Self, get_args
 
-from obsidian_agent.errors import ConfigError, VaultError
+from obsidian_agent.errors import ConfigError, PathRefused, VaultError
 from obsidian_agent.vault import walk
-from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.paths import ROOT, VaultPath, config_path, from_disk, is_reserved
+from obsidian_agent.vault.trees import HandleTree, PathTree, ScanEntry, ScanKind, Tree, kind_of
 
 READ_LIMIT: Final = 64 * 1024 * 1024
 """Largest file that is read, in bytes."""
 
-_CONFIG_LIMIT: Final = 4 * 1024 * 1024
+CONFIG_LIMIT: Final = 4 * 1024 * 1024
+"""Largest file of Obsidian's own config that is read, in bytes."""
 
-ScanKind = Literal["file", "folder", "other"]
 ConfigName = Literal["app", "daily-notes", "templates", "core-plugins", "community-plugins", "workspace", "hotkeys", "types"]
-_CONFIG_NAMES: Final = frozenset({"app", "daily-notes", "templates", "core-plugins", "community-plugins", "workspace", "hotkeys", "types"})
+_CONFIG_NAMES: Final = frozenset(get_args(ConfigName))
 
 
 class VaultStore:
-    """A vault folder, opened once. Every access below it starts at the handle and never leaves it."""
+    """A vault folder, opened once. Every access starts at the root's handle and never leaves what is below it. Threads may share it."""
 
-    def __init__(self, root_fd: int, real_path: str, *, openat2: bool) -> None:
-        self.root_fd = root_fd
+    def __init__(self, tree: Tree, real_path: str) -> None:
+        self._tree = tree
         self.real_path = real_path
-        self._openat2 = openat2
+        """The vault's folder with all links resolved, as it was when it was opened."""
         self._case_insensitive: bool | None = None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
-        """Open a folder as a vault. ConfigError when it is missing, no folder or unreadable."""
-        real = os.path.realpath(folder)
+        """Open a folder as a vault. ConfigError when it is missing, no folder, or not to be read."""
+        shown = os.fspath(folder)
         try:
+            real = os.path.realpath(folder, strict=True)
+            if not os.path.isdir(real):
+                raise NotADirectoryError
+            os.scandir(real).close()
+            if not walk.HAS_HANDLES:
+                return cls(PathTree(real), real)
             root_fd = os.open(real, walk.FOLDER_FLAGS)
         except FileNotFoundError:
-            raise ConfigError(f"There is no folder {os.fspath(folder)}: give the path of your vault's folder.") from None
+            raise ConfigError(f"There is no folder {shown}: give the path of your vault's folder.") from None
         except NotADirectoryError:
-            raise ConfigError(f"{os.fspath(folder)} is a file: give the path of your vault's folder.") from None
-        except OSError as error:
-            raise ConfigError(f"The folder {os.fspath(folder)} cannot be opened ({error.strerror}): check its permissions.") from None
-        return cls(root_fd, real, openat2=walk.has_openat2(root_fd))
+            raise ConfigError(f"{shown} is a file: give the path of the folder that holds your notes.") from None
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ConfigError(f"The folder {shown} cannot be opened ({reason}): check its path and permissions.") from None
+        return cls(HandleTree(root_fd, openat2=walk.has_openat2(root_fd)), real)
 
     def close(self) -> None:
         """Give the handle back; the store is of no use afterwards."""
-        if self.root_fd >= 0:
-            os.close(self.root_fd)
-            self.root_fd = -1
+        self._tree.close()
 
     def __enter__(self) -> Self:
         return self
@@ -61,152 +70,210 @@ class VaultStore:
         self.close()
 
     @property
+    def root_fd(self) -> int:
+        """The handle of the vault's folder; -1 where the platform has none or when closed."""
+        return self._tree.root_fd if isinstance(self._tree, HandleTree) else -1
+
+    @property
     def name(self) -> str:
         """The vault's name: that of its folder."""
         return os.path.basename(self.real_path)
 
     def writable(self) -> bool:
         """Whether files can be made in the root."""
-        return os.access(".", os.W_OK | os.X_OK, dir_fd=self.root_fd)
+        return self._tree.writable()
 
     def open_folder(self, folder: VaultPath) -> int:
         """A directory handle (the caller closes it), reached without leaving the vault.
 
-        FILE_NOT_FOUND, NOT_A_FOLDER, PATH_OUTSIDE_VAULT or PATH_NOT_ALLOWED for links that lead elsewhere, IO_ERROR.
+        FILE_NOT_FOUND, NOT_A_FOLDER, PATH_OUTSIDE_VAULT or PATH_NOT_ALLOWED (links that lead elsewhere), IO_ERROR.
         """
         try:
-            if self._openat2:
-                try:
-                    return walk.open_without_links(self.root_fd, folder.text or ".", walk.FOLDER_FLAGS)
-                except OSError as error:
-                    if error.errno not in (errno.ELOOP, errno.EAGAIN, errno.ENOTDIR):
-                        raise
-            return walk.open_folder(self.root_fd, self.real_path, folder)
+            return self._tree.open_folder(folder)
         except OSError as error:
-            raise walk.vault_error(error, folder) from error
+            raise vault_error(error, folder) from error
 
     def read(self, path: VaultPath, limit: int = READ_LIMIT) -> bytes:
-        """The bytes of a regular file. FILE_NOT_FOUND, NOT_TEXT (folder, FIFO, socket, device), FILE_TOO_LARGE, and as `open_folder`."""
+        """The bytes of a regular file, through links that stay inside.
+
+        FILE_NOT_FOUND, NOT_TEXT (folder, FIFO, socket, device), FILE_TOO_LARGE, PATH_OUTSIDE_VAULT or PATH_NOT_ALLOWED (links), IO_ERROR.
+        """
         if path.is_root:
-            raise walk.not_a_file(path)
+            raise not_a_file(path)
         try:
-            fd = self._open_file(path)
+            fd = self._tree.open_file(path)
             try:
                 info = os.fstat(fd)
-                if not walk.is_regular(info):
-                    raise walk.not_a_file(path)
-                if info.st_size > limit:
-                    raise VaultError(f"{path.text} has {info.st_size} bytes; at most {limit} are read.", code="FILE_TOO_LARGE", path=path.text)
+                if kind_of(info.st_mode) != "file":
+                    raise not_a_file(path)
                 return _read_all(fd, info.st_size, limit, path)
             finally:
                 os.close(fd)
         except OSError as error:
-            raise walk.vault_error(error, path) from error
-
-    def _open_file(self, path: VaultPath) -> int:
-        if self._openat2:
-            try:
-                return walk.open_without_links(self.root_fd, path.text, walk.FILE_FLAGS)
-            except OSError as error:
-                if error.errno not in (errno.ELOOP, errno.EAGAIN):
-                    raise
-        return walk.open_file(self.root_fd, self.real_path, path)
+            if error.errno == errno.ENOTDIR:
+                raise missing(path) from error
+            raise vault_error(error, path) from error
 
     def resolve(self, path: VaultPath) -> VaultPath:
-        """The path with all links on it (the last one too) followed: where a write through it lands. The last name may be missing."""
-        raise NotImplementedError
+        """Where a write through `path` lands: every link on it followed, the last one too. The last name may be missing. Errors as `read`."""
+        if path.is_root or is_reserved(path):
+            return path
+        try:
+            parts = self._tree.parts(path)
+        except OSError as error:
+            raise vault_error(error, path) from error
+        real = ROOT
+        for part in parts:
+            real = from_disk(real, part)
+        return real
 
     def lstat(self, path: VaultPath) -> os.stat_result | None:
-        """The status of an entry itself (of a link, not its target), or None when it is missing."""
-        if path.is_root:
-            return os.fstat(self.root_fd)
+        """The status of the entry itself (of a link, not its target), or None when it is missing."""
+        return self._status(path, follow=False)
+
+    def stat(self, path: VaultPath) -> os.stat_result | None:
+        """The status of what the entry leads to inside the vault, or None when it is missing."""
+        return self._status(path, follow=True)
+
+    def _status(self, path: VaultPath, *, follow: bool) -> os.stat_result | None:
         try:
-            fd = self.open_folder(path.parent)
-        except VaultError as error:
-            if error.code in ("FILE_NOT_FOUND", "NOT_A_FOLDER"):
-                return None
-            raise
-        try:
-            return os.stat(path.name, dir_fd=fd, follow_symlinks=False)
+            if path.is_root:
+                return os.stat(self.real_path) if self.root_fd < 0 else os.fstat(self.root_fd)
+            return self._tree.status(path, follow=follow)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return None
-            raise walk.vault_error(error, path) from error
-        finally:
-            os.close(fd)
+            raise vault_error(error, path) from error
 
-    def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind, bool]]:
-        """Name, kind and is-link of each entry, protected ones too. A link has the kind of its target, "other" if that is outside or missing."""
-        fd = self.open_folder(folder)
+    def scan(self, folder: VaultPath) -> list[ScanEntry]:
+        """Name, kind and is-link of every entry, protected ones too, in no order. Errors as `open_folder`.
+
+        A link has the kind of what it leads to, "other" if that is missing, outside or protected. Names that are not UTF-8 hold surrogates.
+        """
         try:
-            with os.scandir(fd) as entries:
-                return [(entry.name, *self._kind(fd, folder, entry)) for entry in entries]
+            found = self._tree.scan(folder)
         except OSError as error:
-            raise walk.vault_error(error, folder) from error
-        finally:
-            os.close(fd)
+            raise vault_error(error, folder) from error
+        return [(name, kind or self._link_kind(folder, name), kind is None) for name, kind in found]
 
-    def _kind(self, fd: int, folder: VaultPath, entry: os.DirEntry[str]) -> tuple[ScanKind, bool]:
-        if entry.is_symlink():
-            return "other", True
-        if entry.is_dir(follow_symlinks=False):
-            return "folder", False
-        return ("file" if entry.is_file(follow_symlinks=False) else "other"), False
+    def _link_kind(self, folder: VaultPath, name: str) -> ScanKind:
+        try:
+            info = self.stat(from_disk(folder, name))
+        except VaultError:
+            return "other"
+        return kind_of(info.st_mode) if info else "other"
 
     @property
     def case_insensitive(self) -> bool:
-        """Whether names that differ in case alone are one file here."""
+        """Whether names that differ in case alone are one file here; found out once, by looking only."""
         if self._case_insensitive is None:
-            self._case_insensitive = sys.platform in ("darwin", "win32")
+            self._case_insensitive = self._probe_case()
         return self._case_insensitive
 
+    def _probe_case(self) -> bool:
+        platform = sys.platform in ("darwin", "win32")
+        with suppress(VaultError, OSError):
+            known = {name for name, _, _ in self.scan(ROOT)}
+            for name in known:
+                other = name.swapcase()
+                if name.isascii() and other != name and other not in known:
+                    where = self.root_fd if self.root_fd >= 0 else None
+                    prefix = "" if where is not None else self.real_path + os.sep
+                    return _same_file(prefix + name, prefix + other, where)
+        return platform
+
     def write_atomic(self, path: VaultPath, data: bytes) -> None:
-        """Replace or make a file outside of runs: all or nothing, durable, the mode kept."""
-        fd = self.open_folder(path.parent)
-        temp = f".oa-{secrets.token_hex(6)}"
+        """Replace or make a file outside of runs: all or nothing, durable, the mode kept; a link is written through.
+
+        FILE_NOT_FOUND for a missing folder, NOT_TEXT for a folder in the way, and as `open_folder`.
+        """
         try:
-            handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=fd)
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(handle, view) :]
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-            os.rename(temp, path.name, src_dir_fd=fd, dst_dir_fd=fd)
-            os.fsync(fd)
+            self._tree.replace(path, data)
         except OSError as error:
-            raise walk.vault_error(error, path) from error
-        finally:
-            os.close(fd)
+            raise vault_error(error, path) from error
+
+    def make_folder(self, folder: VaultPath) -> None:
+        """Make a folder and its parents outside of runs, durably; no change when it exists."""
+        if folder.is_root:
+            return
+        self.make_folder(folder.parent)
+        try:
+            self._tree.make_folder(folder)
+        except FileExistsError:
+            if (info := self.stat(folder)) is None or kind_of(info.st_mode) != "folder":
+                raise VaultError(f"{folder.text} is in the way and is no folder.", code="NOT_A_FOLDER", path=folder.text) from None
+        except OSError as error:
+            raise vault_error(error, folder) from error
+
+    def remove(self, path: VaultPath) -> bool:
+        """Remove a file (or a link itself) outside of runs, durably; False when there was none."""
+        try:
+            self._tree.remove(path)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return False
+            raise vault_error(error, path) from error
+        return True
 
     def obsidian_config(self, name: ConfigName) -> object | None:
         """The parsed JSON of `.obsidian/<name>.json`; None when missing, too large or broken. The only look into a protected folder."""
         if name not in _CONFIG_NAMES:
             raise ValueError(f"{name!r} is not one of Obsidian's config files that are read")
         try:
-            fd = os.open(".obsidian", walk.FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=self.root_fd)
-            try:
-                handle = os.open(f"{name}.json", walk.FILE_FLAGS | os.O_NOFOLLOW, dir_fd=fd)
-            finally:
-                os.close(fd)
-            try:
-                if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    return None
-                document: object = json.loads(_read_all(handle, 0, _CONFIG_LIMIT, ROOT))
-                return document
-            finally:
-                os.close(handle)
-        except (OSError, ValueError, RecursionError, VaultError):
+            document: object = json.loads(self.read(config_path(name), CONFIG_LIMIT))
+        except (VaultError, ValueError, RecursionError):
             return None
+        return document
 
 
 def _read_all(fd: int, size: int, limit: int, path: VaultPath) -> bytes:
     chunks: list[bytes] = []
     total = 0
-    while chunk := os.read(fd, max(size + 1 - total, 65536)):
+    while total <= limit and size <= limit:
+        chunk = os.read(fd, max(size + 1 - total, 65536))
+        if not chunk:
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         chunks.append(chunk)
         total += len(chunk)
-        if total > limit:
-            raise VaultError(f"{path.text} has more than {limit} bytes.", code="FILE_TOO_LARGE", path=path.text)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    raise VaultError(f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.", code="FILE_TOO_LARGE", path=path.text)
+
+
+def _same_file(one: str, other: str, folder_fd: int | None) -> bool:
+    try:
+        first = os.stat(one, dir_fd=folder_fd, follow_symlinks=False)
+        return os.path.samestat(first, os.stat(other, dir_fd=folder_fd, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
+
+
+def missing(path: VaultPath) -> VaultError:
+    """FILE_NOT_FOUND for a path."""
+    return VaultError(f"{path.text} does not exist.", code="FILE_NOT_FOUND", path=path.text)
+
+
+def not_a_file(path: VaultPath) -> VaultError:
+    """NOT_TEXT: a folder, FIFO, socket or device where a file was asked for."""
+    return VaultError(f"{path.text or 'The vault itself'} is not a regular file.", code="NOT_TEXT", path=path.text)
+
+
+def not_a_folder(path: VaultPath) -> VaultError:
+    """NOT_A_FOLDER: something else where a folder was asked for, or on the way to it."""
+    return VaultError(f"{path.text} is not a folder, or a file is in the way to it.", code="NOT_A_FOLDER", path=path.text)
+
+
+def vault_error(error: OSError, path: VaultPath) -> VaultError:
+    """An error of the operating system in the words and codes of the plan language."""
+    match error.errno:
+        case errno.ENOENT:
+            return missing(path)
+        case errno.ENOTDIR:
+            return not_a_folder(path)
+        case errno.ENXIO | errno.EISDIR:
+            return not_a_file(path)
+        case errno.ELOOP | errno.EMLINK | errno.EXDEV:
+            return PathRefused(f"{path.text} goes through links that were not followed.", code="PATH_OUTSIDE_VAULT", path=path.text)
+        case errno.ENAMETOOLONG:
+            return PathRefused(f"{path.text[:80]}… has a name that is too long for this disk.", code="PATH_INVALID", path=path.text)
+        case _:
+            reason = error.strerror or type(error).__name__
+            return VaultError(f"{path.text or 'The vault'}: the system says {reason!r}.", code="IO_ERROR", path=path.text, retryable=True)

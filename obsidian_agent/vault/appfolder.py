@@ -1,0 +1,58 @@
+"""Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json` inside the vault."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.paths import VaultPath, app_path, clean_component
+from obsidian_agent.vault.store import VaultStore
+
+FILE_LIMIT: Final = 4 * 1024 * 1024
+"""Largest file that is read, in bytes."""
+
+_SUFFIX = ".json"
+
+
+class AppFolder:
+    """One sub-folder of `.obsidian-agent/`. Names are cleaned to legal file names; links on the way are refused, never followed."""
+
+    def __init__(self, store: VaultStore, sub: str) -> None:
+        self._store = store
+        self._sub = clean_component(sub)
+
+    def path(self, name: str) -> VaultPath:
+        """Where the file of a name is."""
+        return app_path(self._sub, clean_component(name) + _SUFFIX)
+
+    def list(self) -> list[str]:
+        """The names of the files, sorted, without `.json`; [] while the folder does not exist."""
+        try:
+            entries = self._store.scan(app_path(self._sub))
+        except VaultError as error:
+            if error.code == "FILE_NOT_FOUND":
+                return []
+            raise
+        stems = (name.removesuffix(_SUFFIX) for name, kind, link in entries if kind == "file" and not link and name.endswith(_SUFFIX))
+        return sorted(stem for stem in stems if clean_component(stem) == stem)
+
+    def read(self, name: str) -> object:
+        """The document of a name. FILE_NOT_FOUND, or NOT_TEXT when it is no JSON."""
+        path = self.path(name)
+        try:
+            document: object = json.loads(self._store.read(path, FILE_LIMIT))
+        except (ValueError, RecursionError) as error:
+            raise VaultError(f"{path.text} is not valid JSON ({error}); put it right or delete it.", code="NOT_TEXT", path=path.text) from error
+        return document
+
+    def write(self, name: str, document: object) -> VaultPath:
+        """Write a document, all or nothing and durable, and say where. The folders are made when missing."""
+        path = self.path(name)
+        self._store.make_folder(path.parent)
+        self._store.write_atomic(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
+        return path
+
+    def delete(self, name: str) -> bool:
+        """Remove the file of a name; False when there was none."""
+        return self._store.remove(self.path(name))

@@ -1,0 +1,215 @@
+"""The vault as it is on disk, as a `VaultView`: names are found in NFC, and each folder is listed once."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.paths import ROOT, VaultPath, collision_key, from_disk, protected
+from obsidian_agent.vault.store import VaultStore, missing, not_a_file, not_a_folder
+from obsidian_agent.vault.trees import ScanKind, kind_of
+from obsidian_agent.vault.view import Entry, FileStat
+
+
+@dataclass(slots=True)
+class _Item:
+    kind: ScanKind
+    link: bool
+
+
+@dataclass
+class _Listing:
+    """One folder as it was when it was listed; `items` by the name on disk, without protected and unreadable names."""
+
+    path: VaultPath
+    items: dict[str, _Item] = field(default_factory=dict)
+    unreadable: int = 0
+
+    @cached_property
+    def by_nfc(self) -> dict[str, str]:
+        return {unicodedata.normalize("NFC", name): name for name in self.items if not name.isascii()}
+
+    @cached_property
+    def by_key(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.items:
+            found.setdefault(collision_key(name), []).append(name)
+        return found
+
+    def name_of(self, name: str) -> str | None:
+        """The name on disk that equals `name` in NFC, the very same spelling first."""
+        if name in self.items:
+            return name
+        return None if name.isascii() else self.by_nfc.get(unicodedata.normalize("NFC", name))
+
+
+class DiskView:
+    """The disk behind one store. Listings are kept until `invalidate`, so a view belongs to one preview or one run."""
+
+    def __init__(self, store: VaultStore) -> None:
+        self._store = store
+        self._listings: dict[str, _Listing] = {}
+        self._folders: dict[str, VaultPath | None] = {"": ROOT}
+        self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
+
+    @property
+    def unreadable_names(self) -> int:
+        """How many entries of the folders listed so far are left out because their names are no legal text."""
+        return sum(listing.unreadable for listing in self._listings.values())
+
+    def invalidate(self, folder: VaultPath) -> None:
+        """Forget what is known of a folder and everything below it."""
+        for text in [text for text, listing in self._listings.items() if text == folder.text or listing.path.within(folder)]:
+            del self._listings[text]
+        self._folders = {"": ROOT}
+        self._twin_folders = {"": (ROOT,)}
+
+    def locate(self, path: VaultPath) -> Entry | None:
+        """See `VaultView.locate`. PathRefused for a link that leads out of the vault, to a protected name or nowhere."""
+        if path.is_root:
+            return Entry(ROOT, "folder")
+        found = self._item(path)
+        if found is None:
+            return None
+        real, item = found
+        if item.kind == "other":
+            if item.link:
+                raise _bad_link(real)
+            return None
+        return Entry(real, item.kind)
+
+    def twin(self, path: VaultPath) -> VaultPath | None:
+        """See `VaultView.twin`. Sees special files and bad links too: they are in the way."""
+        if path.is_root:
+            return ROOT
+        if (same := self._item(path)) is not None:
+            return same[0]
+        key = collision_key(path.name)
+        for folder in self._twins_of_folder(path.parent):
+            listing = self._listing(folder)
+            for name in listing.by_key.get(key, ()):
+                return from_disk(folder, name)
+        return None
+
+    def read(self, path: VaultPath) -> bytes:
+        """See `VaultView.read`."""
+        if not self._store.case_insensitive:
+            try:
+                return self._store.read(path)
+            except VaultError as error:
+                if error.code != "FILE_NOT_FOUND" or path.text.isascii():
+                    raise
+        found = self._item(path)
+        if found is None:
+            raise missing(path)
+        return self._store.read(found[0])
+
+    def stat(self, path: VaultPath) -> FileStat:
+        """See `VaultView.stat`."""
+        found = self._item(path)
+        info = self._store.stat(found[0]) if found else None
+        if info is None:
+            raise missing(path)
+        if kind_of(info.st_mode) != "file":
+            raise not_a_file(path)
+        created_ns: int = int(getattr(info, "st_birthtime", 0) * 1e9) or info.st_ctime_ns
+        return FileStat(info.st_size, info.st_mtime_ns / 1e6, created_ns / 1e6)
+
+    def children(self, folder: VaultPath) -> list[Entry]:
+        """See `VaultView.children`."""
+        return sorted(self._entries(self._existing_folder(folder)), key=_text)
+
+    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+        """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not."""
+        entries: list[Entry] = []
+        pending = [self._existing_folder(folder)]
+        while pending:
+            here = pending.pop()
+            listing = self._listing(here)
+            for entry in self._entries(here):
+                entries.append(entry)
+                if entry.kind == "folder" and not listing.items[entry.path.name].link:
+                    pending.append(entry.path)
+        entries.sort(key=_text)
+        return iter(entries)
+
+    def origin(self, path: VaultPath) -> VaultPath | None:
+        """On disk nothing has moved: the file's own path, or None when it is missing."""
+        entry = self.locate(path)
+        return entry.path if entry else None
+
+    def current(self, origin: VaultPath) -> VaultPath | None:
+        """As `origin`."""
+        return self.origin(origin)
+
+    def _item(self, path: VaultPath) -> tuple[VaultPath, _Item] | None:
+        folder = self._folder(path.parent)
+        if folder is None:
+            return None
+        listing = self._listing(folder)
+        name = listing.name_of(path.name)
+        return None if name is None else (from_disk(folder, name), listing.items[name])
+
+    def _folder(self, path: VaultPath) -> VaultPath | None:
+        """The folder at `path` under its spelling on disk."""
+        text = path.text
+        if text in self._folders:
+            return self._folders[text]
+        entry = self.locate(path)
+        self._folders[text] = found = entry.path if entry and entry.kind == "folder" else None
+        return found
+
+    def _twins_of_folder(self, path: VaultPath) -> tuple[VaultPath, ...]:
+        key = path.key
+        if key not in self._twin_folders:
+            name = collision_key(path.name)
+            self._twin_folders[key] = tuple(
+                from_disk(folder, twin)
+                for folder in self._twins_of_folder(path.parent)
+                for twin in self._listing(folder).by_key.get(name, ())
+                if self._listing(folder).items[twin].kind == "folder"
+            )
+        return self._twin_folders[key]
+
+    def _existing_folder(self, path: VaultPath) -> VaultPath:
+        entry = self.locate(path)
+        if entry is None:
+            raise missing(path)
+        if entry.kind != "folder":
+            raise not_a_folder(path)
+        return entry.path
+
+    def _entries(self, folder: VaultPath) -> Iterator[Entry]:
+        for name, item in self._listing(folder).items.items():
+            if item.kind != "other":
+                yield Entry(from_disk(folder, name), item.kind)
+
+    def _listing(self, folder: VaultPath) -> _Listing:
+        known = self._listings.get(folder.text)
+        if known is None:
+            known = self._listings[folder.text] = _Listing(folder)
+            for name, kind, link in self._store.scan(folder):
+                if protected(name):
+                    continue
+                try:
+                    from_disk(folder, name)
+                except PathRefused:
+                    known.unreadable += 1
+                else:
+                    known.items[name] = _Item(kind, link)
+        return known
+
+
+def _text(entry: Entry) -> str:
+    return entry.path.text
+
+
+def _bad_link(path: VaultPath) -> PathRefused:
+    return PathRefused(
+        f"{path.text} is a link that leads out of the vault, to a protected folder or nowhere; it is not followed.",
+        code="PATH_OUTSIDE_VAULT",
+        path=path.text,
+    )

@@ -1,0 +1,265 @@
+"""The two ways to reach the vault's folder: by directory handles, and by checked paths where the platform has none.
+
+A tree takes judged paths and raises OSError as the system does, or PathRefused for links that lead elsewhere. `store.py` turns the first
+into the program's own words.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal, Protocol
+
+from obsidian_agent.errors import PathRefused
+from obsidian_agent.vault import walk
+from obsidian_agent.vault.paths import VaultPath, is_reserved, protected
+
+ScanKind = Literal["file", "folder", "other"]
+ScanEntry = tuple[str, ScanKind, bool]
+
+
+class Tree(Protocol):
+    """What the store needs of the disk. `path` is never the root unless a method says so."""
+
+    def close(self) -> None: ...
+
+    def writable(self) -> bool: ...
+
+    def open_folder(self, folder: VaultPath) -> int:
+        """A directory handle; the root is allowed."""
+        ...
+
+    def open_file(self, path: VaultPath) -> int:
+        """A handle for reading whatever is there, without blocking."""
+        ...
+
+    def parts(self, path: VaultPath) -> tuple[str, ...]:
+        """The components of the path with all links followed."""
+        ...
+
+    def status(self, path: VaultPath, *, follow: bool) -> os.stat_result: ...
+
+    def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
+        """Names and kinds, None for a link; the root is allowed."""
+        ...
+
+    def replace(self, path: VaultPath, data: bytes) -> None:
+        """All or nothing, durable, the mode kept; a link is written through."""
+        ...
+
+    def make_folder(self, folder: VaultPath) -> None: ...
+
+    def remove(self, path: VaultPath) -> None: ...
+
+
+def kind_of(mode: int) -> ScanKind:
+    """The kind that a mode of `stat` stands for."""
+    return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+
+
+def _scan(target: int | str) -> list[tuple[str, ScanKind | None]]:
+    found: list[tuple[str, ScanKind | None]] = []
+    with os.scandir(target) as entries:
+        for entry in entries:
+            if entry.is_file(follow_symlinks=False):
+                found.append((entry.name, "file"))
+            elif entry.is_symlink() or (hasattr(entry, "is_junction") and entry.is_junction()):
+                found.append((entry.name, None))
+            else:
+                found.append((entry.name, "folder" if entry.is_dir(follow_symlinks=False) else "other"))
+    return found
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+    os.fsync(handle)
+
+
+def _temp_name() -> str:
+    return f".oa-{secrets.token_hex(4)}"
+
+
+_TEMP_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class HandleTree:
+    """A tree behind a directory handle that was opened once; it survives a rename of the vault's folder."""
+
+    def __init__(self, root_fd: int, *, openat2: bool) -> None:
+        self.root_fd = root_fd
+        self._openat2 = openat2
+
+    def close(self) -> None:
+        if self.root_fd >= 0:
+            os.close(self.root_fd)
+            self.root_fd = -1
+
+    def writable(self) -> bool:
+        return os.access(".", os.W_OK | os.X_OK, dir_fd=self.root_fd)
+
+    def open_folder(self, folder: VaultPath) -> int:
+        return self._open(folder, walk.FOLDER_FLAGS)
+
+    def open_file(self, path: VaultPath) -> int:
+        return self._open(path, walk.FILE_FLAGS)
+
+    def _open(self, path: VaultPath, flags: int) -> int:
+        if self._openat2:
+            try:
+                return walk.open_without_links(self.root_fd, path.text or ".", flags)
+            except OSError as error:
+                # A link, or (EAGAIN) a rename at the same moment: the walk decides.
+                if error.errno not in (errno.ELOOP, errno.EAGAIN):
+                    raise
+        return walk.open_by_walk(self.root_fd, path, flags)
+
+    @contextmanager
+    def _place(self, path: VaultPath, *, follow: bool) -> Iterator[walk.Place]:
+        place = walk.find(self.root_fd, path, follow_last=follow)
+        try:
+            yield place
+        finally:
+            os.close(place.folder_fd)
+
+    def parts(self, path: VaultPath) -> tuple[str, ...]:
+        with self._place(path, follow=True) as place:
+            return place.parts
+
+    def status(self, path: VaultPath, *, follow: bool) -> os.stat_result:
+        fd = self.open_folder(path.parent)
+        try:
+            info = os.stat(path.name, dir_fd=fd, follow_symlinks=False)
+        finally:
+            os.close(fd)
+        if not follow or not stat.S_ISLNK(info.st_mode):
+            return info
+        with self._place(path, follow=True) as place:
+            return os.stat(place.name, dir_fd=place.folder_fd, follow_symlinks=False)
+
+    def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
+        fd = self.open_folder(folder)
+        try:
+            return _scan(fd)
+        finally:
+            os.close(fd)
+
+    def replace(self, path: VaultPath, data: bytes) -> None:
+        with self._place(path, follow=True) as place:
+            folder, temp = place.folder_fd, _temp_name()
+            handle = os.open(temp, _TEMP_FLAGS, 0o666, dir_fd=folder)
+            try:
+                try:
+                    with suppress(FileNotFoundError):
+                        os.fchmod(handle, stat.S_IMODE(os.stat(place.name, dir_fd=folder, follow_symlinks=False).st_mode))
+                    _write_all(handle, data)
+                finally:
+                    os.close(handle)
+                os.rename(temp, place.name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temp, dir_fd=folder)
+                raise
+            os.fsync(folder)
+
+    def make_folder(self, folder: VaultPath) -> None:
+        with self._place(folder, follow=False) as place:
+            os.mkdir(place.name, dir_fd=place.folder_fd)
+            os.fsync(place.folder_fd)
+
+    def remove(self, path: VaultPath) -> None:
+        with self._place(path, follow=False) as place:
+            os.unlink(place.name, dir_fd=place.folder_fd)
+            os.fsync(place.folder_fd)
+
+
+class PathTree:
+    """A tree by path, for platforms without directory handles (Windows).
+
+    Every path is resolved by the system and compared with the root before use. A program that swaps a folder for a link between the check
+    and the use could win there; the handles of `HandleTree` are not to be had.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def writable(self) -> bool:
+        return os.access(self.root, os.W_OK)
+
+    def open_folder(self, folder: VaultPath) -> int:
+        raise OSError(errno.ENOTSUP, "this platform has no directory handles", folder.text)
+
+    def open_file(self, path: VaultPath) -> int:
+        native = self.native(path)
+        if not stat.S_ISREG(os.stat(native, follow_symlinks=False).st_mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), path.text)
+        return os.open(native, walk.FILE_FLAGS)
+
+    def native(self, path: VaultPath, *, follow: bool = True) -> str:
+        """The system's own path, checked: its folder exists and, links followed, lies in the vault under no protected name."""
+        if path.is_root:
+            return self.root
+        if path.parent.is_root:
+            folder = self.root
+        else:
+            folder = os.path.realpath(self._lexical(path.parent), strict=True)
+            self._judge(path, folder)
+            if not os.path.isdir(folder):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path.text)
+        native = os.path.join(folder, path.name)
+        if follow and os.path.lexists(native):
+            native = os.path.realpath(native, strict=True)
+            self._judge(path, native)
+        return native
+
+    def _lexical(self, path: VaultPath) -> str:
+        return os.path.join(self.root, *path.parts)
+
+    def _judge(self, path: VaultPath, real: str) -> None:
+        root = os.path.normcase(self.root).rstrip(os.sep) + os.sep
+        if not os.path.normcase(real).startswith(root):
+            raise PathRefused(f"{path.text} goes through a link that leads out of the vault; it is not followed.", code="PATH_OUTSIDE_VAULT", path=path.text)
+        inside = real[len(root) :].split(os.sep)
+        linked = os.path.normcase(real) not in (os.path.normcase(self._lexical(path)), os.path.normcase(self._lexical(path.parent)))
+        if linked and (is_reserved(path) or any(map(protected, inside))):
+            raise PathRefused(f"{path.text} goes through a link to a protected folder; it is not followed.", code="PATH_NOT_ALLOWED", path=path.text)
+
+    def parts(self, path: VaultPath) -> tuple[str, ...]:
+        return tuple(os.path.relpath(self.native(path), self.root).split(os.sep))
+
+    def status(self, path: VaultPath, *, follow: bool) -> os.stat_result:
+        return os.stat(self.native(path, follow=follow), follow_symlinks=False)
+
+    def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
+        return _scan(self.native(folder))
+
+    def replace(self, path: VaultPath, data: bytes) -> None:
+        native = self.native(path)
+        temp = os.path.join(os.path.dirname(native), _temp_name())
+        handle = os.open(temp, _TEMP_FLAGS, 0o666)
+        try:
+            try:
+                with suppress(FileNotFoundError):
+                    os.chmod(temp, stat.S_IMODE(os.stat(native).st_mode))
+                _write_all(handle, data)
+            finally:
+                os.close(handle)
+            os.replace(temp, native)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temp)
+            raise
+
+    def make_folder(self, folder: VaultPath) -> None:
+        os.mkdir(self.native(folder, follow=False))
+
+    def remove(self, path: VaultPath) -> None:
+        os.unlink(self.native(path, follow=False))
