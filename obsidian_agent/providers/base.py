@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from obsidian_agent.errors import Problem
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -55,7 +57,20 @@ class Finished:
     usage: Usage | None = None
 
 
-ChatDelta = TextChunk | Finished
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The request failed before anything of the answer came, and goes out again by itself after a pause.
+
+    `attempt` is the one that comes after the pause, of `attempts`.
+    """
+
+    seconds: float
+    attempt: int
+    attempts: int
+    problem: Problem
+
+
+ChatDelta = TextChunk | Waiting | Finished
 
 
 class Provider(Protocol):

@@ -1,0 +1,255 @@
+"""One failure of a model service as one `ProviderError`: a code, what happened, what to do, and whether trying again may help.
+
+API_KEY_MISSING, API_KEY_INVALID, API_FORBIDDEN, API_QUOTA, API_MODEL_NOT_FOUND, API_BAD_REQUEST, API_CONTENT_BLOCKED, CONTEXT_TOO_LONG,
+API_RESPONSE_TOO_LARGE and API_BAD_RESPONSE don't pass by themselves; API_RATE_LIMIT, API_NETWORK, API_TIMEOUT, API_SERVER and
+API_STREAM_CUT may.
+
+Causes are read in the order of what they prove: the status and body that the service sent, then what the transport reported, then the
+name of the exception. Exceptions are known by class name, so that neither litellm nor httpx is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from obsidian_agent.errors import ProviderError
+from obsidian_agent.providers.redact import redact
+
+MAX_DETAIL = 300
+_ANOTHER = "Try again, or another model."
+
+_CONTEXT = re.compile(
+    r"context.{0,20}(?:length|window|size)|maximum context|prompt is too long|too many tokens|input.{0,20}too long|"
+    r"exceeds? the (?:available|maximum).{0,20}(?:context|tokens)|input token count.{0,40}exceed",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit balance|billing|payment required|out of credits", re.IGNORECASE)
+_BLOCKED = re.compile(r"content.?(?:policy|filter|management)|safety system|responsible ai", re.IGNORECASE)
+_KEY = re.compile(r"api.?key.{0,20}(?:not valid|invalid|expired)|(?:invalid|incorrect).{0,12}api.?key", re.IGNORECASE)
+_MODEL = re.compile(r"model.{0,80}(?:not found|does not exist|not supported|no longer available)|try pulling it", re.IGNORECASE)
+_OVERLOADED = re.compile(r"overloaded|server_error|internal server error|had an error while processing|unavailable", re.IGNORECASE)
+_RATE = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
+_TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Who was asked, for messages. `secrets` never appear in any."""
+
+    name: str
+    model: str
+    address: str = ""
+    key_hint: str = ""
+    local: bool = False
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+def from_status(service: Service, status: int, headers: Mapping[str, str], body: str | bytes) -> ProviderError:
+    """An answer with an error status. Header names in lower case."""
+    detail = _detail(body, service.secrets)
+    if 300 <= status < 400:
+        return _error(service, "API_BAD_RESPONSE", f"answers with a redirect ({status}), which is not followed", "", "Check the base URL.")
+    named = _named_by_text(service, detail)
+    if named is not None and 400 <= status < 500 and not (status == 429 and named.code != "API_QUOTA"):
+        return named
+    wait = retry_after(headers)
+    match status:
+        case 401:
+            return _error(service, "API_KEY_INVALID", "refused the API key (401)", detail, service.key_hint)
+        case 402:
+            return _error(service, "API_QUOTA", "wants to be paid (402)", detail, "Check the account's credit.")
+        case 403:
+            return _error(service, "API_FORBIDDEN", "does not allow this (403)", detail, "Check key and model.")
+        case 404:
+            return _error(service, "API_MODEL_NOT_FOUND", f"does not know {service.model} (404)", detail, "Check model and base URL.")
+        case 408 | 504:
+            return _error(service, "API_TIMEOUT", f"timed out ({status})", detail, retryable=True, retry_after=wait)
+        case 413:
+            return _error(service, "CONTEXT_TOO_LONG", "finds the request too large (413)", detail, "Ask with a smaller selection.")
+        case 429:
+            return _error(service, "API_RATE_LIMIT", "is asked too often (429)", detail, _wait_hint(wait), retryable=True, retry_after=wait)
+        case _ if status >= 500:
+            return _error(service, "API_SERVER", f"failed ({status})", detail, "Try again later.", retryable=True, retry_after=wait)
+        case _:
+            return _error(service, "API_BAD_REQUEST", f"refused the request ({status})", detail)
+
+
+def from_exception(service: Service, error: BaseException) -> ProviderError:
+    """A failure of the transport, or of a client library, by what it and its causes are called."""
+    names = {cls.__name__ for cause in _causes(error) for cls in type(cause).__mro__}
+    text = _clean(" ".join(str(cause) for cause in _causes(error)), service.secrets)
+    if names & {"TimeoutException", "Timeout", "TimeoutError", "APITimeoutError"}:
+        return timed_out(service)
+    if "ResponseTooLarge" in names:
+        return too_large(service)
+    if "NotAModelService" in names:
+        return _error(service, "API_BAD_RESPONSE", "does not answer like a model service", text, "Check the base URL.")
+    if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE_VERIFY_FAILED" in text:
+        return _error(service, "API_NETWORK", "cannot be reached safely (TLS)", text, "Check the base URL and the machine's certificates.")
+    if names & {"ConnectError", "ConnectionFailed", "ConnectionRefusedError", "gaierror"}:
+        return unreachable(service, text)
+    if names & {"NetworkError", "ProtocolError", "TransportError", "OSError"}:
+        return stream_cut(service, _last_text(error, service))
+    named = _named_by_text(service, text)
+    if named is not None:
+        return named
+    status = next((code for cause in _causes(error) if isinstance(code := getattr(cause, "status_code", None), int)), None)
+    if status is not None and status != 500 and status >= 400:
+        return from_status(service, status, {}, text)
+    return _error(service, "API_BAD_RESPONSE", "sent an answer that cannot be read", _last_text(error, service), _ANOTHER)
+
+
+def from_error_event(service: Service, error: BaseException) -> ProviderError:
+    """An error that the service put into its stream after it had answered 200, or a stream that cannot be read."""
+    text = _last_text(error, service)
+    named = _named_by_text(service, text)
+    if named is not None:
+        return named
+    if _RATE.search(text):
+        return _error(service, "API_RATE_LIMIT", "is asked too often", text, retryable=True)
+    if _OVERLOADED.search(text):
+        return _error(service, "API_SERVER", "failed in mid-answer", text, "Try again later.", retryable=True)
+    return _error(service, "API_BAD_RESPONSE", "sent an answer that cannot be read", text, _ANOTHER)
+
+
+def key_missing(service: Service) -> ProviderError:
+    """No key is known for a service that wants one."""
+    return _error(service, "API_KEY_MISSING", "needs an API key, and none is set", "", service.key_hint)
+
+
+def timed_out(service: Service) -> ProviderError:
+    """Nothing came for too long."""
+    return _error(service, "API_TIMEOUT", "sent nothing for too long", "", "Try again, or raise the timeout.", retryable=True)
+
+
+def unreachable(service: Service, detail: str = "") -> ProviderError:
+    """No connection."""
+    hint = f"Is {service.name} running at {service.address}?" if service.local else "Check the network and the base URL."
+    where = f" at {service.address}" if service.address and not service.local else ""
+    return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
+
+
+def hung_up(service: Service, detail: str = "") -> ProviderError:
+    """The connection was closed before the answer began."""
+    return _error(service, "API_NETWORK", "closed the connection without an answer", detail, "Try again.", retryable=True)
+
+
+def stream_empty(service: Service) -> ProviderError:
+    """The stream ended before the answer began."""
+    return _error(service, "API_STREAM_CUT", "ended its stream without an answer", "", "Try again.", retryable=True)
+
+
+def stream_cut(service: Service, detail: str = "") -> ProviderError:
+    """The stream ended before the answer was complete."""
+    return _error(service, "API_STREAM_CUT", "broke off in mid-answer", detail, "What came is incomplete. Try again.", retryable=True)
+
+
+def too_large(service: Service) -> ProviderError:
+    """The answer exceeds what is read."""
+    return _error(service, "API_RESPONSE_TOO_LARGE", "sent far more than a plan can be", "", "Ask for less at a time.")
+
+
+def content_blocked(service: Service) -> ProviderError:
+    """The service's own filter stopped the answer."""
+    return _error(service, "API_CONTENT_BLOCKED", "stopped the answer by its content filter", "", "Rephrase the request.")
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `retry-after` (RFC 9110 10.2.3: seconds or a date). None when absent or unreadable."""
+    milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        if milliseconds is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        if seconds is None:
+            return None
+        if re.fullmatch(r"\s*\d+(\.\d+)?\s*", seconds):
+            return float(seconds)
+        when = parsedate_to_datetime(seconds)
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
+    except ValueError:
+        return None
+
+
+def _named_by_text(service: Service, text: str) -> ProviderError | None:
+    """Services share statuses among causes; some causes are only told apart by what they say."""
+    if _CONTEXT.search(text):
+        hint = "Ask with a smaller selection or a shorter conversation, or choose a model with a larger context."
+        return _error(service, "CONTEXT_TOO_LONG", "finds the request too long for the model", text, hint)
+    if _QUOTA.search(text):
+        return _error(service, "API_QUOTA", "reports that the account's quota is used up", text, "Check plan and billing of the account.")
+    if _KEY.search(text):
+        return _error(service, "API_KEY_INVALID", "refused the API key", text, service.key_hint)
+    if _BLOCKED.search(text):
+        return content_blocked(service)
+    if _MODEL.search(text):
+        return _error(service, "API_MODEL_NOT_FOUND", f"does not know the model {service.model}", text, "Check the model's name.")
+    return None
+
+
+def _error(
+    service: Service, code: str, what: str, detail: str, hint: str = "", *, retryable: bool = False, retry_after: float | None = None
+) -> ProviderError:
+    message = f"{service.name} {what}" + (f": {detail}" if detail else "")
+    message = redact(message if message.endswith((".", "!", "?")) else f"{message}.", service.secrets)
+    return ProviderError(message, code=code, hint=hint or None, retryable=retryable, retry_after=retry_after)
+
+
+def _wait_hint(wait: float | None) -> str:
+    return f"It asks to wait {wait:.0f} s." if wait else "Wait a little."
+
+
+def _detail(body: str | bytes, secrets: Iterable[str]) -> str:
+    """What an error body says: the message inside the JSON shapes in use, else its text without tags."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return _clean(_TAG.sub(" ", text), secrets)
+    return _clean(_message_of(document), secrets)
+
+
+def _message_of(document: object) -> str:
+    match document:
+        case {"error": {"message": str(message), **rest}}:
+            code = rest.get("code") or rest.get("type")
+            return f"{message} ({code})" if isinstance(code, str) and code not in message else message
+        case {"error": str(message)} | {"message": str(message)} | {"detail": str(message)}:
+            return message
+        case [first, *_]:
+            return _message_of(first)
+        case _:
+            return json.dumps(document, ensure_ascii=False)
+
+
+def _clean(text: str, secrets: Iterable[str]) -> str:
+    """One short line without control characters, keys, or the names that client libraries put before a message."""
+    text = text.partition(" Original exception:")[0]  # litellm says everything twice
+    text = re.sub(r"\b(?:litellm\.)?(?:\w+(?:Error|Exception|Timeout): ?)+(?:\w+(?:Exception|Error) - )?", "", text)
+    text = " ".join(redact(_UNPRINTABLE.sub(" ", text), secrets).split())
+    return text if len(text) <= MAX_DETAIL else f"{text[:MAX_DETAIL]}…"
+
+
+def _last_text(error: BaseException, service: Service) -> str:
+    return _detail(str(next(iter(_causes(error)))), service.secrets)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what led to it: its cause, its context, and the original that litellm keeps."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        original = getattr(current, "original_exception", None)
+        waiting += [original if isinstance(original, BaseException) else None, current.__cause__, current.__context__]

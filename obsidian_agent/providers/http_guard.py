@@ -1,0 +1,153 @@
+"""The one HTTP client through which models are called: what goes where, how much comes back, and what really happened.
+
+Client libraries retry on their own, follow redirects with the key in the headers, read bodies of any size, and turn a refused
+connection into "server error 500". This client does none of that and keeps a record of the exchange, so that an error can be named for
+what it was.
+
+Imports httpx (and with it nothing of this program); loaded only when a model is called.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+MAX_STREAM_BYTES = 48 * 1024 * 1024
+"""Of a streamed answer as sent. Each delta comes in an envelope many times its size."""
+MAX_LINE_BYTES = 8 * 1024 * 1024
+"""Of one line: stream readers hold a line in memory until it ends."""
+MAX_ERROR_BYTES = 64 * 1024
+"""Of an error body: the rest is not read."""
+CONNECT_SECONDS = 10.0
+
+
+class ResponseTooLarge(httpx.TransportError):
+    """The answer exceeds what is read."""
+
+
+class NotAModelService(httpx.TransportError):
+    """The answer is no answer of a model service: a web page, or an encoding that was not asked for."""
+
+
+class ConnectionFailed(httpx.TransportError):
+    """No connection, or it was closed without an answer."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What happened on the wire during one completion."""
+
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    error_body: bytes = b""
+    failure: Exception | None = None
+    """The first failure of the transport, before a library gave it another name."""
+
+
+@functools.lru_cache(maxsize=1)
+def _tls() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+class GuardedClient(httpx.AsyncClient):
+    """An httpx client for one completion. It talks to `origin` alone; `direct` ignores proxies of the environment."""
+
+    def __init__(self, *, origin: str, timeout: float, direct: bool) -> None:
+        super().__init__(
+            verify=_tls(),
+            timeout=httpx.Timeout(timeout, connect=min(CONNECT_SECONDS, timeout)),
+            follow_redirects=False,
+            trust_env=not direct,
+        )
+        self.exchange = Exchange()
+        self._origin = _origin(httpx.URL(origin))
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        """As httpx does, but no redirect is followed, sizes are limited, and failures are kept in `exchange`."""
+        options.pop("follow_redirects", None)
+        if _origin(request.url) != self._origin:
+            reason = f"A request to {request.url.host} was stopped: only {self._origin[1]} was named."
+            self.exchange.failure = ConnectionFailed(reason, request=request)
+            raise self.exchange.failure
+        request.headers["accept-encoding"] = "identity"
+        try:
+            response = await super().send(request, stream=True, follow_redirects=False, **options)
+        except httpx.TimeoutException as error:
+            self.exchange.failure = error
+            raise
+        except httpx.TransportError as error:
+            self.exchange.failure = error
+            # litellm repeats the request through a client of its own after ConnectError and RemoteProtocolError.
+            raise ConnectionFailed(str(error), request=request) from error
+        await self._inspect(response)
+        if not stream:
+            await response.aread()
+        return response
+
+    async def _inspect(self, response: httpx.Response) -> None:
+        exchange = self.exchange
+        exchange.status, exchange.headers = response.status_code, {name.lower(): value for name, value in response.headers.items()}
+        body: httpx.AsyncByteStream = _Guarded(response.stream, exchange)
+        if response.status_code >= 300:
+            exchange.error_body = await _first_bytes(body, MAX_ERROR_BYTES)
+            await response.aclose()
+            # What follows sees a body of this size, whatever was announced.
+            for name in ("content-encoding", "content-length", "transfer-encoding"):
+                response.headers.pop(name, None)
+            response.stream = httpx.ByteStream(exchange.error_body)
+            response.is_closed = response.is_stream_consumed = False
+            return
+        unasked = exchange.headers.get("content-encoding", "identity").lower()
+        content_type = exchange.headers.get("content-type", "").lower()
+        if unasked != "identity" or content_type.startswith("text/html"):
+            await response.aclose()
+            reason = f"encoding {unasked!r}" if unasked != "identity" else "a web page"
+            exchange.failure = NotAModelService(f"The answer is {reason}.", request=response.request)
+            raise exchange.failure
+        response.stream = body
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+class _Guarded(httpx.AsyncByteStream):
+    """A body that ends in an error where it grows too large, and whose failures are recorded."""
+
+    def __init__(self, inner: Any, exchange: Exchange) -> None:
+        self._inner = inner
+        self._exchange = exchange
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        total = line = 0
+        try:
+            async for chunk in self._inner:
+                total += len(chunk)
+                newline = chunk.rfind(b"\n")
+                line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
+                if total > MAX_STREAM_BYTES or line > MAX_LINE_BYTES:
+                    raise ResponseTooLarge(f"The answer exceeds {MAX_STREAM_BYTES} bytes, or one line {MAX_LINE_BYTES}.")
+                yield chunk
+        except httpx.TransportError as error:
+            self._exchange.failure = self._exchange.failure or error
+            raise
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _first_bytes(stream: httpx.AsyncByteStream, limit: int) -> bytes:
+    found = bytearray()
+    try:
+        async for chunk in stream:
+            found += chunk
+            if len(found) >= limit:
+                break
+    except httpx.TransportError:
+        pass  # The status says what is wrong; a body that breaks off adds nothing to that.
+    return bytes(found[:limit])

@@ -1,0 +1,233 @@
+"""Models through litellm: the only module that imports it, in a thread, when the first question is asked.
+
+litellm knows the services' dialects; everything it does beyond that is switched off. Both environment variables must be set before its
+import, or it fetches lists from the network; `suppress_debug_info`, or it prints to the screen; its log handlers are removed; its retries
+(and those of the client below it) are off, because they are silent and take many seconds. All its requests go through
+`http_guard.GuardedClient`.
+
+A stream that simply ends counts as cut: litellm invents the finish reason "stop" then, but keeps what the service really said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from obsidian_agent.errors import ProviderError
+from obsidian_agent.providers import errors
+from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, FinishReason, TextChunk, Usage
+
+if TYPE_CHECKING:
+    from obsidian_agent.providers.http_guard import GuardedClient
+
+Dialect = Literal["openai", "anthropic", "ollama_chat"]
+
+MAX_TEXT = 8 * 1024 * 1024
+"""Characters of one answer, thinking included."""
+SILENT_CHUNKS_FACTOR = 5
+"""Keep-alive messages may stretch the time between deltas to this many timeouts."""
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One model behind one address. `json_mode`: it may be asked for a JSON object. `direct`: no proxy of the environment in between."""
+
+    dialect: Dialect
+    model: str
+    base_url: str
+    service: errors.Service
+    needs_key: bool = True
+    json_mode: bool = False
+    direct: bool = False
+    patience: float = 1.0
+    """Factor on timeouts: a model on this machine reads a long prompt slowly."""
+    extra: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(slots=True)
+class LiteLLMProvider:
+    """A `Provider` over litellm. The key is kept out of reprs and messages."""
+
+    name: str
+    endpoint: Endpoint
+    api_key: str | None = field(default=None, repr=False)
+    _refused: frozenset[str] = frozenset()
+    """Optional parameters that this service was found not to take."""
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        """One completion; closing the iterator closes the connection.
+
+        One request to the service, and a second one when it refused an optional parameter of the first.
+        """
+        if self.endpoint.needs_key and not self.api_key:
+            raise errors.key_missing(self.endpoint.service)
+        while True:
+            failure: ProviderError | None = None
+            async with contextlib.aclosing(self._attempt(request)) as deltas:
+                async for delta in deltas:
+                    if isinstance(delta, ProviderError):
+                        failure = delta
+                    else:
+                        yield delta
+            if failure is None:
+                return
+            refused = _named_parameters(failure) - self._refused
+            if not refused:
+                raise failure
+            self._refused |= refused
+
+    async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ProviderError, None]:
+        """The deltas of one request; a failure comes as a value, so that no handler's context, which holds headers, hangs on to it."""
+        endpoint = self.endpoint
+        client = await asyncio.to_thread(_open_client, endpoint, request.timeout)
+        failure: ProviderError | None = None
+        try:
+            async with contextlib.aclosing(self._deltas(request, client)) as deltas:
+                async for delta in deltas:
+                    yield delta
+        except ProviderError as error:
+            failure = error
+        except Exception as error:
+            failure = _explain(endpoint.service, client, error)
+        finally:
+            await client.aclose()
+        if failure is not None:
+            yield failure
+
+    async def _deltas(self, request: ChatRequest, client: GuardedClient) -> AsyncGenerator[ChatDelta, None]:
+        litellm = await asyncio.to_thread(_load)
+        seconds = request.timeout * self.endpoint.patience * SILENT_CHUNKS_FACTOR
+        async with asyncio.timeout(seconds):
+            response = await litellm.acompletion(**self._arguments(request, client))
+        reading = _Reading(self.endpoint.service)
+        async with contextlib.aclosing(response):
+            chunks = aiter(response)
+            while True:
+                async with asyncio.timeout(seconds):
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    break
+                for text in reading.take(chunk):
+                    yield text
+            yield reading.finish(response)
+
+    def _arguments(self, request: ChatRequest, client: GuardedClient) -> dict[str, Any]:
+        endpoint = self.endpoint
+        optional: dict[str, Any] = {"temperature": request.temperature, "stream_options": {"include_usage": True}}
+        if request.max_tokens is not None:
+            optional["max_tokens"] = request.max_tokens
+        if request.json_only and endpoint.json_mode:
+            optional["response_format"] = {"type": "json_object"}
+        api_key = self.api_key or "none"
+        return {
+            "model": f"{endpoint.dialect}/{endpoint.model}",
+            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+            "stream": True,
+            "api_key": api_key,
+            "api_base": endpoint.base_url,
+            "timeout": request.timeout * endpoint.patience,
+            "max_retries": 0,
+            "drop_params": True,
+            "client": _library_client(endpoint, client, api_key),
+            **dict(endpoint.extra),
+            **{name: value for name, value in optional.items() if name not in self._refused},
+        }
+
+
+def _named_parameters(failure: ProviderError) -> frozenset[str]:
+    """The optional parameters that a refusal names."""
+    if failure.code != "API_BAD_REQUEST":
+        return frozenset()
+    return frozenset(name for name in ("temperature", "stream_options", "max_tokens", "response_format") if name in failure.message)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has come of one answer."""
+
+    service: errors.Service
+    length: int = 0
+    usage: Usage | None = None
+
+    def take(self, chunk: Any) -> list[TextChunk]:
+        """The text in a chunk."""
+        found = []
+        for choice in chunk.choices[:1]:
+            delta = choice.delta
+            thinking = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
+            for text, is_thinking in ((thinking, True), (delta.content, False)):
+                if isinstance(text, str) and text:
+                    self.length += len(text)
+                    found.append(TextChunk(text, thinking=is_thinking))
+        if self.length > MAX_TEXT:
+            raise errors.too_large(self.service)
+        return found
+
+    def finish(self, response: Any) -> Finished:
+        """The end as the service told it. litellm's own guesses at reason and usage don't count."""
+        told = response.received_finish_reason or response.intermittent_finish_reason
+        if told is None:
+            raise errors.stream_cut(self.service) if self.length else errors.stream_empty(self.service)
+        if told in ("content_filter", "safety", "refusal"):
+            raise errors.content_blocked(self.service)
+        reason: FinishReason = "length" if told in ("length", "max_tokens") else "stop"
+        return Finished(reason, _usage(response.chunks))
+
+
+def _usage(chunks: list[Any]) -> Usage | None:
+    """Tokens by the service's own count: the largest figures, since some services count as they go."""
+    told = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None)) is not None]
+    if not told:
+        return None
+    return Usage(max(usage.prompt_tokens or 0 for usage in told), max(usage.completion_tokens or 0 for usage in told))
+
+
+def _explain(service: errors.Service, client: GuardedClient, error: Exception) -> ProviderError:
+    """Name a failure by the best evidence there is."""
+    exchange = client.exchange
+    if exchange.status is not None and exchange.status >= 300:
+        return errors.from_status(service, exchange.status, exchange.headers, exchange.error_body)
+    if exchange.failure is not None:
+        failure = errors.from_exception(service, exchange.failure)
+        return errors.hung_up(service) if failure.code == "API_STREAM_CUT" and exchange.status is None else failure
+    if exchange.status is not None and not isinstance(error, TimeoutError):
+        return errors.from_error_event(service, error)
+    return errors.from_exception(service, error)
+
+
+def _open_client(endpoint: Endpoint, timeout: float) -> GuardedClient:
+    from obsidian_agent.providers.http_guard import GuardedClient
+
+    return GuardedClient(origin=endpoint.base_url, timeout=timeout * endpoint.patience, direct=endpoint.direct)
+
+
+def _load() -> Any:
+    """litellm, quiet and offline. Seconds the first time; safe to call again."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
+    litellm: Any = importlib.import_module("litellm")
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = False
+        logger.setLevel(logging.CRITICAL + 1)
+    return litellm
+
+
+def _library_client(endpoint: Endpoint, client: GuardedClient, api_key: str) -> Any:
+    """The client object that litellm wants for a dialect, over ours."""
+    if endpoint.dialect == "openai":
+        openai = importlib.import_module("openai")
+        return openai.AsyncOpenAI(api_key=api_key, base_url=endpoint.base_url, http_client=client, max_retries=0)
+    handler = importlib.import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
+    ours = type("GuardedHandler", (handler,), {"create_client": lambda self, *arguments, **options: client})
+    return ours(timeout=client.timeout)

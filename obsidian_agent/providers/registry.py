@@ -1,0 +1,165 @@
+"""From a model's name on the command line or in the settings (`openai/gpt-5`, `ollama/qwen3`, `scripted/answers.jsonl`) to a `Provider`.
+
+A row of `VENDORS` is all there is to a service. Importing this module imports no client library.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.providers.base import Provider
+from obsidian_agent.providers.errors import Service
+from obsidian_agent.providers.litellm_client import Dialect, Endpoint, LiteLLMProvider
+from obsidian_agent.providers.retry import RetryingProvider
+from obsidian_agent.providers.scripted import ScriptedProvider
+
+SCRIPTED = "scripted"
+OLLAMA_CONTEXT = 16_384
+"""Tokens. Ollama's own default is smaller than a prompt, which it cuts without a word."""
+SLOW = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A service that models can be asked at. Keys are looked for under `key_variables`, in order. No `base_url`: the person gives one."""
+
+    name: str
+    title: str
+    dialect: Dialect
+    base_url: str | None
+    key_variables: tuple[str, ...] = ()
+    base_url_variables: tuple[str, ...] = ()
+    needs_key: bool = True
+    json_mode: bool = True
+    patience: float = 1.0
+    extra: tuple[tuple[str, Any], ...] = ()
+
+
+VENDORS = (
+    Vendor("openai", "OpenAI", "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE")),
+    Vendor(
+        "anthropic",
+        "Anthropic",
+        "anthropic",
+        "https://api.anthropic.com",
+        ("ANTHROPIC_API_KEY",),
+        ("ANTHROPIC_BASE_URL",),
+        json_mode=False,
+    ),
+    Vendor("gemini", "Gemini", "openai", "https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    Vendor("openrouter", "OpenRouter", "openai", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Vendor("zenmux", "ZenMux", "openai", "https://zenmux.ai/api/v1", ("ZENMUX_API_KEY",)),
+    Vendor(
+        "ollama",
+        "Ollama",
+        "ollama_chat",
+        "http://localhost:11434",
+        ("OLLAMA_API_KEY",),
+        ("OLLAMA_HOST",),
+        needs_key=False,
+        patience=SLOW,
+        extra=(("num_ctx", OLLAMA_CONTEXT),),
+    ),
+    Vendor("lm_studio", "LM Studio", "openai", "http://localhost:1234/v1", ("LM_STUDIO_API_KEY",), needs_key=False, patience=SLOW),
+    Vendor("custom", "The endpoint", "openai", None, ("OBSIDIAN_AGENT_API_KEY",), ("OBSIDIAN_AGENT_BASE_URL",), needs_key=False),
+)
+
+KeyFinder = Callable[[Vendor], str | None]
+"""Where keys come from: the environment alone, or also the keyring or a file."""
+
+
+def environment_key(vendor: Vendor) -> str | None:
+    """The vendor's key from the environment."""
+    return next((key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None)
+
+
+def find_vendor(name: str) -> Vendor:
+    """The vendor called `name`. Raises `ConfigError`."""
+    for vendor in VENDORS:
+        if vendor.name == name.lower():
+            return vendor
+    known = ", ".join([vendor.name for vendor in VENDORS] + [SCRIPTED])
+    hint = f"Known are: {known}. For another OpenAI-compatible service use custom/MODEL with a base URL."
+    raise ConfigError(f"There is no provider {name!r}.", hint=hint)
+
+
+def open_provider(spec: str, *, base_url: str | None = None, find_key: KeyFinder = environment_key) -> Provider:
+    """The provider that `spec` (`VENDOR/MODEL` or `scripted/FILE`) names; it asks again after passing failures.
+
+    Nothing is imported or sent before its first request, and a missing key is reported there (`API_KEY_MISSING`).
+    Raises `ConfigError` for a bad name, an address that is neither https nor on this machine, and an unreadable script.
+    """
+    name, _, model = spec.strip().partition("/")
+    if not model:
+        raise ConfigError(f"{spec!r} does not name a model.", hint="Write PROVIDER/MODEL, such as openai/gpt-5 or ollama/qwen3.")
+    if name == SCRIPTED:
+        return ScriptedProvider.load(Path(model))
+    vendor = find_vendor(name)
+    address = base_url or _from_environment(vendor) or vendor.base_url
+    if address is None:
+        raise ConfigError(f"{vendor.name}/{model} needs a base URL.", hint=f"Give --base-url, or set {vendor.base_url_variables[0]}.")
+    parts = _checked(address)
+    local = _is_loopback(parts)
+    key = find_key(vendor)
+    service = Service(
+        name=vendor.title,
+        model=model,
+        address=f"{parts.scheme}://{parts.netloc}",
+        key_hint=f"Set {' or '.join(vendor.key_variables)}.",
+        local=local,
+        secrets=(key,) if key else (),
+    )
+    endpoint = Endpoint(
+        dialect=vendor.dialect,
+        model=model,
+        base_url=address.rstrip("/"),
+        service=service,
+        needs_key=vendor.needs_key and not local,
+        json_mode=vendor.json_mode,
+        direct=local,
+        patience=vendor.patience,
+        extra=vendor.extra,
+    )
+    return RetryingProvider(LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key))
+
+
+def _from_environment(vendor: Vendor) -> str | None:
+    found = next((value for name in vendor.base_url_variables if (value := os.environ.get(name, "").strip())), None)
+    if found and "://" not in found:
+        return f"http://{found}"  # OLLAMA_HOST is host:port
+    return found
+
+
+def _checked(address: str) -> SplitResult:
+    """The address in parts, if keys and notes may go there."""
+    try:
+        parts = urlsplit(address.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, SplitResult("", "", "", "", "")
+    if parts.scheme not in ("http", "https") or not host:
+        raise ConfigError("The base URL is not an address.", code="BASE_URL_REFUSED", hint="Write it like https://host/v1.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        hint = "Leave out user, password, ? and #."
+        raise ConfigError(f"The base URL for {host} carries more than an address.", code="BASE_URL_REFUSED", hint=hint)
+    if parts.scheme == "http" and not _is_loopback(parts):
+        hint = "Use https; http is for this machine only."
+        raise ConfigError(f"http://{host} would carry key and notes in the open.", code="BASE_URL_REFUSED", hint=hint)
+    return parts
+
+
+def _is_loopback(parts: SplitResult) -> bool:
+    host = parts.hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

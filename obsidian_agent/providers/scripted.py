@@ -1,0 +1,135 @@
+"""A provider that plays answers from a file, one a request: for tests, demonstrations, and replaying what a model once said. No network.
+
+The file holds JSON lines (or one JSON list) of objects, each with exactly one of
+
+- `text`: the answer; `plan`: the answer is this document; `chunks`: the answer in these pieces;
+- `error`: `{code, message, retryable?, retryAfter?}`, raised instead of an answer, or after what `text` or `chunks` beside it hold;
+
+and, as wanted, `thinking`, `finish` ("stop" or "length"), `usage` ([prompt, completion]), `delayMs` (before each piece). Lines that are
+blank or begin with # are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from obsidian_agent.errors import ConfigError, ProviderError
+from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, Usage
+
+PIECE = 16
+"""Characters of a streamed piece."""
+
+
+class _ScriptModel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class ScriptedError(_ScriptModel):
+    """A failure to be played."""
+
+    code: str = "API_ERROR"
+    message: str
+    retryable: bool = False
+    retry_after: float | None = None
+
+
+class ScriptedAnswer(_ScriptModel):
+    """One answer of a script."""
+
+    text: str | None = None
+    plan: dict[str, Any] | None = None
+    chunks: list[str] | None = None
+    error: ScriptedError | None = None
+    thinking: str = ""
+    finish: Literal["stop", "length"] = "stop"
+    usage: tuple[int, int] | None = None
+    delay_ms: Annotated[float, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> ScriptedAnswer:
+        given = [name for name in ("text", "plan", "chunks") if getattr(self, name) is not None]
+        if len(given) > 1 or not (given or self.error):
+            raise ValueError("give one of text, plan, chunks or error")
+        return self
+
+    def pieces(self) -> list[str]:
+        """The answer as it is streamed."""
+        if self.chunks is not None:
+            return self.chunks
+        text = json.dumps(self.plan, ensure_ascii=False, indent=2) if self.plan is not None else self.text or ""
+        return _cut(text)
+
+
+@dataclass(slots=True)
+class ScriptedProvider:
+    """A `Provider` over a list of answers. `requests` holds what was asked."""
+
+    name: str
+    answers: tuple[ScriptedAnswer, ...]
+    requests: list[ChatRequest] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, path: Path) -> ScriptedProvider:
+        """The script in a file. Raises `ConfigError` naming file and line."""
+        try:
+            text = path.expanduser().read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"The script {path} cannot be read: {error}.", hint="Name a JSONL file: scripted/FILE.") from error
+        return cls(f"scripted/{path}", _parse(text, path))
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        """The next answer. Raises `ProviderError` SCRIPT_EXHAUSTED when there is none."""
+        self.requests.append(request)
+        number = len(self.requests)
+        if number > len(self.answers):
+            raise ProviderError(
+                f"{self.name} holds {len(self.answers)} answers, and this is request {number}.",
+                code="SCRIPT_EXHAUSTED",
+                hint="Add an answer to the script.",
+            )
+        answer = self.answers[number - 1]
+        for thinking, pieces in ((True, _cut(answer.thinking)), (False, answer.pieces())):
+            for piece in pieces:
+                await asyncio.sleep(answer.delay_ms / 1000)
+                yield TextChunk(piece, thinking=thinking)
+        if answer.error is not None:
+            error = answer.error
+            raise ProviderError(error.message, code=error.code, retryable=error.retryable, retry_after=error.retry_after)
+        yield Finished(answer.finish, Usage(*answer.usage) if answer.usage else None)
+
+
+def _cut(text: str) -> list[str]:
+    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
+
+
+def _parse(text: str, path: Path) -> tuple[ScriptedAnswer, ...]:
+    if text.lstrip().startswith("["):
+        documents = [(f"{path}, answer {index}", document) for index, document in enumerate(_decode(text, str(path)), start=1)]
+    else:
+        lines = [(f"{path}, line {number}", line.strip()) for number, line in enumerate(text.split("\n"), start=1)]
+        documents = [(where, _decode(line, where)) for where, line in lines if line and not line.startswith("#")]
+    return tuple(_answer(document, where) for where, document in documents)
+
+
+def _decode(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{where}: not JSON: {error}.") from error
+
+
+def _answer(document: Any, where: str) -> ScriptedAnswer:
+    try:
+        return ScriptedAnswer.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field_name = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{where}: {f'{field_name}: ' if field_name else ''}{first['msg']}.") from error
