@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import Problem
@@ -40,6 +40,14 @@ class LongTextMark:
 
 PathText = Annotated[str, PathMark()]
 LongText = Annotated[str, LongTextMark()]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""An integer argument; JSON writers that know only floats may say 1.0 for 1."""
 
 
 class ToolModel(BaseModel):

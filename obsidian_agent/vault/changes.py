@@ -31,11 +31,20 @@ class CreateFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CursorMark:
+    """Where an editor's step leaves the cursor: an index in the text of the new content; whether it used up the run's selection."""
+
+    offset: int
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ModifyFile:
-    """New content for a file that exists in the view."""
+    """New content for a file that exists in the view. The tools of the editor also say where the cursor is then."""
 
     path: VaultPath
     content: bytes
+    cursor: CursorMark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import (
     ChangeSet,
     CreateFile,
+    CursorMark,
     DeleteEntry,
     FileChange,
     MakeDir,
@@ -67,6 +68,7 @@ class OverlayVault:
         self._deletions: list[Deletion] = []
         self._trash_names: set[str] | None = None
         self._base_hash: dict[str, str] = {}
+        self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._last_read: tuple[str, bytes] | None = None
 
     # --- looking ---------------------------------------------------------------------------------------------------------------
@@ -146,6 +148,10 @@ class OverlayVault:
         """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
         return path.key in self._created
 
+    def cursor_mark(self, origin: VaultPath) -> tuple[bytes, CursorMark] | None:
+        """The content that the last editor's step gave to the file that was at `origin` at the start, and where the cursor was then."""
+        return self._cursors.get(origin.nfc)
+
     def trash_target(self, path: VaultPath) -> VaultPath:
         """The free name that a deleted entry gets in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
         taken = self._taken_in_trash()
@@ -186,6 +192,9 @@ class OverlayVault:
         if entry is None:
             raise _not_found(change.path)
         node = self._nodes.get(entry.path.nfc)
+        origin = node.origin if node else entry.path
+        if change.cursor is not None and origin is not None:
+            self._cursors[origin.nfc] = (change.content, change.cursor)
         if node is None:
             self._hash_of_base(entry.path)
             self._put(_Node(entry.path, "file", entry.path, change.content, instance))
