@@ -1,4 +1,4 @@
-"""Models through litellm: the only module that imports it, in a thread, when the first question is asked.
+"""Models through litellm: the only module that imports it, when the first question is asked, in a thread with an event loop of its own.
 
 litellm knows the services' dialects; everything it does beyond that is switched off. Both environment variables must be set before its
 import, or it fetches lists from the network; `suppress_debug_info`, or it prints to the screen; its log handlers are removed; its retries
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
+from obsidian_agent.providers.away import in_own_loop
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, FinishReason, TextChunk, Usage
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class LiteLLMProvider:
             raise errors.key_missing(self.endpoint.service)
         while True:
             failure: ProviderError | None = None
-            async with contextlib.aclosing(self._attempt(request)) as deltas:
+            async with contextlib.aclosing(in_own_loop(lambda: self._attempt(request))) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, ProviderError):
                         failure = delta
@@ -86,7 +87,7 @@ class LiteLLMProvider:
     async def _attempt(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ProviderError, None]:
         """The deltas of one request; a failure comes as a value, so that no handler's context, which holds headers, hangs on to it."""
         endpoint = self.endpoint
-        client = await asyncio.to_thread(_open_client, endpoint, request.timeout)
+        client = _open_client(endpoint, request.timeout)
         failure: ProviderError | None = None
         try:
             async with contextlib.aclosing(self._deltas(request, client)) as deltas:
@@ -102,7 +103,8 @@ class LiteLLMProvider:
             yield failure
 
     async def _deltas(self, request: ChatRequest, client: GuardedClient) -> AsyncGenerator[ChatDelta, None]:
-        litellm = await asyncio.to_thread(_load)
+        litellm = _load()
+        _know_model(litellm, self.endpoint)
         seconds = request.timeout * self.endpoint.patience * SILENT_CHUNKS_FACTOR
         async with asyncio.timeout(seconds):
             response = await litellm.acompletion(**self._arguments(request, client))
@@ -221,6 +223,13 @@ def _load() -> Any:
         logger.propagate = False
         logger.setLevel(logging.CRITICAL + 1)
     return litellm
+
+
+def _know_model(litellm: Any, endpoint: Endpoint) -> None:
+    """Tell litellm that a model costs nothing, or it asks an Ollama server (its default one) for details."""
+    if endpoint.dialect == "ollama_chat":
+        free = {"litellm_provider": "ollama_chat", "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        litellm.model_cost.setdefault(f"{endpoint.dialect}/{endpoint.model}", free)
 
 
 def _library_client(endpoint: Endpoint, client: GuardedClient, api_key: str) -> Any:
