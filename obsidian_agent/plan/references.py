@@ -1,0 +1,263 @@
+"""References in JSON values: compiled once, resolved many times, in one pass that never looks at substituted text again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from obsidian_agent.errors import PathRefused, ToolError
+from obsidian_agent.plan import filters, grammar
+from obsidian_agent.plan.filters import Missing, text_of
+from obsidian_agent.plan.grammar import Malformed, Reference
+from obsidian_agent.plan.marks import NO_MARKS, ArgMarks, marks_of
+from obsidian_agent.plan.scope import Scope, child_of, context_values
+from obsidian_agent.vault.names import clean_component, dash_illegal
+
+__all__ = [
+    "NO_MARKS", "ArgMarks", "Malformed", "Reference", "Scope", "Template", "child_of", "compile_value", "context_values", "marks_of",
+    "resolve_reference", "truthy",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A JSON value with its references found. `references` and `malformed` are in the order in which they are written."""
+
+    root: _Node
+    references: tuple[Reference, ...]
+    malformed: tuple[Malformed, ...]
+
+    @property
+    def static(self) -> bool:
+        """Whether resolving changes nothing."""
+        return isinstance(self.root, _Static)
+
+    @property
+    def single(self) -> Reference | None:
+        """The reference, when the whole value is one."""
+        return self.root.reference if isinstance(self.root, _Single) else None
+
+    def resolve(self, scope: Scope, notes: list[str] | None = None) -> Any:
+        """The value with every reference filled in; a value without references is returned as it is.
+
+        `notes` receives one line for each name whose illegal characters were replaced. ToolError REFERENCE_ERROR or NO_SELECTION names
+        the reference; PathRefused PATH_INVALID names the value that cannot be a part of a path, its hint what could be.
+        """
+        return self.root.resolve(scope, notes)
+
+    def condition(self, scope: Scope) -> bool:
+        """The value as the answer of a `when`; a missing path or selection is false."""
+        try:
+            return truthy(self.root.resolve(scope, None))
+        except ToolError as error:
+            if isinstance(error, MissingValue):
+                return False
+            raise
+
+    def unknown(self, scope: Scope) -> tuple[Reference, ...]:
+        """References in long text whose head means nothing in this scope: they stay as they are written."""
+        return tuple(each for each in self.references if each.long_text and not scope.knows(each))
+
+
+class MissingValue(ToolError):
+    """A reference leads to nothing: REFERENCE_ERROR, or NO_SELECTION."""
+
+    default_code = "REFERENCE_ERROR"
+
+
+def truthy(value: Any) -> bool:
+    """false, null, 0, "", [] and {} are false; every other value is true, also the text "false"."""
+    return bool(value)
+
+
+def compile_value(value: Any, marks: ArgMarks = NO_MARKS) -> Template:
+    """The template of a JSON value. Keys of objects are literal. Never fails: what is wrong with a reference is said by validation."""
+    root = _node(value, marks)
+    found = tuple(root.found())
+    references = tuple(each for each in found if isinstance(each, Reference))
+    return Template(root, references, tuple(each for each in found if isinstance(each, Malformed)))
+
+
+def resolve_reference(reference: Reference, scope: Scope) -> Any:
+    """The value of one reference after its filters."""
+    if reference.flaw:
+        raise ToolError(f"{reference.source}: {reference.flaw}.", code="REFERENCE_ERROR")
+    value = scope.value(reference)
+    for call in reference.filters:
+        try:
+            value = filters.apply(call, value, scope.filters)
+        except ToolError as error:
+            raise ToolError(f"{reference.source}: {error.message}", code=error.code) from error
+    if isinstance(value, Missing):
+        raise _missing(reference, value)
+    return value
+
+
+def _missing(reference: Reference, value: Missing) -> MissingValue:
+    if value is filters.NO_SELECTION:
+        return MissingValue("Nothing is selected, and the plan needs ${selection}.", code="NO_SELECTION", hint="Select text and try again.")
+    if reference.kind == "name" and reference.head in ("activeFile", "activeFolder") and not reference.parts:
+        return MissingValue(f"{reference.source}: no note is active.", hint="Open a note, or name one with --active-file.")
+    message = f"{reference.source} leads to nothing: {reference.name} does not exist."
+    return MissingValue(message, hint="Check the path, or add |default:text.")
+
+
+# --- the nodes of a template --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Static:
+    value: Any
+
+    def resolve(self, scope: Scope, notes: list[str] | None) -> Any:
+        return self.value
+
+    def found(self) -> Iterator[Reference | Malformed]:
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    reference: Reference
+
+    def resolve(self, scope: Scope, notes: list[str] | None) -> Any:
+        reference = self.reference
+        if reference.long_text and not scope.knows(reference):
+            return reference.source
+        return resolve_reference(reference, scope)
+
+    def found(self) -> Iterator[Reference | Malformed]:
+        yield self.reference
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    pieces: tuple[grammar.Piece, ...]
+
+    def resolve(self, scope: Scope, notes: list[str] | None) -> str:
+        written: list[str] = []
+        for piece in self.pieces:
+            match piece:
+                case str():
+                    written.append(piece)
+                case Reference():
+                    known = not piece.long_text or scope.knows(piece)
+                    written.append(text_of(resolve_reference(piece, scope)) if known else piece.source)
+                case Malformed():
+                    _refuse_malformed(piece)
+        return "".join(written)
+
+    def found(self) -> Iterator[Reference | Malformed]:
+        return (piece for piece in self.pieces if not isinstance(piece, str))
+
+
+@dataclass(frozen=True, slots=True)
+class _Path(_Text):
+    """Text that is a path: each value fills one component, and an empty first component vanishes."""
+
+    def resolve(self, scope: Scope, notes: list[str] | None) -> str:
+        path = ""
+        for index, piece in enumerate(self.pieces):
+            match piece:
+                case str():
+                    vanished = index > 0 and not path and piece.startswith("/")
+                    path += piece[1:] if vanished else piece
+                case Reference():
+                    text = _path_part(piece, scope, notes)
+                    if not text and path.endswith("/") and self._ends_component(index):
+                        raise PathRefused(f"{piece.source} is empty and would be a whole part of the path.", code="PATH_INVALID", path=path)
+                    path += text
+                case Malformed():
+                    _refuse_malformed(piece)
+        return path
+
+    def _ends_component(self, index: int) -> bool:
+        following = self.pieces[index + 1 : index + 2]
+        return not following or (isinstance(following[0], str) and following[0].startswith("/"))
+
+
+def _refuse_malformed(piece: Malformed) -> None:
+    if not piece.long_text:
+        raise ToolError(f"{piece.source} is no reference.", code="REFERENCE_ERROR", hint="Write $${ for a literal ${.")
+
+
+def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> str:
+    value = resolve_reference(reference, scope)
+    if value is None or isinstance(value, list | dict):
+        what = "null" if value is None else "a list or object"
+        raise PathRefused(f"{reference.source} is {what}, which cannot be part of a path.", code="PATH_INVALID")
+    text = text_of(value)
+    if scope.may_hold_slash(reference):
+        if reference.filters and any(call.name == "date" for call in reference.filters):
+            return _dashed(reference, text, notes)
+        return text
+    if "/" in text or "\\" in text or text.strip() in (".", ".."):
+        cleaned = clean_component(text)
+        raise PathRefused(
+            f"{reference.source} is {text[:100]!r}: a value that is part of a path must be one name, without / and \\ and not . or ..",
+            code="PATH_INVALID",
+            path=text[:200],
+            hint=f"Write |filename after it to get {cleaned!r}.",
+        )
+    return _dashed(reference, text, notes)
+
+
+def _dashed(reference: Reference, text: str, notes: list[str] | None) -> str:
+    dashed = dash_illegal(text)
+    if dashed != text and notes is not None:
+        notes.append(f"{reference.source}: {text!r} is written as {dashed!r} in the path, because some systems forbid those characters.")
+    return dashed
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    items: tuple[_Node, ...]
+
+    def resolve(self, scope: Scope, notes: list[str] | None) -> list[Any]:
+        return [item.resolve(scope, notes) for item in self.items]
+
+    def found(self) -> Iterator[Reference | Malformed]:
+        for item in self.items:
+            yield from item.found()
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    fields: Mapping[str, _Node]
+
+    def resolve(self, scope: Scope, notes: list[str] | None) -> dict[str, Any]:
+        return {name: node.resolve(scope, notes) for name, node in self.fields.items()}
+
+    def found(self) -> Iterator[Reference | Malformed]:
+        for node in self.fields.values():
+            yield from node.found()
+
+
+_Node = _Static | _Single | _Text | _Path | _List | _Object
+
+
+def _node(value: Any, marks: ArgMarks) -> _Node:
+    match value:
+        case str():
+            return _text_node(value, marks)
+        case list():
+            items = tuple(_node(item, marks.item()) for item in value)
+            unchanged = all(isinstance(item, _Static) and item.value is old for item, old in zip(items, value, strict=True))
+            return _Static(value) if unchanged else _List(items)
+        case dict():
+            fields = {name: _node(below, marks.field(name)) for name, below in value.items()}
+            unchanged = all(isinstance(node, _Static) and node.value is value[name] for name, node in fields.items())
+            return _Static(value) if unchanged else _Object(fields)
+        case _:
+            return _Static(value)
+
+
+def _text_node(text: str, marks: ArgMarks) -> _Node:
+    found = grammar.pieces(text, marks.long_text)
+    if all(isinstance(piece, str) for piece in found):
+        literal = "".join(map(str, found))
+        return _Static(text if literal == text else literal)
+    if len(found) == 1 and isinstance(found[0], Reference):
+        return _Single(found[0])
+    return _Path(tuple(found)) if marks.path else _Text(tuple(found))

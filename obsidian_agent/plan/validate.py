@@ -1,0 +1,173 @@
+"""Everything about a plan that can be judged without looking into the vault. Nothing here raises for bad input: all problems are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz, process
+
+from obsidian_agent.errors import PathRefused, PlanError, Problem
+from obsidian_agent.plan.arguments import argument_problems
+from obsidian_agent.plan.binding import default_problems
+from obsidian_agent.plan.compiled import CompiledStep, compile_step
+from obsidian_agent.plan.grammar import pieces
+from obsidian_agent.plan.jsonvalues import control_characters
+from obsidian_agent.plan.marks import NO_MARKS, ArgMarks, marks_of
+from obsidian_agent.plan.model import ActionPlan, Step
+from obsidian_agent.plan.names import dependency_problems, name_problems, reference_problems
+from obsidian_agent.plan.order import edges, execution_order
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.result import Flag
+from obsidian_agent.plan.scope import CONTEXT_NAMES
+from obsidian_agent.plan.shape import shape
+from obsidian_agent.tools.base import Risk, Tool
+from obsidian_agent.vault import paths
+
+_RISKS = (Risk.READ_ONLY, Risk.WRITES, Risk.COMMANDS)
+_FINAL_CODES = frozenset(
+    {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PLAN_TOO_LARGE", "DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED"}
+)
+_DEFAULT_POLICY = Policy()
+_PLACEHOLDER = "a b"
+"""Stands for a value in a templated path: a legal name that begins no drive, scheme or dot name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A judged plan. `order`, `needed` (per step the ids it needs) and `compiled` are complete only when it is `valid`.
+
+    `risk` is the author's claim, raised to `computed_risk` where it was too low. `missing` are the parameters that need a value
+    before a run; they are no problem of the plan. `final`: asking a model again cannot help, or must not.
+    """
+
+    plan: ActionPlan | None
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    risk: Risk = Risk.READ_ONLY
+    computed_risk: Risk = Risk.READ_ONLY
+    order: tuple[Step, ...] = ()
+    needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    compiled: Mapping[str, CompiledStep] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    final: bool = False
+
+    @property
+    def valid(self) -> bool:
+        """Whether it can be previewed."""
+        return self.plan is not None and not self.problems
+
+
+def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFAULT_POLICY) -> Validated:
+    """Judge a JSON document as a plan for these tools (by name) under this policy."""
+    shaped = shape(document.to_json() if isinstance(document, ActionPlan) else document)
+    plan = shaped.plan
+    if plan is None:
+        return Validated(None, tuple(shaped.problems), tuple(shaped.warnings), final=shaped.final)
+    problems, warnings = list(shaped.problems), list(shaped.warnings)
+    compiled = {step.id: compile_step(step, marks_of(tools[step.tool].input) if step.tool in tools else NO_MARKS) for step in plan.steps}
+    problems += name_problems(plan)
+    problems += default_problems(plan)
+    for index, step in enumerate(plan.steps):
+        problems += _step_problems(step, index, tools, policy)
+    problems += dependency_problems(plan)
+    unjudged = frozenset(step.id for step in plan.steps if step.tool not in tools)
+    for is_error, problem in reference_problems(plan, compiled, unjudged):
+        (problems if is_error else warnings).append(problem)
+    needed = edges(plan, compiled)
+    order: list[Step] = []
+    if len(compiled) == len(plan.steps):
+        try:
+            order = execution_order(plan, needed)
+        except PlanError as error:
+            problems += error.problems
+    warnings += _warnings(plan, order, compiled)
+    computed = max((tools[step.tool].risk for step in plan.steps if step.tool in tools), key=_RISKS.index, default=Risk.READ_ONLY)
+    claimed = Risk(plan.risk_level)
+    return Validated(
+        plan,
+        tuple(dict.fromkeys(problems)),
+        tuple(dict.fromkeys(warnings)),
+        tuple(_risk_flags(claimed, computed)),
+        max(claimed, computed, key=_RISKS.index),
+        computed,
+        tuple(order),
+        {step_id: frozenset(ids) for step_id, ids in needed.items()},
+        compiled,
+        tuple(name for name, declared in plan.parameters.items() if declared.default is None and name not in CONTEXT_NAMES),
+        final=any(problem.code in _FINAL_CODES for problem in problems) or any("${" in step.tool for step in plan.steps),
+    )
+
+
+def _step_problems(step: Step, index: int, tools: Mapping[str, Tool], policy: Policy) -> Iterator[Problem]:
+    where = f"/steps/{index}"
+    tool = tools.get(step.tool)
+    if tool is None:
+        message = f"There is no tool '{step.tool[:60]}'.{_nearest_tool(step.tool, tools)}"
+        yield Problem("TOOL_NOT_FOUND", message, step.id, path=f"{where}/tool")
+        return
+    if tool.deletes and not policy.allow_deletes:
+        message = f"{tool.name} deletes, and deletes are off. Allow them in the settings or with --allow-deletes."
+        yield Problem("DELETE_DISABLED", message, step.id)
+    if tool.risk is Risk.COMMANDS and not policy.allow_commands:
+        message = f"{tool.name} runs commands, and they are off. Allow them in the settings or with --allow-commands."
+        yield Problem("COMMANDS_DISABLED", message, step.id)
+    if tool.risk is not Risk.READ_ONLY and not policy.allow_writes:
+        yield Problem("PERMISSION_DENIED", f"{tool.name} changes the vault, and only reading is permitted here.", step.id)
+    for problem in argument_problems(tool, step.args, ("steps", index, "args")):
+        yield problem.at(step.id)
+    for problem in _path_problems(step.args, marks_of(tool.input)):
+        yield problem.at(step.id)
+
+
+def _nearest_tool(name: str, tools: Mapping[str, Tool]) -> str:
+    if "${" in name:
+        return " A tool's name takes no references."
+    alias = next((tool.name for tool in tools.values() if name in tool.aliases), None)
+    near = process.extractOne(name.replace("__", "."), list(tools), scorer=fuzz.WRatio, score_cutoff=60, processor=str.lower)
+    found = alias or (near[0] if near else None)
+    return f" Did you mean '{found}'?" if found else f" There are {', '.join(sorted(tools))}."
+
+
+def _path_problems(value: object, marks: ArgMarks) -> Iterator[Problem]:
+    """What holds for a path whatever it is used for: inside the vault, not protected, a possible name."""
+    match value:
+        case str() if marks.path:
+            found = pieces(value, False)
+            if len(found) == 1 and not isinstance(found[0], str):
+                return
+            try:
+                paths.parse("".join(piece if isinstance(piece, str) else _PLACEHOLDER for piece in found), paths.PathUse.FOLDER)
+            except PathRefused as error:
+                problem = error.problem()
+                yield Problem(problem.code, problem.message, path=value)
+        case list():
+            for item in value:
+                yield from _path_problems(item, marks.item())
+        case dict():
+            for name, below in value.items():
+                yield from _path_problems(below, marks.field(name))
+        case _:
+            return
+
+
+def _warnings(plan: ActionPlan, order: list[Step], compiled: Mapping[str, CompiledStep]) -> Iterator[Problem]:
+    if not plan.steps:
+        yield Problem("NO_STEPS", "The plan has no steps: there is nothing to approve.")
+    if order and order != plan.steps:
+        yield Problem("REORDERED", f"The steps run in the order that their references ask for: {', '.join(step.id for step in order)}.")
+    for index, step in enumerate(plan.steps):
+        if isinstance(step.when, str) and step.when and compiled[step.id].when.static:
+            message = f"when is the text {step.when[:60]!r}, which is always true; a reference is written ${{…}}."
+            yield Problem("SCHEMA_INVALID", message, step.id, path=f"/steps/{index}/when")
+    shown = [("/goal", plan.goal), *((f"/assumptions/{n}", text) for n, text in enumerate(plan.assumptions))]
+    shown += [(f"/steps/{n}/preview", step.preview or "") for n, step in enumerate(plan.steps)]
+    for where, text in shown:
+        if control_characters(text):
+            yield Problem("CONTROL_CHARS", "The text holds control characters; they are shown as symbols.", path=where)
+
+
+def _risk_flags(claimed: Risk, computed: Risk) -> Iterator[Flag]:
+    if _RISKS.index(computed) > _RISKS.index(claimed):
+        yield Flag("riskRaised", f"The plan says '{claimed.value}', but what it does is '{computed.value}'.")
