@@ -49,6 +49,8 @@ def selection_in(view: VaultView, active_file: str, start: Position, end: Positi
         raise VaultError(f"The active file {path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text)
     text = decode(view.read(entry.path), path.text)
     first, last = offset_of(text, start), offset_of(text, end)
+    if first is None or last is None:
+        raise ToolError("The selection lies outside of the note.", code="ARGUMENT_INVALID", path=path.text)
     if last < first:
         raise ToolError("The selection ends before it starts.", code="ARGUMENT_INVALID", path=path.text)
     return Selection(text[first:last], start, end)

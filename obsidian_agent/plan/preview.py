@@ -10,20 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan.document import diff_of
+from obsidian_agent.plan.arguments import parse_input
+from obsidian_agent.plan.compiled import CompiledStep
+from obsidian_agent.plan.filters import FilterContext
 from obsidian_agent.plan.flags import flags_of
-from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Step
-from obsidian_agent.plan.references import Scope, Template
+from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.result import Instance, Preview, Timings
-from obsidian_agent.plan.validate import CompiledStep, Validated
+from obsidian_agent.plan.scope import Scope, context_values, path_parameters
+from obsidian_agent.plan.shown import diff_of
+from obsidian_agent.plan.validate import Validated
 from obsidian_agent.tools.base import Proposal, RunContext, Tool, ToolContext
+from obsidian_agent.tools.linktext import LinkWriter
 from obsidian_agent.vault.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.view import VaultView
@@ -69,26 +71,35 @@ class _DryRun:
     cancelled: Callable[[], bool]
     started: float = field(default_factory=time.perf_counter)
     first_screen_ms: float | None = None
-    overlay: OverlayVault = field(init=False)
-    scope: Scope = field(init=False)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    captured: dict[str, Any] = field(default_factory=dict)
     instances: list[Instance] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
     """Steps whose failure or skipping skips what depends on them, with the reason."""
+    overlay: OverlayVault = field(init=False)
+    scope: Scope = field(init=False)
 
     def __post_init__(self) -> None:
         self.overlay = OverlayVault(self.base, self.context.now.timestamp() * 1000)
-        self.scope = Scope.for_run(self.plan, self.context, self.overlay)
         self.warnings.extend(self.checked.warnings)
+        self.scope = Scope(
+            context=context_values(self.context),
+            params=self.context.params,
+            path_params=path_parameters(self.plan),
+            steps=self.outputs,
+            vars=self.captured,
+            filters=FilterContext(link_for=LinkWriter(self.overlay), now=self.context.now),
+        )
 
     def run(self, instruction: str | None) -> Preview:
         for step in self.checked.order:
             self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
         flags = (*self.checked.flags, *flags_of(change_set.changes, self.base, self.context, instruction))
+        digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
-        first = self.first_screen_ms if self.first_screen_ms is not None else elapsed
         return Preview(
             plan=self.plan,
             context=self.context,
@@ -97,50 +108,45 @@ class _DryRun:
             warnings=tuple(self.warnings),
             flags=flags,
             instances=tuple(self.instances),
-            outputs=self.scope.outputs(),
+            outputs=self.outputs,
             change_set=change_set,
-            plan_hash=None if self.errors else plan_hash(self.instances, change_set),
-            timings=Timings(preview_ms=elapsed, first_screen_ms=first),
+            plan_hash=digest,
+            timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
         )
 
     # --- one step --------------------------------------------------------------------------------------------------------------
 
     def _step(self, step: Step, compiled: CompiledStep) -> None:
-        reason = self._why_not(step, compiled)
+        reason = self._why_not(step)
         if reason is not None:
             self._leave_out(step, None, reason)
             self.unavailable[step.id] = reason
-            return
-        if step.foreach is None:
-            self.scope.record(step, self._instance(step, compiled, self.scope, None))
-            return
-        items = self._items(step, compiled)
+            self._record(step, None)
+        elif step.foreach is None:
+            self._record(step, self._instance(step, compiled, self.scope, None))
+        else:
+            self._record(step, self._loop(step, compiled, step.foreach))
+
+    def _loop(self, step: Step, compiled: CompiledStep, loop: Foreach) -> list[Any]:
         outputs = []
-        for index, item in enumerate(items):
-            scope = self.scope.child(step.foreach.item_name, item, step.foreach.index_name, index)
+        for index, item in enumerate(self._items(step, compiled)):
+            scope = self.scope.child(loop.item_name, item, loop.index_name, index)
             outputs.append(self._instance(step, compiled, scope, index))
             if self.first_screen_ms is None and len(self.instances) >= FIRST_SCREEN:
                 self._first_screen()
-        self.scope.record(step, outputs)
+        return outputs
 
-    def _why_not(self, step: Step, compiled: CompiledStep) -> str | None:
+    def _why_not(self, step: Step) -> str | None:
         if step.id in self.disabled:
             return "switched off"
-        for name in sorted(compiled.depends_on):
+        for name in sorted(self.checked.needed[step.id]):
             if name in self.unavailable:
                 return f"step {name} did not run: {self.unavailable[name]}"
         return None
 
     def _items(self, step: Step, compiled: CompiledStep) -> list[Any]:
-        assert step.foreach is not None
-        assert compiled.foreach_from is not None
         try:
-            found = compiled.foreach_from.resolve(self.scope)
-            shown = step.foreach.from_ if isinstance(step.foreach.from_, str) else json.dumps(step.foreach.from_)
-            if not isinstance(found, list):
-                raise PlanError(f"foreach.from is not an array: {shown}", code="REFERENCE_ERROR")
-            if self.scope.is_truncated(compiled.foreach_from):
-                raise PlanError(f"The list {shown} was cut short (hasMore); leave out its limit.", code="TRUNCATED_LIST")
+            found = compiled.items(self.scope)
             if len(self.instances) + len(found) > MAX_INSTANCES:
                 raise PlanError(f"A plan may make at most {MAX_INSTANCES} calls; this one makes more.", code="PLAN_TOO_LARGE")
         except ObsidianAgentError as error:
@@ -149,44 +155,34 @@ class _DryRun:
         return found
 
     def _instance(self, step: Step, compiled: CompiledStep, scope: Scope, index: int | None) -> Any:
+        """Dry-run one call; its output, or None when it is skipped or fails."""
         if self.cancelled():
             raise PlanError("The preview was cancelled.", code="CANCELLED")
-        number = len(self.instances)
-        name = step.id if index is None else f"{step.id}_{index}"
+        name = _name(step, index)
+        tool = self.tools[step.tool]
+        notes: list[str] = []
         try:
-            if not scope.truth(compiled.when):
+            if not compiled.when.condition(scope):
                 self._leave_out(step, index, "its condition is false")
                 return None
-            args = compiled.args.resolve(scope)
-            self._note_literals(step, name, compiled.args)
-            tool = self.tools[step.tool]
-            proposal = self._propose(tool, args)
+            args = compiled.args.resolve(scope, notes)
+            proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context))
             for change in proposal.changes:
-                self.overlay.apply(change, number)
+                self.overlay.apply(change, len(self.instances))
         except ObsidianAgentError as error:
             self._fail(step, index, error)
             return None
+        self._note(step, name, compiled, scope, notes, proposal)
         output = proposal.output.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        self._warn(warning.at(step.id, name) for warning in proposal.warnings)
-        self.instances.append(
-            Instance(name, step.id, index, step.tool, args, "ready", output, opaque=tool.opaque, depends_on=compiled.depends_on)
-        )
+        depends_on = self.checked.needed[step.id]
+        self.instances.append(Instance(name, step.id, index, step.tool, args, "ready", output, opaque=tool.opaque, depends_on=depends_on))
         return output
-
-    def _propose(self, tool: Tool, args: Any) -> Proposal:
-        try:
-            parsed = tool.input.model_validate(args)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise PlanError(f"{where or 'arguments'}: {first['msg']}", code="ARGUMENT_INVALID") from error
-        return tool.propose(parsed, ToolContext(self.overlay, self.base, self.context))
 
     # --- the books -------------------------------------------------------------------------------------------------------------
 
     def _fail(self, step: Step, index: int | None, error: ObsidianAgentError) -> None:
         """Note a failed instance: an error under `stop`, a warning and a gap under `skip`."""
-        name = step.id if index is None else f"{step.id}_{index}"
+        name = _name(step, index)
         problem = error.problem().at(step.id, name)
         if self.plan.on_error(step) == "skip":
             self._warn([problem])
@@ -197,15 +193,23 @@ class _DryRun:
             self.unavailable[step.id] = problem.message
 
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
-        name = step.id if index is None else f"{step.id}_{index}"
-        self.instances.append(Instance(name, step.id, index, step.tool, {}, "skipped", reason=reason))
+        self.instances.append(Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason))
 
-    def _note_literals(self, step: Step, name: str, template: Template) -> None:
-        for head in sorted(template.literal_heads(self.scope)):
-            text = f"${{{head}}} is not known here and stays as it is written."
-            self._warn([Problem("UNKNOWN_REFERENCE", text, step.id, name)])
+    def _note(self, step: Step, name: str, compiled: CompiledStep, scope: Scope, notes: list[str], proposal: Proposal) -> None:
+        """Warnings of one call: names that were cleaned, references that stay as written, and what the tool says."""
+        self._warn(Problem("PATH_INVALID", note, step.id, name) for note in notes)
+        if compiled.args.references:
+            for reference in compiled.args.unknown(scope):
+                text = f"{reference.source} means nothing here, so it stays as it is written."
+                self._warn([Problem("UNKNOWN_REFERENCE", text, step.id, name)])
+        self._warn(warning.at(step.id, name) for warning in proposal.warnings)
 
-    def _warn(self, problems: Any) -> None:
+    def _record(self, step: Step, output: Any) -> None:
+        self.outputs[step.id] = output
+        if step.capture_as is not None:
+            self.captured[step.capture_as] = output
+
+    def _warn(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
             if len(self.warnings) < MAX_PROBLEMS:
                 self.warnings.append(problem)
@@ -227,6 +231,10 @@ class _DryRun:
                 self.plan, self.context, self.checked.risk, instances=tuple(self.instances), change_set=change_set, timings=timings
             )
             self.on_first_screen(partial)
+
+
+def _name(step: Step, index: int | None) -> str:
+    return step.id if index is None else f"{step.id}_{index}"
 
 
 def plan_hash(instances: list[Instance], change_set: ChangeSet) -> str:

@@ -1,0 +1,220 @@
+"""One vault, one planner: what front ends talk to.
+
+A turn is a short script: freeze the context, plan, validate, dry-run; what it yields is data, and approval is the caller's. The
+synchronous `dry_run` and `apply` are the core that headless commands call on the main thread; the async iterators are the same for
+front ends that must not wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from obsidian_agent.agent.context import Focus, run_context
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Candidate,
+    ExecutionResult,
+    NeedsInput,
+    PlanReady,
+    PreviewReady,
+    PreviewStarted,
+    RunEvent,
+    TurnFailed,
+    TurnStarted,
+)
+from obsidian_agent.agent.executor import execute
+from obsidian_agent.agent.planner import Planner, PlanRequest
+from obsidian_agent.agent.runs import Runs
+from obsidian_agent.agent.streaming import events_of
+from obsidian_agent.errors import ObsidianAgentError, PlanError
+from obsidian_agent.plan.binding import bind
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.shown import diff_of
+from obsidian_agent.plan.validate import validate
+from obsidian_agent.tools.base import Position, Selection, Tool
+from obsidian_agent.vault.changes import NetChange
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.text import decode
+
+
+class MissingInput(PlanError):
+    """A plan cannot be previewed before the person gives values for these parameters."""
+
+    default_code = "NEEDS_INPUT"
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__(f"Values are missing: {', '.join(missing)}.")
+        self.missing = missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What a turn left open: the candidates and the plan whose values are missing."""
+
+    instruction: str | None
+    plan: ActionPlan | None
+    values: Mapping[str, Any]
+
+
+class Session:
+    """Everything a front end does with a vault. Not thread-safe but for the calls that say they may block."""
+
+    def __init__(
+        self,
+        store: VaultStore,
+        planner: Planner,
+        tools: Mapping[str, Tool],
+        policy: Policy,
+        runs: Runs,
+        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+    ) -> None:
+        self.store = store
+        self.planner = planner
+        self.tools = tools
+        self.policy = policy
+        self.runs = runs
+        self.focus = Focus()
+        self._clock = clock
+        self._open = _Open(None, None, {})
+
+    @property
+    def vault_name(self) -> str:
+        """The name of the vault's folder."""
+        return self.store.name
+
+    @property
+    def planner_name(self) -> str:
+        """Who plans: a model, or the offline planner."""
+        return self.planner.name
+
+    def view(self) -> DiskView:
+        """The vault on disk as it is now."""
+        return DiskView(self.store)
+
+    def notes(self) -> list[str]:
+        """Paths of all notes, sorted. May block."""
+        view = self.view()
+        return [entry.path.text for entry in view.walk(view.root) if entry.path.is_note]
+
+    def read_note(self, path: str) -> str:
+        """The text of a note, line ends as they are. May block."""
+        from obsidian_agent.vault.paths import PathUse, parse
+
+        where = parse(path, PathUse.READ)
+        return decode(self.view().read(where), where.text)
+
+    def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
+        """What the person looks at; frozen into the next turn."""
+        self.focus = Focus(active_file, selection, cursor)
+
+    # --- the synchronous core ----------------------------------------------------------------------------------------------------
+
+    def dry_run(
+        self,
+        document: object,
+        values: Mapping[str, Any] | None = None,
+        *,
+        disabled: frozenset[str] = frozenset(),
+        instruction: str | None = None,
+        on_first_screen: Callable[[Preview], None] | None = None,
+    ) -> Preview:
+        """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
+        view = self.view()
+        checked = validate(document, self.tools, self.policy)
+        if checked.plan is None:
+            raise PlanError("The plan is not valid.", problems=checked.problems)
+        bound = bind(checked.plan, values or {})
+        if bound.problems:
+            raise PlanError("A value is not valid.", problems=bound.problems)
+        if bound.missing:
+            raise MissingInput(tuple(bound.missing))
+        context = run_context(self.store, view, self.focus, self._clock(), bound.values)
+        return preview(checked, self.tools, view, context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen)
+
+    def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
+        """Do exactly what was approved. Blocks; always answers a result."""
+        with self.runs.journal() as journal:
+            return execute(approved, self.store, journal, emit=emit, cancel=cancel)
+
+    def diff(self, previewed: Preview, change: NetChange) -> str:
+        """Unified diff of one change; "" for folders, pure renames and binary content. May block."""
+        return diff_of(change, self.view())
+
+    # --- for front ends that must not wait ---------------------------------------------------------------------------------------
+
+    async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
+        """One message of the person; ends with Answer, NeedsInput, PreviewReady or TurnFailed."""
+        yield TurnStarted(message)
+        view = self.view()
+        context = run_context(self.store, view, self.focus, self._clock(), {})
+        plan: ActionPlan | None = None
+        async for event in self.planner.plan(PlanRequest(message, context)):
+            yield event
+            match event:
+                case PlanReady():
+                    plan = event.plan
+                case NeedsInput():
+                    self._open = _Open(message, None, {})
+                    return
+                case Answer() | TurnFailed():
+                    return
+                case _:
+                    pass
+        if plan is not None:
+            async for following in self._preview(plan.to_json(), {}, frozenset(), message):
+                yield following
+
+    async def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+        """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
+        plan = candidate.plan if candidate is not None else self._open.plan
+        if plan is None:
+            return
+        known = dict(candidate.values) if candidate is not None else dict(self._open.values)
+        async for event in self._preview(plan.to_json(), known | dict(values), frozenset(), self._open.instruction):
+            yield event
+
+    async def preview_plan(
+        self, document: Mapping[str, Any], disabled: frozenset[str] = frozenset(), values: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        """Preview a plan: an edited one, one with steps left out, a macro's."""
+        async for event in self._preview(document, values or {}, disabled, None):
+            yield event
+
+    async def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
+
+        def work(emit: Callable[[RunEvent], None]) -> None:
+            self.apply(approved, emit, cancel)
+
+        async for event in events_of(work):
+            yield event
+
+    async def _preview(
+        self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None
+    ) -> AsyncIterator[AgentEvent]:
+        def work(emit: Callable[[AgentEvent], None]) -> None:
+            try:
+                ready = self.dry_run(
+                    document, values, disabled=disabled, instruction=instruction, on_first_screen=lambda part: emit(PreviewStarted(part))
+                )
+                emit(PreviewReady(ready))
+            except MissingInput as error:
+                self._open = _Open(instruction, ActionPlan.model_validate(document), values)
+                emit(NeedsInput(error.message, missing=error.missing))
+            except PlanError as error:
+                for problem in error.problems:
+                    emit(TurnFailed(problem))
+            except ObsidianAgentError as error:
+                emit(TurnFailed(error.problem()))
+
+        async for event in events_of(work):
+            yield event
