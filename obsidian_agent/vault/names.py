@@ -2,142 +2,174 @@
 
 Everything here is text in, text out; nothing looks at the disk. `paths.parse` puts the rules together.
 
-Sources: Obsidian help ("Internal links", "Configuration folder"), Microsoft "Naming files, paths, and namespaces", git's
-`is_ntfs_dotgit` and HFS+ rules (t0060, t1014), Unicode UAX #31 and UTS #39 for invisible characters.
+Sources: Obsidian help ("Internal links", "Configuration folder"), Microsoft "Naming files, paths, and namespaces", the NTFS and HFS+
+rules that git keeps for `.git` (t0060, t1014), Unicode TR 36 and Trojan Source (CVE-2021-42574) for invisible characters.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
-MAX_NAME_BYTES = 255
+import regex
+
+MAX_NAME_BYTES: Final = 255
 """Longest name that ext4, APFS and NTFS all take (ext4 counts bytes of UTF-8)."""
 
-MAX_CLEAN_BYTES = 240
+MAX_CLEAN_BYTES: Final = 240
 """Longest name that `clean_component` makes; leaves room for an extension and a ` 2`."""
 
-# The 16 code points that HFS+ leaves out when it compares names (git, utf8.c).
-_HFS_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-
-# 8.3 names that NTFS gives to dot folders: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`; after four clashes two letters and a hash.
-_SHORT_NAME = re.compile(r"(?:git|gitmod|gitatt|gitign|obsidi|openco|trash|claude|env|mcp|(?:gi|ob|op|tr|cl)[0-9a-f]{4})~[0-9]+(?:\.[^.]{0,3})?")
-
-_PROTECTED_NAMES = frozenset({"opencode.json"})
-
-INSTRUCTION_FILES = frozenset({"agents.md", "claude.md", "gemini.md"})
+INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
 """Files in the vault's root that other agents obey, case-folded: readable, never written."""
 
-_RESERVED = frozenset(
+CODE_EXTENSIONS: Final = frozenset(
+    (
+        *(".app", ".appimage", ".applescript", ".appref-ms", ".bash", ".bat", ".chm", ".cjs", ".cmd", ".com", ".command", ".cpl", ".csh"),
+        *(".desktop", ".dll", ".dmg", ".exe", ".fish", ".gadget", ".hta", ".htm", ".html", ".inf", ".jar", ".js", ".jse", ".ksh", ".lnk"),
+        *(".mht", ".mhtml", ".mjs", ".msc", ".msi", ".msp", ".mst", ".pif", ".pkg", ".pl", ".ps1", ".ps1xml", ".psd1", ".psm1", ".py"),
+        *(".pyc", ".pyw", ".rb", ".reg", ".scf", ".scpt", ".scr", ".sct", ".settingcontent-ms", ".sh", ".shtml", ".terminal", ".tool"),
+        *(".url", ".vb", ".vbe", ".vbs", ".webloc", ".workflow", ".ws", ".wsc", ".wsf", ".wsh", ".xht", ".xhtml", ".zsh"),
+    )
+)
+"""Extensions that a double click, a shell or a browser runs as code."""
+
+# The 16 code points that HFS+ leaves out when it compares names.
+_HFS_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+
+# 8.3 names that NTFS gives to dot files: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`; after four clashes two letters and a hash.
+_SHORT_NAME = re.compile(
+    r"(?:git|gitmod|gitatt|gitign|obsidi|openco|trash|claude|env|mcp|(?:gi|ob|op|tr|cl|en|mc)[0-9a-f]{4})~[0-9]+(?:\.[^.]{0,3})?"
+)
+_PROTECTED_FILE = "opencode.json"
+
+_DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
     | {f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789\u00b9\u00b2\u00b3"}
 )
 
-_ILLEGAL = re.compile(r'[<>:"|?*\\/\x00-\x1f\x7f-\x9f\u2028\u2029]')
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+_ILLEGAL = re.compile(rf'[<>:"|?*\\/{_CONTROLS}]')
 _UNLINKABLE = re.compile(r"[#^\[\]|]|%%")
-
-# Extensions that a double click, a shell or a browser runs.
-CODE_EXTENSIONS = frozenset(
-    ".app .appimage .applescript .appref-ms .bash .bat .chm .cmd .com .command .cpl .csh .desktop .dll .dmg .exe .fish .gadget .hta .htm .html "
-    ".inf .jar .js .jse .jsx .ksh .lnk .mht .mhtml .mjs .cjs .msc .msi .msp .mst .pif .pkg .pl .ps1 .ps1xml .psd1 .psm1 .py .pyc .pyw .rb .reg .scf .scpt "
-    ".scr .sct .settingcontent-ms .sh .shtml .terminal .tool .ts .url .vb .vbe .vbs .webloc .workflow .ws .wsc .wsf .wsh .xht .xhtml .zsh".split()
+_NO_TEXT = re.compile(
+    "[\ud800-\udfff\ufdd0-\ufdef" + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)) + "]"
 )
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-_NONCHARACTER = re.compile("[\ufdd0-\ufdef" + "".join(chr(plane + last) for plane in range(0, 0x110000, 0x10000) for last in (0xFFFE, 0xFFFF)) + "]")
-_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
-_VISIBLE_FORMAT = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_JOINERS = frozenset("\u200c\u200d")
 _OPTION = re.compile(r"-[-A-Za-z0-9_=.]+")
+_PERCENT_CODE = re.compile(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
+
+_SUBDIVISION_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+_VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_JOINERS = "\u200c\u200d"
 
 
 def extension(name: str) -> str:
-    """The lower-case extension with its dot, or "": `.md` of `a.MD`, nothing of `1. Intro`, `..` or `.hidden`."""
-    stem, dot, tail = name.rpartition(".")
-    if not dot or not tail or " " in tail or not stem.strip("."):
+    """The lower-case extension with its dot, or "": `.md` of `a.MD`; none in `1. Intro`, `.hidden` or `a.`."""
+    stem, _, tail = name.rpartition(".")
+    if not tail or " " in tail or not stem.strip("."):
         return ""
     return f".{tail.lower()}"
 
 
+def collision_key(text: str) -> str:
+    """Two texts with one key are one name on some disk: NFC and full case folding."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
 def protected(component: str) -> bool:
-    """Whether a name is, on any disk, a dot file or folder or another name that no plan may touch.
+    """Whether a name is, on any disk, a dot file or folder or another name that no plan may read or touch.
 
     Compared after NFKC, case folding, and removal of what HFS+ ignores and Win32 drops (trailing dots and blanks, `:stream`).
     """
     if component.isascii():
-        if component[:1] == "." or "~" in component or len(component) >= 13:
-            return _is_protected(component.lower())
+        folded = component.lower()
+    else:
+        folded = unicodedata.normalize("NFKC", component.translate(_HFS_IGNORED)).casefold().translate(_HFS_IGNORED)
+    if folded[:1] != "." and "~" not in folded and not folded.startswith("opencode"):
         return False
-    folded = unicodedata.normalize("NFKC", component.translate(_HFS_IGNORED)).casefold().translate(_HFS_IGNORED)
-    return _is_protected(folded)
-
-
-def _is_protected(folded: str) -> bool:
     name = folded.split(":", 1)[0].rstrip(". \t")
     if len(name) > 1 and name[0] == "." and name[1] != ".":
         return True
-    return name in _PROTECTED_NAMES or _SHORT_NAME.fullmatch(name) is not None
+    return name == _PROTECTED_FILE or _SHORT_NAME.fullmatch(name) is not None
 
 
-def unreadable_text(component: str) -> str | None:
-    """Why text can be part of no name at all, or None: control characters, lone surrogates, noncharacters."""
+def unreadable(text: str) -> str | None:
+    """Why text can be part of no name at all, or None. The answer completes "the name …"."""
+    if text.isascii() and text.isprintable():
+        return None
+    if _CONTROL.search(text):
+        return "contains a control character or line break"
+    return "contains half of a surrogate pair or another code point that is no character" if _NO_TEXT.search(text) else None
+
+
+def climbs(component: str) -> bool:
+    """Whether some system takes a name for a parent folder: `..`, `.. `, also behind compatibility forms (`．．／`, `‥`)."""
     if component.isascii():
-        return "a control character" if not component.isprintable() else None
-    if _CONTROL.search(component):
-        return "a control character or line break"
-    if _SURROGATE.search(component):
-        return "half of a surrogate pair"
-    return "a code point that is no character" if _NONCHARACTER.search(component) else None
+        return component.rstrip() == ".."
+    return any(part.rstrip() == ".." for part in unicodedata.normalize("NFKC", component).replace("\\", "/").split("/"))
 
 
-def only_dots(component: str) -> bool:
-    """Whether a name vanishes or becomes a parent on some system: dots and blanks alone, also in compatibility forms (`…`)."""
+def vanishes(component: str) -> bool:
+    """Whether a name is dots and blanks alone, also in compatibility forms (`…`): Win32 strips it to nothing."""
     if component[:1].isalnum():
         return False
     return not unicodedata.normalize("NFKC", component).strip(". \t")
 
 
 def unportable(component: str) -> str | None:
-    """Why a new name would be illegal, an alias or invisible somewhere, or None. The answer completes "the name has …"."""
+    """Why a new name would be illegal, an alias or invisible somewhere, or None. The answer completes "the name …"."""
     if illegal := _ILLEGAL.search(component):
-        return f"{illegal[0]!r}, which some systems forbid in names"
+        return f"contains {illegal[0]!r}, which some systems forbid in names"
     if component[-1:] == "." or component[-1:].isspace():
-        return "a dot or blank at its end, which Windows drops"
-    if component.partition(".")[0].rstrip().lower() in _RESERVED:
-        return "the name of a Windows device"
+        return "ends in a dot or blank, which Windows drops"
+    if _is_device(component):
+        return "is the name of a Windows device"
     if len(component.encode()) > MAX_NAME_BYTES:
-        return f"more than {MAX_NAME_BYTES} bytes"
+        return f"is longer than {MAX_NAME_BYTES} bytes"
     if component.startswith("..") and not (component[2:3].isalnum() or component[2:3] in "._"):
-        return "two dots at its start"
+        return "starts with two dots"
     if _OPTION.fullmatch(component):
-        return "a dash at its start, which commands take for an option"
+        return "starts with a dash, which commands take for an option"
     if "${" in component:
-        return "a placeholder that was never filled in (${)"
-    if not component.isascii():
-        return _hidden(component)
-    return None
+        return "holds a placeholder that was never filled in"
+    return None if component.isascii() else _invisible(component)
 
 
-def _hidden(component: str) -> str | None:
-    if "/" in unicodedata.normalize("NFKC", component).replace("\\", "/"):
-        return "a character that some systems turn into a slash"
+def unlinkable(component: str) -> str | None:
+    """Why Obsidian's links could not hold a new name, or None. The answer completes "the name …"."""
+    found = _UNLINKABLE.search(component)
+    return f"contains {found[0]!r}, which Obsidian's links cannot hold" if found else None
+
+
+def _is_device(component: str) -> bool:
+    return component.partition(".")[0].rstrip().lower() in _DEVICES
+
+
+def _invisible(component: str) -> str | None:
     previous = ""
-    for char in _FLAG.sub("\u2691", component):
-        if char in _JOINERS:
-            if previous < "\u0590":
-                return f"the invisible character U+{ord(char):04X}"
-        elif char in _BLANK_LETTERS or (unicodedata.category(char) == "Cf" and char not in _VISIBLE_FORMAT):
-            return f"the invisible character U+{ord(char):04X}"
+    for char in _SUBDIVISION_FLAG.sub("\u2691", component):
+        if _is_hidden(char, previous):
+            return f"contains the invisible character U+{ord(char):04X}"
+        if _becomes_separator(char):
+            return f"contains {char!r}, which some systems turn into a slash"
         previous = char
     return None
 
 
-def unlinkable(component: str) -> str | None:
-    """The characters of a new name that Obsidian's links cannot hold, or None."""
-    found = _UNLINKABLE.search(component)
-    return found[0] if found else None
+def _is_hidden(char: str, previous: str) -> bool:
+    """Invisible characters make two names that look alike. Joiners do not inside emoji and in scripts that need them."""
+    if char.isascii():
+        return False
+    if char in _JOINERS:
+        return previous < "\u0590"
+    return char in _BLANK_LETTERS or (unicodedata.category(char) == "Cf" and char not in _VISIBLE_FORMATS)
+
+
+def _becomes_separator(char: str) -> bool:
+    return not char.isalnum() and not set("/\\").isdisjoint(unicodedata.normalize("NFKC", char))
 
 
 def dash_illegal(text: str) -> str:
@@ -146,24 +178,53 @@ def dash_illegal(text: str) -> str:
 
 
 def clean_component(text: str) -> str:
-    """A legal, portable, linkable name part made from any text; never empty ("Untitled").
+    """A legal, portable, linkable name (or part of one) made from any text, at most `MAX_CLEAN_BYTES` long; "Untitled" when none is left.
 
-    Never protected, never a device name, at most `MAX_CLEAN_BYTES` bytes, cut between characters.
+    Illegal characters become `-` between others and vanish at the ends, what links cannot hold vanishes, a name that a system gives
+    a meaning (devices, dot folders) gets a `-`.
     """
-    text = unicodedata.normalize("NFC", _NONCHARACTER.sub("", _SURROGATE.sub("", text)))
-    text = re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).replace("${", "-").replace("%%", "%")
-    text = _ILLEGAL.sub("-", re.sub(r"[#^\[\]]", "", text))
-    text = "".join(char for char in text if _hidden(char) is None or char in _JOINERS)
-    text = _trimmed(text.encode()[:MAX_CLEAN_BYTES].decode(errors="ignore"))
-    if not text:
-        return "Untitled"
-    if unportable(text) or protected(text):
-        text = _trimmed(f"{text.translate(dict.fromkeys(map(ord, _JOINERS)))} -")
-        head, dot, tail = text.partition(".")
-        if head.rstrip().lower() in _RESERVED:
-            text = f"{head.rstrip()}-{dot}{tail}"
-    return text if text and not unportable(text) and not protected(text) else "Untitled"
+    cleaned = _cleaned(text)
+    if protected(cleaned) or vanishes(cleaned):
+        # What is left is disguised: compatibility forms of dots, 8.3 names.
+        cleaned = _cleaned(unicodedata.normalize("NFKC", cleaned).replace("~", "-"))
+    if _is_device(cleaned) or protected(cleaned):
+        head, dot, tail = cleaned.partition(".")
+        cleaned = f"{head.rstrip()}-{dot}{tail}"
+    return cleaned if cleaned and not unportable(cleaned) else "Untitled"
+
+
+def _cleaned(text: str) -> str:
+    text = _CONTROL.sub(" ", unicodedata.normalize("NFC", _NO_TEXT.sub("", text)))
+    text = re.sub(r":\s+", " - ", text.strip(' <>:"|?*\\/'))
+    text = _UNLINKABLE.sub("", _PERCENT_CODE.sub("-", text.replace("|", "-").replace("${", "-")))
+    text = re.sub(r"\s{2,}", " ", _visible(_ILLEGAL.sub("-", text)))
+    return _trimmed(_cut(_trimmed(text)))
+
+
+def _visible(text: str) -> str:
+    if text.isascii():
+        return text
+    kept: list[str] = [""]
+    for char in text:
+        if not _is_hidden(char, kept[-1]):
+            kept.append("-" if _becomes_separator(char) else char)
+    return "".join(kept)
+
+
+def _cut(text: str) -> str:
+    if len(text.encode()) <= MAX_CLEAN_BYTES:
+        return text
+    kept, size = [], 0
+    for cluster in regex.findall(r"\X", text):
+        size += len(cluster.encode())
+        if size > MAX_CLEAN_BYTES:
+            break
+        kept.append(cluster)
+    return "".join(kept)
 
 
 def _trimmed(text: str) -> str:
-    return text.lstrip(". -\t").rstrip(". \t").strip()
+    """Without what must not begin or end a name: dots, dashes and tildes that mean something, blanks, joiners that join nothing."""
+    while text != (text := text.lstrip(f".-~ {_JOINERS}").rstrip(f". {_JOINERS}").strip()):
+        pass
+    return text

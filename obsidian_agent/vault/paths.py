@@ -6,14 +6,16 @@ The gate judges text only. That the folders on the way are no links to somewhere
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final, NoReturn, Self
 
 from obsidian_agent.errors import PathRefused
-from obsidian_agent.vault import names
-from obsidian_agent.vault.names import clean_component, dash_illegal, protected
+from obsidian_agent.vault import escapes, names
+from obsidian_agent.vault.names import clean_component, collision_key, dash_illegal, protected
 
 __all__ = [
     "ROOT",
@@ -21,6 +23,7 @@ __all__ = [
     "VaultPath",
     "app_path",
     "clean_component",
+    "collision_key",
     "config_path",
     "dash_illegal",
     "from_disk",
@@ -31,11 +34,13 @@ __all__ = [
     "trash_path",
 ]
 
-MAX_DEPTH = 64
-MAX_PATH_BYTES = 3000
-TRASH = ".trash"
-APP_FOLDER = ".obsidian-agent"
-CONFIG_FOLDER = ".obsidian"
+MAX_DEPTH: Final = 64
+MAX_PATH_BYTES: Final = 3000
+"""Linux takes 4,096 bytes in one call, the vault's own path and a temporary name included."""
+
+TRASH: Final = ".trash"
+APP_FOLDER: Final = ".obsidian-agent"
+CONFIG_FOLDER: Final = ".obsidian"
 
 
 class PathUse(StrEnum):
@@ -202,16 +207,9 @@ ROOT: Final = _new("")
 """The vault itself."""
 
 
-def collision_key(text: str) -> str:
-    """Two texts with one key are one name on some disk: NFC and full case folding."""
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-
-
 def from_disk(parent: VaultPath, name: str) -> VaultPath:
     """The path of an entry that a listing of `parent` has shown. PathRefused for a name that no plan could write."""
-    _judge_existing(name, name)
+    _judge_name(name, name)
     return _new(f"{parent.text}/{name}" if parent.text else name, parent)
 
 
@@ -241,147 +239,146 @@ def is_reserved(path: VaultPath) -> bool:
 
 
 def _plain(name: str) -> str:
-    if not name or name in (".", "..") or "/" in name or "\\" in name or names.unreadable_text(name):
-        raise PathRefused(f"{name!r} is no name for a file or folder.", code="PATH_INVALID", path=name)
+    if not name or name in (".", "..") or "/" in name or "\\" in name or names.unreadable(name):
+        raise _refused("PATH_INVALID", name, f"{name!r} is no name for a file or folder.")
     return name
 
 
-_DRIVE_OR_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_SCHEME = re.compile(r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian|vscode|app|blob|about):", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\w+|\$\{\w+\}|\$env:\w+|%\w+%", re.ASCII | re.IGNORECASE)
-_PERCENT = re.compile(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
-_OVERLONG = re.compile(r"%(?:c[01]%[0-9a-f]{2}|e0%[89]|f0%8)", re.IGNORECASE)
-
 _NEW = frozenset({PathUse.CREATE, PathUse.MAKE_FOLDER})
-_WRITES = frozenset({PathUse.CREATE, PathUse.UPDATE, PathUse.MAKE_FOLDER})
-_FILES = frozenset({PathUse.CREATE, PathUse.UPDATE})
+_CONTENT = frozenset({PathUse.CREATE, PathUse.UPDATE})
+_WINDOWS = os.name == "nt"
+_MAX_TEXT = 32_768
+_WINDOWS_PATH = 240
 
 
-def parse(text: object, use: PathUse) -> VaultPath:
+def parse(
+    text: object, use: PathUse, *, exists: Callable[[VaultPath], bool] | None = None, moved_from: VaultPath | None = None
+) -> VaultPath:
     """The path that `text` names, made canonical and judged for `use`, or PathRefused.
 
     `//`, `/./` and inner backslashes are collapsed first, then judged, component by component. Codes: PATH_OUTSIDE_VAULT (it would
     leave the vault: parents, absolute, home, variables, schemes, encoded), PATH_NOT_ALLOWED (protected names, extensions that run),
     PATH_INVALID (no name, or none that every system and Obsidian's links can take). `hint` has a cleaned suggestion where there is one.
+
+    The rules for new names are not for old ones: with `exists` (of a folder) the names of folders that are there are not judged anew,
+    and neither are the name and extension that the entry `moved_from` already has.
     """
     if not isinstance(text, str):
         raise PathRefused(f"A path must be text, not {type(text).__name__}.", code="PATH_INVALID")
-    if flaw := names.unreadable_text(text):
-        raise _invalid(text, f"The path contains {flaw}.")
+    try:
+        return _judged(text, use, exists, moved_from)
+    except PathRefused as refusal:
+        if suggestion := _suggestion(text, use, refusal.code):
+            refusal.hint = f"Use {suggestion!r} instead."
+        raise
+
+
+def _judged(text: str, use: PathUse, exists: Callable[[VaultPath], bool] | None, moved_from: VaultPath | None) -> VaultPath:
+    if len(text) > _MAX_TEXT:
+        raise _refused("PATH_INVALID", text, f"The path is {len(text):,} characters long.")
+    if flaw := names.unreadable(text):
+        raise _refused("PATH_INVALID", text, f"The path {flaw}.")
     slashed = text.replace("\\", "/")
     if slashed.startswith("/"):
-        raise _outside(text, "starts at the root of a disk", slashed.lstrip("/"))
-    parts = [part for part in slashed.split("/") if part not in ("", ".")]
-    _judge_parents(text, parts)
+        raise _outside(text, "starts at the root of a disk")
+    parts = _components(slashed)
+    _judge_shape(text, slashed, parts, use)
     if not parts:
-        if use is PathUse.FOLDER:
-            return ROOT
-        raise PathRefused("The path is empty: name a file or folder inside the vault.", code="PATH_INVALID", path=text)
-    if use in _FILES and slashed.endswith(("/", "/.")):
-        raise _invalid(text, "A file's path cannot end with a slash.", "/".join(parts))
+        return ROOT
     canonical = "/".join(parts)
-    if len(parts) > MAX_DEPTH or len(canonical.encode()) > MAX_PATH_BYTES:
-        raise PathRefused(f"The path is longer than {MAX_PATH_BYTES} bytes or deeper than {MAX_DEPTH} folders.", code="PATH_INVALID", path=text[:200])
-    _judge_start(text, parts, use)
-    _judge_encoded(text, canonical, use)
+    new = use in _NEW
+    if foreign := escapes.foreign_start(parts[0], new=new) or escapes.foreign_code(canonical, new=new):
+        raise _outside(text, foreign)
     for part in parts:
-        _judge_existing(part, text)
-    if use in _WRITES:
-        _judge_write(text, parts, use)
+        _judge_name(part, text)
+    if use in _CONTENT and collision_key(canonical) in names.INSTRUCTION_FILES:
+        why = f"{canonical} holds instructions that other agents obey, so it is never written; use another name or a folder."
+        raise _refused("PATH_NOT_ALLOWED", text, why)
+    if new or _WINDOWS:
+        _judge_new(text, parts, exists, moved_from)
+    if use is PathUse.CREATE:
+        _judge_extension(text, parts[-1], moved_from)
     return _new(canonical)
 
 
-def _judge_parents(text: str, parts: list[str]) -> None:
-    judged = parts if text.isascii() else [*parts, *unicodedata.normalize("NFKC", text).replace("\\", "/").split("/")]
-    if any(part.rstrip() == ".." for part in judged):
-        raise PathRefused("The path contains '..': write it from the vault's root, without parent folders.", code="PATH_OUTSIDE_VAULT", path=text)
+def _components(slashed: str) -> list[str]:
+    return [part for part in slashed.split("/") if part not in ("", ".")]
 
 
-def _judge_start(text: str, parts: list[str], use: PathUse) -> None:
-    first = parts[0]
-    if _SCHEME.match(first) or _DRIVE_OR_SCHEME.fullmatch(first):
-        raise _outside(text, "starts with a drive or a URL scheme")
-    if first == "~" or (first.startswith("~") and use in _NEW):
-        raise _outside(text, "starts with '~', a home folder elsewhere")
-    if use in _NEW:
-        if re.match("[A-Za-z]:", first):
-            raise _outside(text, "starts with a drive")
-        if _VARIABLE.fullmatch(first):
-            raise _outside(text, "starts with an environment variable, which is never filled in")
+def _judge_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> None:
+    if any(map(names.climbs, parts)):
+        raise _outside(text, "climbs with '..'")
+    if not parts and use is not PathUse.FOLDER:
+        raise _refused("PATH_INVALID", text, "The path is empty: name a file or folder inside the vault.")
+    if use in _CONTENT and slashed.endswith(("/", "/.")):
+        raise _refused("PATH_INVALID", text, "A file's path does not end with a slash.")
+    if len(parts) > MAX_DEPTH or sum(len(part.encode()) + 1 for part in parts) > MAX_PATH_BYTES:
+        raise _refused("PATH_INVALID", text, f"The path is deeper than {MAX_DEPTH} folders or longer than {MAX_PATH_BYTES:,} bytes.")
 
 
-def _judge_encoded(text: str, canonical: str, use: PathUse) -> None:
-    if "%" not in canonical:
-        return
-    decoded, previous = canonical, ""
-    for _ in range(3):
-        previous, decoded = decoded, _percent_decoded(decoded)
-        if decoded == previous:
-            break
-    if decoded == canonical and not _OVERLONG.search(canonical):
-        return
-    parts = decoded.replace("\\", "/").split("/")
-    bad = _OVERLONG.search(canonical) or names.unreadable_text(decoded) or any(part.rstrip() in ("", ".", "..") or protected(part) for part in parts)
-    if bad or (use in _NEW and len(parts) != canonical.count("/") + 1):
-        raise PathRefused(
-            "The path holds percent-encoded separators, dots or control characters: write it in plain text.", code="PATH_OUTSIDE_VAULT", path=text
-        )
-
-
-def _percent_decoded(text: str) -> str:
-    def byte(found: re.Match[str]) -> bytes:
-        wide, narrow = found.groups()
-        return chr(int(wide, 16)).encode(errors="replace") if wide else bytes([int(narrow, 16)])
-
-    decoded, end = bytearray(), 0
-    for found in _PERCENT.finditer(text):
-        decoded += text[end : found.start()].encode() + byte(found)
-        end = found.end()
-    return (decoded + text[end:].encode()).decode(errors="replace")
-
-
-def _judge_existing(component: str, text: str) -> None:
-    if flaw := names.unreadable_text(component):
-        raise _invalid(text, f"The name contains {flaw}.")
+def _judge_name(component: str, text: str) -> None:
+    """What holds for every name, old or new."""
+    if flaw := names.unreadable(component):
+        raise _refused("PATH_INVALID", text, f"The name {component!r} {flaw}.")
     if protected(component):
-        raise PathRefused(
-            f"{component!r} is protected: dot files and folders such as .obsidian, .git and .trash are never read or changed.",
-            code="PATH_NOT_ALLOWED",
-            path=text,
-        )
-    if not component or "/" in component or names.only_dots(component):
-        raise _invalid(text, f"{component!r} is no name for a file or folder.")
+        why = f"{component!r} is protected: dot files and folders such as .obsidian, .git and .trash are neither read nor changed."
+        raise _refused("PATH_NOT_ALLOWED", text, why)
+    if names.climbs(component):
+        raise _outside(text, "climbs with '..'")
+    if not component or "/" in component or names.vanishes(component):
+        raise _refused("PATH_INVALID", text, f"{component!r} is no name for a file or folder.")
 
 
-def _judge_write(text: str, parts: list[str], use: PathUse) -> None:
-    if len(parts) == 1 and collision_key(parts[0]) in names.INSTRUCTION_FILES and use in _FILES:
-        raise PathRefused(
-            f"{parts[0]} holds instructions that other agents obey, so it is never written; use another name.", code="PATH_NOT_ALLOWED", path=text
-        )
-    if use not in _NEW:
-        return
-    for part in parts:
-        if flaw := names.unportable(part):
-            raise _invalid(text, f"The name {part!r} has {flaw}.", _suggestion(parts))
-        if character := names.unlinkable(part):
-            raise _invalid(text, f"The name {part!r} has {character!r}, which Obsidian's links cannot hold.", _suggestion(parts))
-    if use is PathUse.CREATE and (found := names.extension(parts[-1])) in names.CODE_EXTENSIONS:
-        raise PathRefused(
-            f"Files that end in {found} can run as code and are not made here; use .md or another plain format.", code="PATH_NOT_ALLOWED", path=text
-        )
+def _judge_new(text: str, parts: list[str], exists: Callable[[VaultPath], bool] | None, moved_from: VaultPath | None) -> None:
+    last = len(parts)
+    for at, part in enumerate(parts, 1):
+        flaw = names.unportable(part) or names.unlinkable(part)
+        if flaw and at == last:
+            if moved_from is None or moved_from.name != part:
+                raise _refused("PATH_INVALID", text, f"The name {part!r} {flaw}.")
+        elif flaw and (exists is None or not exists(_new("/".join(parts[:at])))):
+            raise _refused("PATH_INVALID", text, f"The folder's name {part!r} {flaw}.")
+    if _WINDOWS and len("/".join(parts)) > _WINDOWS_PATH:
+        raise _refused("PATH_INVALID", text, f"The path is longer than {_WINDOWS_PATH} characters, too long for Windows.")
 
 
-def _suggestion(parts: list[str]) -> str:
-    *folders, name = parts
-    ext = names.extension(name)
-    return "/".join([*map(clean_component, folders), clean_component(name.removesuffix(ext) if name.endswith(ext) else name[: -len(ext)]) + ext])
+def _judge_extension(text: str, name: str, moved_from: VaultPath | None) -> None:
+    found = names.extension(name)
+    if found in names.CODE_EXTENSIONS and (moved_from is None or moved_from.suffix != found):
+        why = f"Files that end in {found} can run as code and are not made here; use a plain format such as .md."
+        raise _refused("PATH_NOT_ALLOWED", text, why)
 
 
-def _invalid(text: str, message: str, suggestion: str | None = None) -> PathRefused:
-    hint = f"Use {suggestion!r} instead." if suggestion and suggestion != text else None
-    return PathRefused(message, code="PATH_INVALID", path=text, hint=hint)
+def _suggestion(text: str, use: PathUse, code: str) -> str | None:
+    """The path that was probably meant: without the slash at its start, or with its names cleaned, if the gate takes that."""
+    if len(text) > _MAX_TEXT or text.startswith(("//", "\\\\")):
+        return None
+    parts = _components(text.replace("\\", "/"))
+    cleaned = [*map(clean_component, parts[:-1]), *map(_clean_file_name, parts[-1:])]
+    if code == "PATH_OUTSIDE_VAULT" and (cleaned != parts or text[:1] not in "/\\"):
+        return None
+    if code == "PATH_NOT_ALLOWED" or not all(re.search(r"\w", part) for part in parts):
+        return None
+    try:
+        return _judged("/".join(cleaned), use, None, None).text
+    except PathRefused:
+        return None
 
 
-def _outside(text: str, why: str, suggestion: str | None = None) -> PathRefused:
-    hint = f"Use {suggestion!r} instead." if suggestion else None
-    return PathRefused(f"The path {why}: give it relative to the vault's root.", code="PATH_OUTSIDE_VAULT", path=text, hint=hint)
+def _clean_file_name(name: str) -> str:
+    ext = name[len(name) - len(names.extension(name)) :]
+    return clean_component(name.removesuffix(ext)) + ext if ext[1:].isalnum() else clean_component(name)
+
+
+def _refused(code: str, text: str, message: str) -> PathRefused:
+    return PathRefused(message, code=code, path=_shown(text))
+
+
+def _outside(text: str, why: str) -> PathRefused:
+    return _refused("PATH_OUTSIDE_VAULT", text, f"The path {why}: write it from the vault's root.")
+
+
+def _shown(text: str) -> str:
+    """Refused text for messages: short, and without anything that is not to be printed."""
+    short = text if len(text) <= 300 else text[:300] + "…"
+    return short if short.isprintable() else short.encode("unicode_escape").decode()
