@@ -1,0 +1,58 @@
+"""Slugs: short names made from titles, for files and links."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import regex
+
+from obsidian_agent.errors import ToolError
+
+MOST_BYTES = 240
+"""Bytes of UTF-8: what file systems take for a name, with room for an extension and a number."""
+
+_APOSTROPHES = regex.compile(r"(?<=\p{L})['\u2019\u02bc](?=\p{L})")
+_NO_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}_\p{So}\p{Sk}\u200d\ufe0f]+")
+_CLUSTER = regex.compile(r"\X")
+_DEVICE = regex.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
+_EMPTY = "untitled"
+
+
+def slug(title: str, separator: str = "-", max_length: int | None = None) -> str:
+    """A title in lower case, its words joined by `separator`: "Plan: Q3/Q4 (draft)" becomes "plan-q3-q4-draft".
+
+    Letters and digits of all scripts, ``_`` and emoji stay, everything else separates words. At most `max_length` characters and
+    `MOST_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left; never the name of a Windows device.
+    Raises `ToolError` ARGUMENT_INVALID for a separator that is no part of a file's name, or a length below 1.
+    """
+    if len(separator) > 5 or not all(character in "-_.~+ " for character in separator):
+        raise ToolError(f"“{separator}” cannot separate the words of a slug.", hint="Use -, _, ., ~, + or a blank.")
+    if max_length is not None and max_length < 1:
+        raise ToolError(f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more.")
+    folded = unicodedata.normalize("NFC", _APOSTROPHES.sub("", title).lower())
+    words = [word for word in _NO_WORD.split(folded) if word.strip("\u200d\ufe0f")]
+    result = _joined(words, separator, max_length) or _EMPTY[:max_length]
+    return f"{result}_"[-(max_length or len(result) + 1) :] if _DEVICE.fullmatch(result) else result
+
+
+def _joined(words: list[str], separator: str, most: int | None) -> str:
+    kept = ""
+    for word in words:
+        longer = f"{kept}{separator}{word}" if kept else word
+        if not _fits(longer, most):
+            return kept or _cut(word, most)
+        kept = longer
+    return kept
+
+
+def _cut(word: str, most: int | None) -> str:
+    kept = ""
+    for cluster in _CLUSTER.findall(word):
+        if not _fits(kept + cluster, most):
+            break
+        kept += cluster
+    return kept
+
+
+def _fits(text: str, most: int | None) -> bool:
+    return (most is None or len(text) <= most) and len(text.encode("utf-8", "surrogatepass")) <= MOST_BYTES
