@@ -39,7 +39,7 @@ from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.shown import diff_of
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Position, Selection, Tool
+from obsidian_agent.tools.base import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.changes import NetChange
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.store import VaultStore
@@ -116,6 +116,10 @@ class Session:
         """What the person looks at; frozen into the next turn."""
         self.focus = Focus(active_file, selection, cursor)
 
+    def context(self, values: Mapping[str, Any]) -> RunContext:
+        """The focus, the clock and bound parameters, frozen."""
+        return run_context(self.store, self.view(), self.focus, self._clock(), values)
+
     # --- the synchronous core ----------------------------------------------------------------------------------------------------
 
     def dry_run(
@@ -128,7 +132,6 @@ class Session:
         on_first_screen: Callable[[Preview], None] | None = None,
     ) -> Preview:
         """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
-        view = self.view()
         checked = validate(document, self.tools, self.policy)
         if checked.plan is None:
             raise PlanError("The plan is not valid.", problems=checked.problems)
@@ -154,8 +157,7 @@ class Session:
     async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
         """One message of the person; ends with Answer, NeedsInput, PreviewReady or TurnFailed."""
         yield TurnStarted(message)
-        view = self.view()
-        context = run_context(self.store, view, self.focus, self._clock(), {})
+        context = self.context({})
         plan: ActionPlan | None = None
         async for event in self.planner.plan(PlanRequest(message, context)):
             yield event

@@ -117,7 +117,7 @@ def _undo_commands(add: AddCommand) -> None:
 def _macro_commands(
     commands: argparse._SubParsersAction[_Parser], shared: argparse.ArgumentParser, context: argparse.ArgumentParser
 ) -> None:
-    macro = commands.add_parser("macro", help="saved plans: list, run, save, show, rename, delete, export, import", description="saved plans")
+    macro = commands.add_parser("macro", help="saved plans: list, run, save, show, …", description="saved plans")
     actions = macro.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
 
     def add(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -1,0 +1,126 @@
+"""`tools`, `schema` and `doctor`: what the program can do, and whether it can do it here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from obsidian_agent import __version__
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.opening import find_vault
+from obsidian_agent.cli.output import Output
+from obsidian_agent.config.directories import directories
+from obsidian_agent.config.settings import load_settings
+from obsidian_agent.errors import ObsidianAgentError
+
+
+def tools_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The registry."""
+    from obsidian_agent.tools.registry import BUILTIN_TOOLS
+
+    document = [
+        {
+            "name": tool.name,
+            "summary": tool.summary,
+            "riskLevel": tool.risk.value,
+            "aliases": list(tool.aliases),
+            "input": tool.input.model_json_schema(by_alias=True),
+            "output": tool.output.model_json_schema(by_alias=True),
+        }
+        for tool in BUILTIN_TOOLS
+    ]
+    if out.as_json:
+        out.document({"tools": document})
+    for tool in BUILTIN_TOOLS:
+        fields = ", ".join(f"{info.alias}{'' if info.is_required() else '?'}" for info in tool.input.model_fields.values())
+        out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
+    return Exit.DONE
+
+
+def schema_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The JSON Schemas of plans and of the tools' arguments."""
+    from obsidian_agent.plan.schema import plan_schema, tools_schema
+    from obsidian_agent.tools.registry import TOOLS
+
+    schema = plan_schema() if options.what == "plan" else tools_schema(TOOLS)
+    print(json.dumps(schema, ensure_ascii=False, indent=None if out.as_json else 2))
+    return Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that `doctor` looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def doctor_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Look at everything a run needs, change nothing."""
+    checks = list(_checks(options))
+    if out.as_json:
+        out.document({"ok": all(check.ok for check in checks), "checks": [vars_of(check) for check in checks]})
+    for check in checks:
+        out.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}")
+    return Exit.DONE if all(check.ok for check in checks) else Exit.FAILED
+
+
+def vars_of(check: Check) -> dict[str, str | bool]:
+    """A check as JSON."""
+    return {"name": check.name, "ok": check.ok, "detail": check.detail}
+
+
+def _checks(options: argparse.Namespace) -> Iterator[Check]:
+    folders = directories(options.state_dir, options.config)
+    yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
+    yield _try("settings", lambda: f"{folders.config} {'read' if load_settings(folders.config) and folders.config.exists() else 'not there: defaults'}")
+    yield _try("state folder", lambda: _writable(folders.state))
+    yield from _vault_checks(options, folders.state)
+
+
+def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
+    from obsidian_agent.agent.runs import Runs
+    from obsidian_agent.vault.disk import DiskView
+    from obsidian_agent.vault.paths import ROOT
+    from obsidian_agent.vault.store import VaultStore
+
+    try:
+        store = VaultStore.open(find_vault(options.vault))
+    except ObsidianAgentError as error:
+        yield Check("vault", False, error.problem().message)
+        return
+    with store:
+        view = DiskView(store)
+        notes = sum(1 for entry in view.walk(ROOT) if entry.path.is_note)
+        unreadable = f", {view.unreadable_names} names that are no text" if view.unreadable_names else ""
+        yield Check("vault", True, f"{store.real_path}: {notes} notes{unreadable}")
+        yield Check("vault is writable", store.writable(), "yes" if store.writable() else "no: plans can be previewed, not run")
+        runs = Runs(store, state)
+        yield _try("journal", lambda: f"{len(runs.history(1_000_000))} runs")
+        interrupted = runs.interrupted()
+        yield Check("interrupted runs", not interrupted, f"{len(interrupted)}: see obsidian-agent recover" if interrupted else "none")
+
+
+def _try(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except ObsidianAgentError as error:
+        return Check(name, False, error.problem().message)
+
+
+def _writable(folder: Path) -> str:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        os.unlink(name)
+    except OSError as error:
+        raise ObsidianAgentError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    return str(folder)

@@ -1,0 +1,37 @@
+"""`obsidian-agent [VAULT]`: open the terminal app, asking which vault when none is named."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.opening import open_session
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.config.registry import known_vaults
+
+
+def app_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Open the app on the vault that was named, or chosen from Obsidian's own list."""
+    options.vault = options.name or options.vault or _choose()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
+    session = open_session(options)
+    from obsidian_agent.tui.app import ObsidianAgentApp
+
+    ObsidianAgentApp(session).run()
+    return Exit.DONE
+
+
+def _choose() -> str | None:
+    vaults = known_vaults()
+    if not vaults or not sys.stdin.isatty():
+        return None
+    print("Which vault?")
+    for number, vault in enumerate(vaults, 1):
+        print(f"  {number}  {vault.name}  ({vault.path})")
+    answer = input("Number: ").strip()
+    if not answer.isdigit() or not 1 <= int(answer) <= len(vaults):
+        raise UsageError("No vault was chosen.")
+    return str(vaults[int(answer) - 1].path)

@@ -1,0 +1,91 @@
+"""Arguments in, exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from obsidian_agent.cli.parser import UsageError, build_parser
+from obsidian_agent.errors import ObsidianAgentError, Problem
+
+COMMANDS = {
+    "preview": "obsidian_agent.cli.plans:preview_command",
+    "run": "obsidian_agent.cli.plans:run_command",
+    "plan": "obsidian_agent.cli.plans:plan_command",
+    "do": "obsidian_agent.cli.plans:do_command",
+    "history": "obsidian_agent.cli.records:history_command",
+    "undo": "obsidian_agent.cli.records:undo_command",
+    "redo": "obsidian_agent.cli.records:redo_command",
+    "recover": "obsidian_agent.cli.records:recover_command",
+    "macro": "obsidian_agent.cli.macros:macro_command",
+    "tools": "obsidian_agent.cli.about:tools_command",
+    "schema": "obsidian_agent.cli.about:schema_command",
+    "doctor": "obsidian_agent.cli.about:doctor_command",
+    "app": "obsidian_agent.cli.app:app_command",
+}
+"""Each sub-command and where it lives; a command's modules are imported when it is called."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line. Without a sub-command the terminal app opens."""
+    arguments = list(argv)
+    if not _names_command(arguments):
+        arguments = ["app", *arguments]
+    as_json = "--json" in arguments
+    try:
+        options = build_parser().parse_args(arguments)
+        return _dispatch(options)
+    except UsageError as error:
+        return _report(error.problem(), as_json, 2)
+    except ObsidianAgentError as error:
+        return _report(error.problem(), as_json, _exit_code(error))
+    except KeyboardInterrupt:
+        return _report(Problem("CANCELLED", "Interrupted; nothing more is done."), as_json, 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _names_command(arguments: Sequence[str]) -> bool:
+    first = arguments[0] if arguments else ""
+    return first in COMMANDS or first in ("-h", "--help", "--version", "-V")
+
+
+def _dispatch(options: argparse.Namespace) -> int:
+    from obsidian_agent.cli.output import Output
+
+    if options.command != "app":
+        # A headless command lives for one plan: what it allocates it keeps, and collecting cycles would only cost time.
+        gc.disable()
+    module, _, name = COMMANDS[options.command].partition(":")
+    command: Callable[[argparse.Namespace, Output], int] = getattr(import_module(module), name)
+    return int(command(options, Output(options.json, options.verbose)))
+
+
+def _exit_code(error: ObsidianAgentError) -> int:
+    from obsidian_agent.errors import Conflict, JournalError, ProviderError
+
+    match error:
+        case Conflict():
+            return 4
+        case ProviderError():
+            return 5
+        case JournalError():
+            return 1
+        case _:
+            return 2
+
+
+def _report(problem: Problem, as_json: bool, code: int) -> int:
+    """An error that ended the command: in JSON mode still one document on standard output."""
+    from obsidian_agent.cli.output import Output
+
+    out = Output(as_json)
+    if as_json:
+        outcome = "refused" if code in (2, 3) else "error"
+        out.document({"outcome": outcome, "message": problem.message, "errors": [problem.to_json()]})
+    out.problems([problem])
+    return code

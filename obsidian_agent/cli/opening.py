@@ -1,0 +1,126 @@
+"""From options to an open vault, a context and a session."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from obsidian_agent.agent.context import Focus, selection_in
+from obsidian_agent.agent.session import Session
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.config.directories import directories
+from obsidian_agent.config.registry import known_vaults
+from obsidian_agent.config.settings import load_settings
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.tools.base import Position, Selection
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.store import VaultStore
+
+_RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
+
+
+def find_vault(name: str | None) -> Path:
+    """A folder, or a vault that Obsidian knows by name. Without a name: the folder we are in, when it is a vault."""
+    if name is None:
+        here = Path.cwd()
+        if (here / ".obsidian").is_dir():
+            return here
+        raise UsageError("No vault was named.", hint="Add --vault FOLDER, or a name that Obsidian knows.")
+    folder = Path(name).expanduser()
+    if folder.exists() or folder.is_symlink():
+        return folder
+    matches = [vault for vault in known_vaults() if vault.name.casefold() == name.casefold()]
+    if len(matches) == 1:
+        return matches[0].path
+    if matches:
+        raise ConfigError(f"Obsidian knows several vaults named {name!r}.", hint="Give the folder instead.")
+    raise ConfigError(f"There is no vault {name!r}: neither a folder nor a name that Obsidian knows.", hint="Check the spelling.")
+
+
+def open_session(options: argparse.Namespace) -> Session:
+    """A session on the vault that the options name, with their context as its focus."""
+    folders = directories(options.state_dir, options.config)
+    settings = load_settings(folders.config)
+    store = VaultStore.open(find_vault(options.vault))
+    policy = Policy(
+        allow_deletes=settings.allow_deletes or getattr(options, "allow_deletes", False),
+        allow_commands=settings.allow_commands or getattr(options, "allow_commands", False),
+    )
+    offline = getattr(options, "offline", False)
+    model = None if offline else (getattr(options, "model", None) or settings.model)
+    wiring = Wiring(
+        store=store,
+        state=folders.state,
+        policy=policy,
+        model=model,
+        base_url=getattr(options, "base_url", None) or settings.base_url,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        now=moment(getattr(options, "now", None)),
+    )
+    session = build_session(wiring)
+    session.focus = focus_of(options, store)
+    return session
+
+
+def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
+    """The open note and the selection that the options give."""
+    active = getattr(options, "active_file", None)
+    given = [name for name in ("selection_range", "selection_file", "selection") if getattr(options, name, None) is not None]
+    if len(given) > 1:
+        raise UsageError("Give one of --selection-range, --selection-file and --selection.")
+    if not given:
+        return Focus(active)
+    if given == ["selection_range"]:
+        match = _RANGE.fullmatch(options.selection_range)
+        if match is None or active is None:
+            raise UsageError("--selection-range is L:C-L:C in the note of --active-file.", hint="Lines and columns count from 0.")
+        line, ch, last_line, last_ch = map(int, match.groups())
+        return Focus(active, selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)))
+    text = options.selection if given == ["selection"] else read_text(options.selection_file)
+    return Focus(active, Selection(text))
+
+
+def moment(text: str | None) -> datetime | None:
+    """An ISO date and time, local when it says no zone."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--now {text!r} is no ISO date and time.", hint="Write it like 2026-03-14T09:30.") from error
+    return found if found.tzinfo is not None else found.astimezone()
+
+
+def parameters(options: argparse.Namespace) -> dict[str, str]:
+    """The `--param K=V` options."""
+    found = {}
+    for text in options.param:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"--param {text!r} has no =.", hint="Write it as NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def read_bytes(name: str) -> bytes:
+    """A file, or standard input for `-`."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror or error}.", path=name) from error
+
+
+def read_text(name: str) -> str:
+    """A UTF-8 file, or standard input for `-`."""
+    try:
+        return read_bytes(name).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{name} is not UTF-8 text.", path=name) from error

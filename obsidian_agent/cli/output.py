@@ -1,0 +1,81 @@
+"""What goes to standard output and standard error: one JSON document, or lines for people with foreign text made harmless."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from obsidian_agent.agent.events import ExecutionResult
+from obsidian_agent.errors import Problem
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.tui.sanitize import block
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a command's answer goes; with `as_json` nothing but one document reaches standard output."""
+
+    as_json: bool
+    verbose: bool = False
+
+    def document(self, document: Any) -> None:
+        """The command's JSON document."""
+        json.dump(document, sys.stdout, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
+        sys.stdout.write("\n")
+
+    def line(self, text: str = "") -> None:
+        """A line for people; nothing in JSON mode."""
+        if not self.as_json:
+            print(block(text))
+
+    def note(self, text: str) -> None:
+        """A remark on standard error."""
+        print(block(text), file=sys.stderr)
+
+    def problems(self, problems: Iterable[Problem]) -> None:
+        """Problems for people, one a line, with their place."""
+        for problem in problems:
+            place = " ".join(part for part in (problem.instance or problem.step_id, problem.path) if part)
+            self.note(f"{problem.code}{f' ({place})' if place else ''}: {problem.message}")
+
+
+SIGNS = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
+WORDS = {"create": "create", "modify": "modify", "delete": "delete", "rename": "rename", "mkdir": "new folder"}
+
+
+def preview_lines(preview: Preview, diffs: Sequence[str]) -> list[str]:
+    """A preview for people: goal, risk, flags, every change and its diff."""
+    lines = [f"Goal: {preview.plan.goal}", f"Risk: {preview.risk.value}"]
+    lines.extend(f"Assumes: {text}" for text in preview.plan.assumptions)
+    lines.extend(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}" for flag in preview.flags)
+    lines.append("")
+    for change, diff in zip(preview.change_set.changes, diffs, strict=True):
+        target = f" -> {change.new_path}" if change.new_path is not None else ""
+        folder = "/" if change.folder else ""
+        lines.append(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
+        if diff:
+            lines.append(diff.rstrip("\n"))
+    if not preview.change_set.changes:
+        lines.append("Nothing would change.")
+    return lines
+
+
+def result_lines(result: ExecutionResult) -> list[str]:
+    """How a run ended, for people."""
+    effects = result.effects
+    counts = [
+        (len(effects.created), "created"),
+        (len(effects.modified), "modified"),
+        (len(effects.deleted), "moved to .trash"),
+        (len(effects.renamed), "renamed"),
+        (len(effects.folders), "new folders"),
+        (len(effects.commands), "commands run"),
+    ]
+    told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing changed"
+    lines = [f"{result.status}: {result.completed_steps} of {result.total_steps} steps, {told}."]
+    if result.undo_available:
+        lines.append(f"Undo with: obsidian-agent undo {result.run_id}")
+    return lines

@@ -1,0 +1,268 @@
+"""`preview`, `run`, `plan` and `do`: from a document or an instruction to a result."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from obsidian_agent.agent.document import candidate_document, result_document
+from obsidian_agent.agent.events import (
+    Answer,
+    ExecutionResult,
+    NeedsInput,
+    PlanningRetry,
+    PlanReady,
+    RunEvent,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+    TextDelta,
+    TurnFailed,
+    TurnStarted,
+)
+from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.session import MissingInput, Session
+from obsidian_agent.cli.exits import Exit, of_problems, of_result
+from obsidian_agent.cli.interrupts import interruptible
+from obsidian_agent.cli.opening import open_session, parameters, read_bytes
+from obsidian_agent.cli.output import Output, preview_lines, result_lines
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.shown import preview_document, rejected_document
+from obsidian_agent.plan.validate import validate
+
+
+def preview_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Validate and dry-run; nothing is written."""
+    session = open_session(options)
+    try:
+        ready = session.dry_run(load_document(options.plan), parameters(options))
+    except MissingInput as error:
+        return needs_input(error.message, out, missing=error.missing)
+    except PlanError as error:
+        out.document(rejected_document(error.problems)) if out.as_json else out.problems(error.problems)
+        return of_problems(error.problems)
+    show_preview(session, ready, out)
+    return Exit.DONE if ready.valid else of_problems(ready.errors)
+
+
+def run_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Preview, ask, execute."""
+    session = open_session(options)
+    return run_document(session, load_document(options.plan), parameters(options), options.yes, out, expect_hash=options.expect_hash)
+
+
+def plan_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Make a plan, or read a model's raw answer; run nothing."""
+    if (options.parse is None) == (options.instruction is None):
+        raise UsageError("Give an instruction, or --parse FILE.")
+    if options.parse is not None:
+        return _parse(options, out)
+    session = open_session(options)
+    found = asyncio.run(_plan(session, options.instruction, out))
+    match found:
+        case PlanReady(plan=plan):
+            document = plan.to_json()
+            out.document(document) if out.as_json else out.line(_pretty(document))
+            return Exit.DONE
+        case Exit():
+            return found
+        case _:
+            assert_never(found)
+
+
+def do_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Plan, preview, ask, run."""
+    session = open_session(options)
+    found = asyncio.run(_plan(session, options.instruction, out))
+    match found:
+        case PlanReady(plan=plan):
+            values = parameters(options)
+            return run_document(session, plan.to_json(), values, options.yes, out, instruction=options.instruction)
+        case Exit():
+            return found
+        case _:
+            assert_never(found)
+
+
+def run_document(
+    session: Session,
+    document: object,
+    values: Mapping[str, Any],
+    yes: bool,
+    out: Output,
+    *,
+    expect_hash: str | None = None,
+    instruction: str | None = None,
+) -> Exit:
+    """Preview a plan document, have it approved, execute it, print the result."""
+    try:
+        ready = session.dry_run(document, values, instruction=instruction)
+    except MissingInput as error:
+        return needs_input(error.message, out, missing=error.missing)
+    except PlanError as error:
+        return refuse(error.problems, out)
+    if not ready.valid:
+        return refuse(ready.errors, out)
+    if expect_hash is not None and ready.plan_hash != expect_hash:
+        stale = Problem("CONFLICT", f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.")
+        return finish(ExecutionResult(None, "conflict", False, "refused", total_steps=len(ready.instances), errors=(stale,)), out)
+    if not yes and not _approved(session, ready, out):
+        not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
+        return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
+    with interruptible() as cancel:
+        result = session.apply(ready, _progress(out), cancel)
+    return finish(result, out)
+
+
+def refuse(problems: tuple[Problem, ...], out: Output) -> Exit:
+    """Print a result that says why nothing was run."""
+    return finish(ExecutionResult(None, "refused", False, "refused", errors=problems), out)
+
+
+def finish(result: ExecutionResult, out: Output) -> Exit:
+    """Print a result and answer its exit code."""
+    if out.as_json:
+        out.document(result_document(result))
+    else:
+        out.problems((*result.warnings, *result.errors))
+        for line in result_lines(result):
+            out.line(line)
+    return of_result(result)
+
+
+def needs_input(
+    message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Any, ...] = ()
+) -> Exit:
+    """Say what a person must decide first. Nothing was run."""
+    problem = Problem("NEEDS_INPUT", message)
+    if out.as_json:
+        document = result_document(ExecutionResult(None, "refused", False, "needs-input", errors=(problem,)))
+        found = [candidate_document(candidate) for candidate in candidates]
+        out.document(document | {"message": message, "missing": list(missing), "candidates": found})
+        return Exit.NOT_APPROVED
+    out.line(message)
+    for candidate in candidates:
+        out.line(f"- {candidate.title}: {dict(candidate.values)}")
+    for name in missing:
+        out.line(f"- missing: {name} (give it with --param {name}=…)")
+    return Exit.NOT_APPROVED
+
+
+def show_preview(session: Session, ready: Preview, out: Output) -> None:
+    """The whole preview with every diff."""
+    if out.as_json:
+        out.document(preview_document(ready, lambda change: session.diff(ready, change)))
+        return
+    out.problems((*ready.warnings, *ready.errors))
+    for line in preview_lines(ready, [session.diff(ready, change) for change in ready.change_set.changes]):
+        out.line(line)
+
+
+def load_document(name: str) -> object:
+    """A plan file's JSON value: strict JSON, as written by a person or a program."""
+    parsed = parse_plan(read_bytes(name))
+    match parsed:
+        case ParsedPlan(document=document):
+            return document
+        case ParsedProse():
+            raise PlanError(f"{name} is not JSON.", code="SCHEMA_INVALID")
+        case ParseFailed(message=message):
+            raise PlanError(f"{name}: {message}", code="SCHEMA_INVALID")
+        case _:
+            assert_never(parsed)
+
+
+def _parse(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.plan.policy import Policy
+    from obsidian_agent.tools.registry import TOOLS
+
+    parsed = parse_plan(read_bytes(options.parse))
+    match parsed:
+        case ParsedPlan(document=document):
+            policy = Policy(allow_deletes=options.allow_deletes, allow_commands=options.allow_commands)
+            checked = validate(document, TOOLS, policy)
+            problems = checked.problems
+            if checked.plan is not None and not problems:
+                out.document(checked.plan.to_json())
+                return Exit.DONE
+        case ParsedProse(text=text):
+            problems = (Problem("NO_PLAN", f"The answer is text, not a plan: {text[:200]}"),)
+        case ParseFailed(code=code, message=message):
+            problems = (Problem(code, message),)
+        case _:
+            assert_never(parsed)
+    out.document({"errors": [problem.to_json() for problem in problems]}) if out.as_json else out.problems(problems)
+    return of_problems(problems)
+
+
+async def _plan(session: Session, instruction: str, out: Output) -> PlanReady | Exit:
+    """Let the planner work; a plan, or the exit code after telling what came instead."""
+    request = PlanRequest(instruction, session.context({}))
+    async for event in session.planner.plan(request):
+        match event:
+            case PlanReady():
+                for note in event.notes:
+                    out.note(f"The model's answer was mended: {note}")
+                return event
+            case NeedsInput():
+                return needs_input(event.message, out, missing=event.missing, candidates=event.candidates)
+            case Answer():
+                if out.as_json:
+                    result = result_document(ExecutionResult(None, "done", True, "done"))
+                    out.document(result | {"answer": event.text, "sources": list(event.sources)})
+                out.line(event.text)
+                return Exit.DONE
+            case TurnFailed():
+                return _failed(event.problem, out)
+            case PlanningRetry():
+                out.note(f"Asking again ({event.attempt} of {event.attempts}): {event.problems[0].message if event.problems else ''}")
+            case TextDelta() | TurnStarted():
+                pass
+            case _:
+                pass
+    return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
+
+
+def _failed(problem: Problem, out: Output) -> Exit:
+    if out.as_json:
+        out.document(result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,))))
+    out.problems([problem])
+    return Exit.SERVICE
+
+
+def _approved(session: Session, ready: Preview, out: Output) -> bool:
+    """Show the preview and ask on the terminal; without one the answer is no."""
+    if out.as_json or not sys.stdin.isatty():
+        out.note("Not approved: add --yes, or run it in a terminal to be asked.")
+        return False
+    show_preview(session, ready, out)
+    return input("Do this? Type yes: ").strip().lower() in ("y", "yes")
+
+
+def _progress(out: Output) -> Any:
+    def emit(event: RunEvent) -> None:
+        if not out.verbose:
+            return
+        match event:
+            case StepFinished():
+                out.note(f"{event.completed}/{event.total} {event.instance} {' '.join(event.paths)}")
+            case StepSkipped():
+                out.note(f"{event.completed}/{event.total} {event.instance} skipped: {event.reason}")
+            case StepFailed():
+                out.note(f"{event.instance} failed: {event.problem.message}")
+            case _:
+                pass
+
+    return emit
+
+
+def _pretty(document: object) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2)
+
