@@ -81,7 +81,8 @@ def _clamp_retry(holder: Any, place: str, warnings: list[Problem]) -> Any:
         given = retry.get(name)
         if isinstance(given, int | float) and not isinstance(given, bool) and given > most:
             clamped[name] = most
-            warnings.append(Problem("RETRY_LIMIT", f"{name} is lowered from {given} to {most}.", _step_id(holder), path=f"{place}/retry/{name}"))
+            message = f"{name} is lowered from {given} to {most}."
+            warnings.append(Problem("RETRY_LIMIT", message, _step_id(holder), path=f"{place}/retry/{name}"))
     return {**holder, "retry": clamped}
 
 
