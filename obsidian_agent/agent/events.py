@@ -123,9 +123,10 @@ class PreviewReady:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The turn ended without a plan, an answer or a run; nothing was changed."""
+    """The turn ended without a plan, an answer or a run; nothing was changed. `problems` are what the last attempt was rejected for."""
 
     problem: Problem
+    problems: tuple[Problem, ...] = ()
 
 
 # --- running ------------------------------------------------------------------------------------------------------------------
