@@ -1,0 +1,207 @@
+"""Alignment of an instruction with a phrase: the cheapest way to explain its tokens by the phrase's words and slots.
+
+Costs count doubt: nothing for a word that fits, much for a word of the instruction that nothing explains. What is cheap enough is sure
+(matcher.py), so an instruction that says more than the recipe does can never be taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeVar, assert_never
+
+from obsidian_agent.providers.offline.lexicon import FILLERS, NEGATIONS, PREPOSITIONS
+from obsidian_agent.providers.offline.phrases import Choice, Maybe, Node, Phrase, Sequence, Slot, Word, slots_in
+from obsidian_agent.providers.offline.readings import Reading
+from obsidian_agent.providers.offline.tokens import Token
+
+TYPO = 0.3
+MISSING_SLOT = 0.6
+VAGUE = 0.7
+_LONGEST_GAP = 8
+_MOST = 3.5
+"""Beyond this cost an alignment is no longer followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A way to explain tokens. `unexplained` are indexes of tokens with meaning that nothing took; `words` counts phrase words found."""
+
+    cost: float = 0.0
+    words: int = 0
+    readings: tuple[tuple[str, Reading], ...] = ()
+    unexplained: tuple[int, ...] = ()
+    typos: int = 0
+    missing: tuple[str, ...] = ()
+
+    def plus(self, other: Alignment) -> Alignment:
+        """Both, one after the other."""
+        return Alignment(
+            self.cost + other.cost,
+            self.words + other.words,
+            self.readings + other.readings,
+            self.unexplained + other.unexplained,
+            self.typos + other.typos,
+            self.missing + other.missing,
+        )
+
+
+Ends = dict[int, Alignment]
+Key = TypeVar("Key")
+ReadSlot = Callable[[Slot, int, int], Reading | None]
+
+
+class TokenTable:
+    """The tokens of an instruction, with what leaving them out costs and where words occur. Shared by all phrases that are tried."""
+
+    def __init__(self, tokens: tuple[Token, ...], typos: Mapping[int, frozenset[str]]) -> None:
+        self.tokens = tokens
+        self._typos = typos
+        self._prices = [skipping(token) for token in tokens]
+        self._sums = [0.0, *accumulate(self._prices)]
+        self._hits: dict[Word, list[tuple[int, float]]] = {}
+
+    def gap(self, start: int, end: int) -> Alignment:
+        """What it costs to leave tokens `start` to `end` (exclusive) unexplained."""
+        cost = self._sums[end] - self._sums[start]
+        left = tuple(position for position in range(start, end) if self._prices[position] >= 1) if cost >= 1 else ()
+        return Alignment(cost=cost, unexplained=left)
+
+    def gap_cost(self, start: int, end: int) -> float:
+        """The cost alone."""
+        return self._sums[end] - self._sums[start]
+
+    def hits(self, word: Word) -> list[tuple[int, float]]:
+        """Where a word of a phrase occurs, with the doubt of a slip."""
+        if word not in self._hits:
+            found = ((position, self._doubt(word, position)) for position in range(len(self.tokens)))
+            self._hits[word] = [(position, doubt) for position, doubt in found if doubt is not None]
+        return self._hits[word]
+
+    def _doubt(self, word: Word, position: int) -> float | None:
+        token = self.tokens[position]
+        if token.kind == "mark":
+            return 0.0 if token.text == word.text else None
+        if token.stem and token.stem in word.stems:
+            return 0.0
+        return TYPO if word.stems & self._typos.get(position, frozenset()) else None
+
+
+class Aligner:
+    """Aligns one instruction with the phrases of one recipe, whose slots `read` and `longest` know."""
+
+    def __init__(self, table: TokenTable, read: ReadSlot, longest: Callable[[Slot], int]) -> None:
+        self._table = table
+        self._tokens = table.tokens
+        self._read = read
+        self._longest = longest
+        self._kept: dict[tuple[int, int], Ends] = {}
+
+    def align(self, phrase: Phrase) -> Alignment | None:
+        """The cheapest alignment of all tokens with all segments of the phrase in any order, or None."""
+        count = len(self._tokens)
+        everything = (1 << len(phrase.segments)) - 1
+        states: dict[tuple[int, int], Alignment] = {(0, 0): Alignment(cost=VAGUE if phrase.vague else 0.0)}
+        best: Alignment | None = None
+        for position in range(count + 1):
+            for mask in range(everything + 1):
+                state = states.get((position, mask))
+                if state is None:
+                    continue
+                for number, segment in enumerate(phrase.segments):
+                    if not mask >> number & 1:
+                        for end, part in self._run(segment, position).items():
+                            _keep(states, (end, mask | 1 << number), state.plus(part))
+                rest = [segment for number, segment in enumerate(phrase.segments) if not mask >> number & 1]
+                total = state.plus(self._table.gap(position, count)).plus(_absent(rest))
+                if state.words and total.cost <= _MOST and (best is None or total.cost < best.cost):
+                    best = total
+        return best
+
+    def _run(self, node: Node, start: int) -> Ends:
+        key = (id(node), start)
+        if key not in self._kept:
+            self._kept[key] = self._fresh(node, start)
+        return self._kept[key]
+
+    def _fresh(self, node: Node, start: int) -> Ends:
+        match node:
+            case Word():
+                return self._word(node, start)
+            case Slot():
+                return self._slot(node, start)
+            case Sequence(parts):
+                ends: Ends = {start: Alignment()}
+                for part in parts:
+                    following: Ends = {}
+                    for position, state in ends.items():
+                        for end, piece in self._run(part, position).items():
+                            _keep(following, end, state.plus(piece))
+                    ends = following
+                return ends
+            case Choice(options):
+                ends = {}
+                for option in options:
+                    for end, piece in self._run(option, start).items():
+                        _keep(ends, end, piece)
+                return ends
+            case Maybe(part):
+                ends = {start: Alignment()}
+                for end, piece in self._run(part, start).items():
+                    if end > start:
+                        _keep(ends, end, piece)
+                return ends
+            case _:
+                assert_never(node)
+
+    def _word(self, word: Word, start: int) -> Ends:
+        ends: Ends = {start: Alignment(cost=_weight(word))}
+        for position, doubt in self._table.hits(word):
+            if start <= position < start + _LONGEST_GAP and self._table.gap_cost(start, position) <= _MOST:
+                piece = Alignment(cost=doubt, words=1, typos=int(doubt > 0))
+                _keep(ends, position + 1, self._table.gap(start, position).plus(piece) if position > start else piece)
+        return ends
+
+    def _slot(self, slot: Slot, start: int) -> Ends:
+        ends: Ends = {}
+        count = len(self._tokens)
+        opening = start
+        while opening < count and self._tokens[opening].kind == "mark":
+            opening += 1
+        for end in range(opening + 1, min(opening + self._longest(slot), count) + 1):
+            reading = self._read(slot, opening, end)
+            if reading is not None:
+                _keep(ends, end, Alignment(cost=reading.cost, readings=((slot.name, reading),)))
+        _keep(ends, start, Alignment(cost=MISSING_SLOT, missing=(slot.name,)))
+        return ends
+
+
+def skipping(token: Token) -> float:
+    """What it costs to leave a token of the instruction unexplained."""
+    if token.kind == "mark":
+        return 0.0
+    if token.kind != "word" or token.lower in NEGATIONS:
+        return 2.0
+    if token.lower in FILLERS:
+        return 0.03
+    return 0.25 if token.lower in PREPOSITIONS else 1.0
+
+
+def _weight(word: Word) -> float:
+    return 0.35 if word.text in PREPOSITIONS else 1.0
+
+
+def _absent(segments: list[Node]) -> Alignment:
+    """The cost of segments that the instruction does not have."""
+    total = Alignment()
+    for segment in segments:
+        if not isinstance(segment, Maybe):
+            missing = tuple(slots_in(segment))
+            total = total.plus(Alignment(cost=max(MISSING_SLOT * len(missing), 0.5), missing=missing))
+    return total
+
+
+def _keep(states: dict[Key, Alignment], key: Key, state: Alignment) -> None:
+    if state.cost <= _MOST and (key not in states or state.cost < states[key].cost):
+        states[key] = state

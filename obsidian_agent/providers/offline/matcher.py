@@ -1,0 +1,196 @@
+"""Which recipes an instruction may mean, with the values it gives for their parameters.
+
+Sure is a reading that explains the whole instruction, fills every slot with something that exists or was plainly named, and has no
+rival. Everything else is a candidate for a person to pick, or nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import regex
+from rapidfuzz import process
+from rapidfuzz.distance import DamerauLevenshtein
+
+from obsidian_agent.providers.offline import phrases
+from obsidian_agent.providers.offline.align import Aligner, Alignment, TokenTable
+from obsidian_agent.providers.offline.lexicon import FILLERS, NEGATIONS, PREPOSITIONS, QUESTION_OPENERS
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.phrases import Phrase, Slot
+from obsidian_agent.providers.offline.readings import Reading, Surroundings
+from obsidian_agent.providers.offline.recipe import Recipe, RecipeParameter
+from obsidian_agent.providers.offline.resolve import Resolved, resolve
+from obsidian_agent.providers.offline.riders import without_riders
+from obsidian_agent.providers.offline.slots import SlotReader
+from obsidian_agent.providers.offline.tokens import Token, tokenise
+
+SURE_COST = 0.6
+LIKELY_COST = 2.4
+MARGIN = 0.15
+MAX_CANDIDATES = 3
+_QUESTION_COST = 1.0
+_CLOSE_COST = 4.5
+_POLITE = regex.compile(r"^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) you(?: please| kindly)?\b", regex.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A recipe that the instruction may mean. `score` is 1 for no doubt; `left_out` is text of the instruction that it does not cover."""
+
+    recipe: Recipe
+    resolved: Resolved
+    cost: float
+    left_out: tuple[str, ...] = ()
+    sure: bool = False
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """What the instruction says for each slot."""
+
+    @property
+    def score(self) -> float:
+        """Confidence from 0 to 1."""
+        return round(math.exp(-self.cost), 3)
+
+
+def match(
+    instruction: str,
+    recipes: Sequence[Recipe],
+    index: NameIndex,
+    around: Surroundings,
+    given: Mapping[str, Any] | None = None,
+) -> list[Match]:
+    """Readings of the instruction, best first, at most `MAX_CANDIDATES` of them likely; the first may be sure. Empty: nothing is near.
+
+    `given` are values that are known already, by parameter. A destructive recipe is never read through a slip of the pen.
+    """
+    polite = _POLITE.match(instruction)
+    text = without_riders(instruction)
+    if polite is not None:
+        text = " " * polite.end() + text[polite.end() :]
+    tokens = tokenise(text)
+    if not any(token.kind == "word" for token in tokens):
+        return []
+    question = polite is None and (next((token.lower for token in tokens if token.kind == "word"), "") in QUESTION_OPENERS or tokens[-1].text == "?")
+    reader = SlotReader(text, tokens, index, around)
+    typos = _typos(tokens, _vocabulary(tuple(recipe.phrases for recipe in recipes)))
+    said = frozenset(token.stem for token in tokens if token.stem).union(*typos.values())
+    table = TokenTable(tokens, typos)
+    found: list[Match] = []
+    for recipe in recipes:
+        alignment = _align(recipe, table, said, reader)
+        if alignment is not None:
+            found.extend(_matches(recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question else 0.0))
+    return _judge(sorted(found, key=lambda each: each.cost))
+
+
+def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: SlotReader) -> Alignment | None:
+    """The best alignment with any phrase of the recipe."""
+
+    def read(slot: Slot, start: int, end: int) -> Reading | None:
+        return reader.read(recipe.parameters[slot.name], slot.free, start, end)
+
+    def longest(slot: Slot) -> int:
+        return reader.longest(recipe.parameters[slot.name].kind)
+
+    aligner = Aligner(table, read, longest)
+    best: Alignment | None = None
+    for text in recipe.phrases:
+        phrase = phrases.parse(text)
+        if _worth_trying(phrase, said):
+            alignment = aligner.align(phrase)
+            if alignment is not None and (best is None or alignment.cost < best.cost):
+                best = alignment
+    return best
+
+
+def _worth_trying(phrase: Phrase, said: frozenset[str]) -> bool:
+    """Whether enough of the phrase's telling words occur at all."""
+    telling = [stems for segment in phrase.segments for stems in phrases.required_words(segment) if not stems <= PREPOSITIONS]
+    return not telling or sum(not stems.isdisjoint(said) for stems in telling) * 2 > len(telling) - 1
+
+
+def _matches(
+    recipe: Recipe,
+    alignment: Alignment,
+    text: str,
+    tokens: tuple[Token, ...],
+    given: Mapping[str, Any],
+    index: NameIndex,
+    doubt: float,
+) -> list[Match]:
+    readings = dict(alignment.readings)
+    cost = alignment.cost + doubt + (1.0 if recipe.destructive and alignment.typos else 0.0)
+    left_out = _left_out(alignment.unexplained, text, tokens)
+    texts = {name: reading.text for name, reading in readings.items()}
+    return [
+        Match(recipe, resolved, cost + resolved.cost + 0.001 * number, left_out, texts=texts)
+        for number, resolved in enumerate(resolve(recipe, readings, given, index))
+    ]
+
+
+def _left_out(unexplained: tuple[int, ...], text: str, tokens: tuple[Token, ...]) -> tuple[str, ...]:
+    """The uncovered words, neighbours joined."""
+    runs: list[list[int]] = []
+    for position in sorted(set(unexplained)):
+        if runs and position == runs[-1][-1] + 1:
+            runs[-1].append(position)
+        else:
+            runs.append([position])
+    return tuple(text[tokens[run[0]].start : tokens[run[-1]].end] for run in runs)
+
+
+def _judge(found: list[Match]) -> list[Match]:
+    """The likely ones, the first marked sure when it is; when none is likely, the nearest one alone."""
+    likely = [each for each in found if each.cost <= LIKELY_COST]
+    if not likely:
+        return [each for each in found[:1] if each.cost <= _CLOSE_COST]
+    first = likely[0]
+    rival = likely[1].cost if len(likely) > 1 else math.inf
+    clear = first.cost <= SURE_COST and not first.left_out and rival - first.cost >= MARGIN
+    if clear and not first.resolved.missing and not first.resolved.doubts:
+        first = Match(first.recipe, first.resolved, first.cost, first.left_out, True, first.texts)
+    return [first, *likely[1:MAX_CANDIDATES]]
+
+
+@lru_cache(maxsize=16)
+def _vocabulary(texts: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """All words that the phrases know, as stems."""
+    found: set[str] = set()
+    for each in texts:
+        for text in each:
+            for segment in phrases.parse(text).segments:
+                found.update(_words(segment))
+    return frozenset(found)
+
+
+def _words(node: phrases.Node) -> frozenset[str]:
+    match node:
+        case phrases.Word(_, stems):
+            return stems
+        case phrases.Sequence(parts) | phrases.Choice(parts):
+            return frozenset().union(*(_words(part) for part in parts))
+        case phrases.Maybe(part):
+            return _words(part)
+        case phrases.Slot():
+            return frozenset()
+
+
+def _typos(tokens: tuple[Token, ...], vocabulary: frozenset[str]) -> dict[int, frozenset[str]]:
+    """For words that are no known ones: the known words that differ by a slip (one edit, two in long words; the first letter holds)."""
+    found: dict[int, frozenset[str]] = {}
+    for position, token in enumerate(tokens):
+        stem = token.stem
+        if len(stem) < 4 or stem in vocabulary or token.lower in FILLERS | NEGATIONS | PREPOSITIONS:
+            continue
+        allowed = 1 if len(stem) < 8 else 2
+        close = process.extract(stem, vocabulary, scorer=DamerauLevenshtein.distance, score_cutoff=allowed, limit=5)
+        words = frozenset(word for word, _, _ in close if len(word) >= 4 and word[0] == stem[0])
+        if words:
+            found[position] = words
+    return found
+
+
+__all__ = ["Match", "RecipeParameter", "match"]

@@ -1,0 +1,177 @@
+"""Names of a vault as people say them: "the meeting notes folder" is `Meetings`, "HOME dashboard" is `00 - Dashboard/HOME.md`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import IntEnum
+from functools import cached_property
+from typing import Literal, Protocol
+from unicodedata import normalize
+
+import regex
+from rapidfuzz import fuzz, process
+
+from obsidian_agent.providers.offline.lexicon import DETERMINERS, FOLDER_NOUNS, NOTE_NOUNS, stem
+
+NameSort = Literal["note", "folder", "file"]
+_WORDS = regex.compile(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
+_NOUNS = frozenset(stem(word) for word in DETERMINERS | NOTE_NOUNS | FOLDER_NOUNS)
+_NEAR = 70
+
+
+class VaultNames(Protocol):
+    """What the matcher asks about a vault: names only. Paths are vault paths as text."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Paths of the Markdown notes."""
+        ...
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Paths of all other files."""
+        ...
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """Paths of the folders, without the root."""
+        ...
+
+    def headings(self, note: str) -> Sequence[str]:
+        """Texts of a note's headings, in order; none when it cannot be read."""
+        ...
+
+    def daily_note(self, day: date) -> str:
+        """Where the daily note of a day belongs, by the vault's own settings."""
+        ...
+
+
+class Closeness(IntEnum):
+    """How well a name fits, best first. Below STEMS the reading must be confirmed."""
+
+    EXACT = 0
+    STEMS = 1
+    LOOSE = 2
+    NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Paths that a name may mean, all equally close."""
+
+    paths: tuple[str, ...]
+    closeness: Closeness
+
+
+class NameIndex:
+    """Looks names up in a vault, each way of looking prepared at its first use."""
+
+    def __init__(self, names: VaultNames) -> None:
+        self.names = names
+
+    def find(self, text: str, sorts: Iterable[NameSort]) -> Found | None:
+        """The entries that `text` names: as written (path, path without extension, or bare name, case ignored), else by their words."""
+        wanted = tuple(sorts)
+        key = _fold(text).strip("/")
+        if not key:
+            return None
+        for closeness, lookup in ((Closeness.EXACT, self._exact), (Closeness.STEMS, self._by_stems), (Closeness.LOOSE, self._by_parts)):
+            found = {path: None for sort in wanted for path in lookup(sort, key)}
+            if found:
+                return Found(tuple(found), closeness)
+        return None
+
+    def nearest(self, text: str, sorts: Iterable[NameSort], limit: int = 3) -> tuple[str, ...]:
+        """Paths whose names look like `text`, best first: what was perhaps meant."""
+        choices = {path: _fold(_bare(path)) for sort in sorts for path in self._paths(sort)}
+        found = process.extract(_fold(_bare(text)), choices, scorer=fuzz.WRatio, limit=limit, score_cutoff=_NEAR)
+        return tuple(path for _, _, path in found)
+
+    def _paths(self, sort: NameSort) -> Sequence[str]:
+        match sort:
+            case "note":
+                return self.names.notes
+            case "folder":
+                return self.names.folders
+            case "file":
+                return self.names.files
+
+    def _exact(self, sort: NameSort, key: str) -> Sequence[str]:
+        by_path, by_name = self._tables[sort]
+        if key in by_path:
+            return by_path[key]
+        named = by_name.get(key.rpartition("/")[2], ())
+        return [path for path in named if _fold(path).removesuffix(".md").endswith(("/" + key).removesuffix(".md"))] if "/" in key else named
+
+    def _by_stems(self, sort: NameSort, key: str) -> Sequence[str]:
+        return self._stem_tables[sort].get(_stems(key), ())
+
+    def _by_parts(self, sort: NameSort, key: str) -> Sequence[str]:
+        """Entries whose own name is part of the words said, the other words being names of their folders."""
+        said = frozenset(_stems(key))
+        if len(said) < 2:
+            return ()
+        found = []
+        for own, path, above in self._parts[sort]:
+            if own <= said <= own | above:
+                found.append(path)
+        return found
+
+    @cached_property
+    def _tables(self) -> dict[NameSort, tuple[dict[str, list[str]], dict[str, list[str]]]]:
+        return {sort: self._table(sort) for sort in ("note", "folder", "file")}
+
+    def _table(self, sort: NameSort) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        by_path: dict[str, list[str]] = defaultdict(list)
+        by_name: dict[str, list[str]] = defaultdict(list)
+        for path in self._paths(sort):
+            folded = _fold(path)
+            by_path[folded].append(path)
+            name = folded.rpartition("/")[2]
+            by_name[name].append(path)
+            if sort == "note":
+                by_path[folded.removesuffix(".md")].append(path)
+                by_name[name.removesuffix(".md")].append(path)
+        return by_path, by_name
+
+    @cached_property
+    def _stem_tables(self) -> dict[NameSort, dict[tuple[str, ...], list[str]]]:
+        return {sort: self._stem_table(sort) for sort in ("note", "folder", "file")}
+
+    def _stem_table(self, sort: NameSort) -> dict[tuple[str, ...], list[str]]:
+        table: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for path in self._paths(sort):
+            for stems in {_stems(_fold(_bare(path))), _stems(_fold(path.removesuffix(".md")))}:
+                if stems:
+                    table[stems].append(path)
+        return table
+
+    @cached_property
+    def _parts(self) -> dict[NameSort, list[tuple[frozenset[str], str, frozenset[str]]]]:
+        return {
+            sort: [
+                (own, path, frozenset(_stems(_fold(path.rpartition("/")[0]))))
+                for path in self._paths(sort)
+                if (own := frozenset(_stems(_fold(_bare(path)))))
+            ]
+            for sort in ("note", "folder", "file")
+        }
+
+
+def _fold(text: str) -> str:
+    return normalize("NFC", text).casefold()
+
+
+def _bare(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def _stems(text: str) -> tuple[str, ...]:
+    """The words of a name without articles, nouns like "folder", and the numbers that sort folders ("00 - Dashboard")."""
+    words = [stem(word) for word in _WORDS.findall(text)]
+    telling = [word for word in words if word not in _NOUNS]
+    named = [word for word in telling if not word.isdigit()] if len(telling) > 1 and telling[0].isdigit() and len(telling[0]) < 4 else telling
+    return tuple(named)

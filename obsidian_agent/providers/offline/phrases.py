@@ -1,0 +1,168 @@
+"""Example phrases of a recipe, as trees that the aligner walks.
+
+The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, `{slot}` a hole, `{slot!}` a hole that takes any
+words (after "called"), and ` / ` between parts that may come in any order. A word that heads a class of the lexicon stands for the class.
+A phrase that begins with `~` may mean something else too: it is never sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import regex
+
+from obsidian_agent.providers.offline.lexicon import members
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the phrase, as the stems that may stand for it."""
+
+    text: str
+    stems: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A hole. `free`: it takes any words, because the phrase said that a name follows."""
+
+    name: str
+    free: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Parts one after another."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several parts."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """A part that may be left out."""
+
+    part: Node
+
+
+Node = Word | Slot | Sequence | Choice | Maybe
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Segments in any order."""
+
+    text: str
+    segments: tuple[Node, ...]
+    vague: bool = False
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """Names of all holes."""
+        return frozenset(name for segment in self.segments for name in slots_in(segment))
+
+
+class PhraseError(ValueError):
+    """A phrase that cannot be read; the message shows it."""
+
+
+_PIECE = regex.compile(r"\{(?P<slot>[A-Za-z][A-Za-z0-9_]*)(?P<free>!?)\}|(?P<mark>[()\[\]|/])|(?P<word>[^\s()\[\]|/{}]+)|(?P<bad>\S)")
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Phrase:
+    """Read a phrase; `PhraseError` when its brackets don't match."""
+    vague = text.startswith("~")
+    pieces = list(_PIECE.finditer(text, int(vague)))
+    reader = _Reader(text, pieces)
+    segments = [reader.sequence()]
+    while reader.take("/"):
+        segments.append(reader.sequence())
+    if not reader.done or any(isinstance(segment, Sequence) and not segment.parts for segment in segments):
+        raise PhraseError(f"The phrase {text!r} cannot be read: a bracket is not matched, or a part between / is empty.")
+    return Phrase(text, tuple(segments), vague)
+
+
+def slots_in(node: Node) -> Iterator[str]:
+    """Names of the holes below a node."""
+    match node:
+        case Slot(name):
+            yield name
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                yield from slots_in(part)
+        case Maybe(part):
+            yield from slots_in(part)
+        case Word():
+            return
+
+
+def required_words(node: Node) -> Iterator[frozenset[str]]:
+    """For each word that cannot be left out, the stems of which one must occur."""
+    match node:
+        case Word(_, stems):
+            yield stems
+        case Sequence(parts):
+            for part in parts:
+                yield from required_words(part)
+        case Choice(options):
+            firsts = [next(required_words(option), None) for option in options]
+            if all(stems is not None for stems in firsts):
+                yield frozenset().union(*(stems for stems in firsts if stems is not None))
+        case Maybe() | Slot():
+            return
+
+
+class _Reader:
+    """Recursive descent over the pieces of one phrase."""
+
+    def __init__(self, text: str, pieces: list[regex.Match[str]]) -> None:
+        self._text = text
+        self._pieces = pieces
+        self._at = 0
+
+    @property
+    def done(self) -> bool:
+        return self._at == len(self._pieces)
+
+    def take(self, mark: str) -> bool:
+        if not self.done and self._pieces[self._at]["mark"] == mark:
+            self._at += 1
+            return True
+        return False
+
+    def sequence(self) -> Node:
+        parts: list[Node] = []
+        while not self.done:
+            piece = self._pieces[self._at]
+            if piece["bad"]:
+                raise PhraseError(f"The phrase {self._text!r} cannot be read at {piece['bad']!r}.")
+            if piece["slot"]:
+                parts.append(Slot(piece["slot"], bool(piece["free"])))
+            elif piece["word"]:
+                parts.append(Word(piece["word"], members(piece["word"])))
+            elif piece["mark"] in "([":
+                parts.append(self._group(piece["mark"]))
+                continue
+            else:
+                break
+            self._at += 1
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def _group(self, opening: str) -> Node:
+        self._at += 1
+        options = [self.sequence()]
+        while self.take("|"):
+            options.append(self.sequence())
+        if not self.take(")" if opening == "(" else "]"):
+            raise PhraseError(f"The phrase {self._text!r} cannot be read: a bracket is not closed.")
+        inner = options[0] if len(options) == 1 else Choice(tuple(options))
+        return Maybe(inner) if opening == "[" else inner

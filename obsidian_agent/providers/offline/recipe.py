@@ -1,0 +1,131 @@
+"""Recipes: parameterised plans with example phrases, one JSON file each in `recipes/`.
+
+A recipe is shaped like a macro: its plan refers to its parameters as `${name}`. Where the plan language resolves no references (keys of
+`set`, arguments of filters) `<<name>>` stands for the value's text. A recipe may hold several plans (`variants`, the first whose
+`requires` are met is taken), or a refusal instead of a plan.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from obsidian_agent.providers.offline import phrases
+
+SlotKind = Literal[
+    "note", "folder", "entry", "path", "newName", "destination", "text", "heading", "tag", "property", "value", "number", "date", "before", "template", "macro", "daily"
+]
+Need = Literal["selection", "activeFile", "dailyTemplate"]
+
+
+class RecipeModel(BaseModel):
+    """Base of a recipe's parts: unknown fields refused, immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class RecipeParameter(RecipeModel):
+    """An input. `of` names the parameter that gives a heading its note, a new name its old one, or a new note its folder."""
+
+    kind: SlotKind
+    description: str
+    default: Any = None
+    optional: bool = False
+    existing: bool = False
+    """For folders: only one that exists will do."""
+    of: str | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether it must be asked for when the instruction does not give it."""
+        return not self.optional and self.default is None
+
+
+class Variant(RecipeModel):
+    """A plan for one situation. `given` names optional parameters that must have a value."""
+
+    requires: tuple[Need, ...] = ()
+    given: tuple[str, ...] = ()
+    plan: dict[str, Any]
+
+
+class Refusal(RecipeModel):
+    """What this program does not do, said plainly. `code` is one of the plan language."""
+
+    code: str
+    message: str
+
+
+class Recipe(RecipeModel):
+    """One thing that can be asked for without a model."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
+    title: str
+    description: str
+    phrases: Annotated[tuple[str, ...], Field(min_length=1)]
+    parameters: dict[str, RecipeParameter] = Field(default_factory=dict)
+    requires: tuple[Need, ...] = ()
+    destructive: bool = False
+    plan: dict[str, Any] | None = None
+    variants: tuple[Variant, ...] = ()
+    refusal: Refusal | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if sum((self.plan is not None, bool(self.variants), self.refusal is not None)) != 1:
+            raise ValueError(f"recipe {self.name}: exactly one of plan, variants and refusal")
+        for text in self.phrases:
+            unknown = phrases.parse(text).slots - self.parameters.keys()
+            if unknown:
+                raise ValueError(f"recipe {self.name}: phrase {text!r} has undeclared slots {sorted(unknown)}")
+        for name, parameter in self.parameters.items():
+            if parameter.of is not None and parameter.of not in self.parameters:
+                raise ValueError(f"recipe {self.name}: {name} refers to the unknown parameter {parameter.of}")
+        return self
+
+    def plan_for(self, met: frozenset[str], given: frozenset[str]) -> dict[str, Any] | None:
+        """The plan of the first variant whose needs are met, or None."""
+        if self.plan is not None:
+            return self.plan
+        return next((each.plan for each in self.variants if met.issuperset(each.requires) and given.issuperset(each.given)), None)
+
+
+RECIPE_NAMES: tuple[str, ...] = (
+    "add-tag-in-folder",
+    "add-task",
+    "append-to-note",
+    "append-under-heading",
+    "copy-note",
+    "daily-note",
+    "delete",
+    "folder-index",
+    "merge-notes",
+    "move",
+    "move-old-notes",
+    "move-tagged-notes",
+    "new-folder",
+    "new-note",
+    "note-from-template",
+    "notes-from-bullets",
+    "obsidian-settings",
+    "rename",
+    "rename-tag",
+    "replace-text",
+    "replace-text-in-note",
+    "run-macro",
+    "set-property",
+    "set-property-in-folder",
+    "split-by-heading",
+    "tasks-to-new-note",
+)
+"""The recipes that ship, by file name."""
+
+
+@cache
+def packaged() -> tuple[Recipe, ...]:
+    """The recipes that ship, read and checked at the first call."""
+    folder = resources.files("obsidian_agent.providers.offline").joinpath("recipes")
+    return tuple(Recipe.model_validate_json(folder.joinpath(f"{name}.json").read_bytes()) for name in RECIPE_NAMES)

@@ -1,0 +1,159 @@
+"""From the readings of a phrase to values: slots that depend on others, names to choose from, and what is still missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+from typing import Any
+
+import regex
+
+from obsidian_agent.providers.offline.lexicon import stem
+from obsidian_agent.providers.offline.names import NameIndex, NameSort
+from obsidian_agent.providers.offline.readings import Reading
+from obsidian_agent.providers.offline.recipe import Recipe, RecipeParameter
+
+MAX_CHOICES = 3
+_ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
+_SORTS: Mapping[str, tuple[NameSort, ...]] = {
+    "note": ("note",),
+    "daily": ("note",),
+    "template": ("note",),
+    "folder": ("folder",),
+    "destination": ("folder",),
+    "entry": ("note", "folder", "file"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """One way to fill a recipe. `references` name context values that stand for parameters; `doubts` say what a person should confirm."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    cost: float = 0.0
+
+
+def resolve(recipe: Recipe, readings: Mapping[str, Reading], given: Mapping[str, Any], index: NameIndex) -> list[Resolved]:
+    """Every way to fill the recipe's parameters, at most `MAX_CHOICES`. `given` values win over what was read."""
+    choices: list[list[tuple[str, Reading]]] = []
+    for name, parameter in recipe.parameters.items():
+        if name in given:
+            choices.append([(name, Reading(0.0, given[name], str(given[name])))])
+        elif name in readings:
+            choices.append([(name, each) for each in _choices(parameter, readings[name], index)])
+    ways = islice(product(*choices), MAX_CHOICES)
+    return [_fill(recipe, dict(way), frozenset(given), index) for way in ways]
+
+
+def _choices(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> Sequence[Reading]:
+    """The readings that one reading stands for: itself, or one for each entry that it may mean."""
+    sorts = _SORTS.get(parameter.kind, ())
+    if reading.issue == "ambiguous":
+        return [replace(reading, value=path, issue="ambiguous", choices=()) for path in reading.choices[:MAX_CHOICES]]
+    if reading.issue == "unknown" and sorts:
+        nearest = index.nearest(reading.text, sorts, MAX_CHOICES)
+        return [replace(reading, value=path, issue="near", cost=reading.cost + 0.3) for path in nearest] or [reading]
+    return [reading]
+
+
+def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], index: NameIndex) -> Resolved:
+    values: dict[str, Any] = {}
+    references: dict[str, str] = {}
+    doubts: list[str] = []
+    cost = 0.0
+    for name, reading in readings.items():
+        if reading.issue in ("unknown", "inactive") or reading.value is None:
+            doubts.append(_doubt(recipe.parameters[name], reading))
+            continue
+        if reading.issue is not None:
+            doubts.append(_doubt(recipe.parameters[name], reading))
+        values[name] = reading.value
+        if reading.reference is not None:
+            references[name] = reading.reference
+    for name, parameter in recipe.parameters.items():
+        if name in values and name not in given:
+            values[name], doubt = _dependent(parameter, values[name], values, index)
+            if doubt is not None:
+                doubts.append(doubt)
+                cost += 0.5
+    missing = tuple(name for name, parameter in recipe.parameters.items() if values.get(name) is None and parameter.needed)
+    for name in missing:
+        values.pop(name, None)
+    defaults = {name: parameter.default for name, parameter in recipe.parameters.items() if parameter.default is not None}
+    return Resolved(defaults | values, references, missing, tuple(doubts), cost)
+
+
+def _doubt(parameter: RecipeParameter, reading: Reading) -> str:
+    match reading.issue:
+        case "inactive":
+            return "no note is active"
+        case "near":
+            return f"there is no {_noun(parameter)} “{reading.text}”; {reading.value} is near"
+        case "ambiguous":
+            return f"“{reading.text}” may be {reading.value}"
+        case _:
+            return f"there is no {_noun(parameter)} “{reading.text}”"
+
+
+def _noun(parameter: RecipeParameter) -> str:
+    return {"entry": "note or folder", "destination": "folder", "daily": "daily note"}.get(parameter.kind, parameter.kind)
+
+
+def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any], index: NameIndex) -> tuple[Any, str | None]:
+    """The value of a slot that depends on another one, and a doubt about it. The value is None while the other is open."""
+    other = values.get(parameter.of) if parameter.of is not None else None
+    match parameter.kind:
+        case "path":
+            return _new_path(value, other), None
+        case "newName":
+            return (None if other is None else _renamed(value, other)), None
+        case "destination":
+            return (None if other is None else joined(value, other.rpartition("/")[2])), None
+        case "heading":
+            return (value, None) if other is None else _heading(value, other, index)
+        case _:
+            return value, None
+
+
+def joined(folder: str, name: str) -> str:
+    """`name` in `folder`; the root is ""."""
+    return f"{folder}/{name}" if folder else name
+
+
+def _new_path(name: str, folder: str | None) -> str:
+    """The path of a new note: in `folder` unless the name brings its own, with characters that no platform minds, and `.md`."""
+    path = _ILLEGAL.sub("-", name.strip()).strip()
+    whole = joined(folder, path) if folder and "/" not in path else path
+    return whole if whole.lower().endswith(".md") else f"{whole}.md"
+
+
+def _renamed(name: str, old: str) -> str:
+    """The full new path of `old`: beside it unless the name is a path, with the old extension."""
+    new = _ILLEGAL.sub("-", name.strip()).strip()
+    folder, _, last = old.rpartition("/")
+    stem_text, dot, extension = last.rpartition(".")
+    if dot and stem_text and not new.lower().endswith(f".{extension.lower()}"):
+        new = f"{new}.{extension}"
+    return new if "/" in new else joined(folder, new)
+
+
+def _heading(said: str, note: str, index: NameIndex) -> tuple[str, str | None]:
+    headings = index.names.headings(note)
+    wanted = said.strip().casefold()
+    for heading in headings:
+        if heading.strip().casefold() == wanted:
+            return heading, None
+    stems = _heading_words(said)
+    close = [heading for heading in headings if _heading_words(heading) == stems]
+    if len(close) == 1:
+        return close[0], None
+    known = ", ".join(headings[:5]) or "none"
+    return said, f"{note} has no heading “{said}” (its headings: {known})"
+
+
+def _heading_words(text: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in regex.findall(r"[\p{L}\p{N}]+", text.casefold()))
