@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -99,11 +99,10 @@ def _integral_place(document: Any) -> Callable[[ErrorDetails], Path | None]:
 def _with_integers(document: Any, places: list[Path]) -> Any:
     document = copy.deepcopy(document)
     for place in places:
-        *above, last = cast(list[Any], list(place))
         parent: Any = document
-        for part in above:
+        for part in place[:-1]:
             parent = parent[part]
-        parent[last] = int(parent[last])
+        parent[place[-1]] = int(parent[place[-1]])
     return document
 
 
@@ -112,7 +111,8 @@ def _locate(document: Any, loc: tuple[str | int, ...]) -> tuple[Path, Any]:
     path: list[str | int] = []
     value = document
     for part in loc:
-        if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+        held = part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int) and part < len(value)
+        if held:
             value = value[part]
             path.append(part)
     return tuple(path), value

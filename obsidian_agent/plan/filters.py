@@ -1,20 +1,20 @@
-"""The filters of the plan language, a closed list of pure functions: `${item.text|trim|default:Untitled|filename}`."""
+"""The filters of references, a closed list: those that tools share, and `date:FORMAT`. `${item.text|trim|default:Untitled|filename}`."""
 
 from __future__ import annotations
 
-import json
-import re
-import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from rapidfuzz import fuzz, process
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.plan.moment import format_moment, parse_moment
-from obsidian_agent.vault.names import clean_component
+from obsidian_agent.tools import filters as shared
+from obsidian_agent.tools.filters import FilterCall, basename, text_of
+
+__all__ = ["ARGUMENTS", "MISSING", "NO_SELECTION", "FilterCall", "FilterContext", "Missing", "apply", "flaw", "plain_link", "text_of"]
 
 
 class Missing:
@@ -46,41 +46,20 @@ class FilterContext:
     now: datetime = field(default_factory=lambda: datetime.now().astimezone())
 
 
-@dataclass(frozen=True, slots=True)
-class FilterCall:
-    """One filter as written; `argument` is the verbatim text after its first colon, None without a colon."""
-
-    name: str
-    argument: str | None = None
-
-
-def text_of(value: Any) -> str:
-    """A value as text inside other text: null is empty, true and numbers as in JSON, lists and objects as JSON."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def basename(path: str) -> str:
-    """The last part of a path without its extension: `b.c` of `a/b.c.md`."""
-    name = path.rstrip("/").rpartition("/")[2]
-    stem, dot, _ = name.rpartition(".")
-    return stem if dot and stem.strip(".") else name
-
-
-def slugify(text: str, separator: str = "-") -> str:
-    """Lower-case letters and digits of any script, everything else between them as one separator."""
-    words = re.findall(r"[^\W_]+", re.sub(r"['’]", "", unicodedata.normalize("NFC", text).lower()))
-    return separator.join(words)
+ARGUMENTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
+    **dict.fromkeys(shared.FILTERS, "none"),
+    "date": "optional",
+    "default": "required",
+    "join": "required",
+}
+"""Every filter, and whether a text follows its colon."""
 
 
 def flaw(call: FilterCall) -> str | None:
     """What is wrong with a filter as written, or None."""
     wants = ARGUMENTS.get(call.name)
     if wants is None:
-        near = process.extractOne(call.name, ARGUMENTS, scorer=fuzz.ratio, score_cutoff=60)
+        near = process.extractOne(call.name, list(ARGUMENTS), scorer=fuzz.ratio, score_cutoff=60)
         hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(sorted(ARGUMENTS))}."
         return f"unknown filter '{call.name}': {hint}"
     if wants == "required" and call.argument is None:
@@ -91,72 +70,25 @@ def flaw(call: FilterCall) -> str | None:
 
 
 def apply(call: FilterCall, value: Any, context: FilterContext) -> Any:
-    """The value after one filter. ToolError REFERENCE_ERROR when the filter cannot take such a value."""
-    argument = call.argument or ""
-    if call.name == "default":
-        return argument if isinstance(value, Missing) or value is None or value == "" else value
-    if isinstance(value, Missing):
-        return value
-    match call.name:
-        case "json":
-            return json.dumps(value, ensure_ascii=False)
-        case "count":
-            return _count(value)
-        case "join":
-            return _join(value, argument)
-        case "date":
-            return _date(value, argument, context.now)
-        case "link":
-            return context.link_for(text_of(value))
-        case _:
-            if (function := _TEXT_FILTERS.get(call.name)) is None:
-                raise ToolError(f"Unknown filter '{call.name}'.", code="REFERENCE_ERROR")
-            return function(text_of(value))
+    """The value after one filter; a `Missing` comes out as it went in, unless the filter is `default`.
 
-
-def _count(value: Any) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, list | tuple | dict | str):
-        return len(value)
-    raise ToolError(f"'count' needs a list, not {_kind(value)}.", code="REFERENCE_ERROR")
-
-
-def _join(value: Any, separator: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, list | tuple):
-        raise ToolError(f"'join' needs a list, not {_kind(value)}.", code="REFERENCE_ERROR")
-    return separator.join(map(text_of, value))
+    ToolError REFERENCE_ERROR when there is no such filter or it cannot take such a value.
+    """
+    if call.name == "date":
+        return value if isinstance(value, Missing) else _date(value, call.argument or "YYYY-MM-DD", context.now)
+    given = shared.MISSING if isinstance(value, Missing) else value
+    try:
+        result = shared.apply_filters(given, (call,), context.link_for)
+    except ToolError as error:
+        raise ToolError(error.message, code="REFERENCE_ERROR", hint=error.hint) from error
+    return value if result is shared.MISSING else result
 
 
 def _date(value: Any, pattern: str, now: datetime) -> str | None:
     if value is None or value == "":
-        return value if value is None else ""
+        return None
     moment = parse_moment(value, now)
     if moment is None:
-        raise ToolError(f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}.", code="REFERENCE_ERROR")
-    return format_moment(moment, pattern or "YYYY-MM-DD")
-
-
-def _kind(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text", dict: "an object"}
-    return names.get(type(value), type(value).__name__)
-
-
-_TEXT_FILTERS: Final[dict[str, Callable[[str], str]]] = {
-    "filename": clean_component,
-    "basename": basename,
-    "slug": slugify,
-    "lower": str.lower,
-    "upper": str.upper,
-    "trim": str.strip,
-}
-
-ARGUMENTS: Final = {
-    **dict.fromkeys((*_TEXT_FILTERS, "json", "link", "count"), "none"),
-    "date": "optional",
-    "default": "required",
-    "join": "required",
-}
-"""Every filter, and whether a text follows its colon: none, optional or required."""
+        message = f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}."
+        raise ToolError(message, code="REFERENCE_ERROR")
+    return format_moment(moment, pattern)

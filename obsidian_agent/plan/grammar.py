@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from obsidian_agent.plan import filters
-from obsidian_agent.plan.filters import FilterCall
+from obsidian_agent.tools.filters import FilterCall, parse_call
 
 MAX_REFERENCE = 1000
 """Characters between `${` and `}`; more is no reference."""
@@ -74,7 +74,7 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
     if found is None:
         return None
     head, parts = found[1], tuple(name or index for name, index in _PART.findall(found[2]))
-    parsed = tuple(_filter_call(call) for call in calls)
+    parsed = tuple(parse_call(call) for call in calls)
     flaw = next((why for why in map(filters.flaw, parsed) if why), None)
     if head.removeprefix("$") == "steps" or head == "$vars":
         kind: Kind = "vars" if head == "$vars" else "steps"
@@ -83,11 +83,6 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
             return Reference(source, kind, "", (), parsed, f"{head} must be followed by a dot and {what}", long_text)
         return Reference(source, kind, parts[0], parts[1:], parsed, flaw, long_text)
     return Reference(source, "name", head, parts, parsed, flaw, long_text)
-
-
-def _filter_call(text: str) -> FilterCall:
-    name, colon, argument = text.partition(":")
-    return FilterCall(name.strip(" \t"), argument if colon else None)
 
 
 def _cut(text: str, long_text: bool) -> Iterator[Piece]:

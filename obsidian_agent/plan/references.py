@@ -88,7 +88,7 @@ def resolve_reference(reference: Reference, scope: Scope) -> Any:
         try:
             value = filters.apply(call, value, scope.filters)
         except ToolError as error:
-            raise ToolError(f"{reference.source}: {error.message}", code=error.code) from error
+            raise ToolError(f"{reference.source}: {error.message}", code=error.code, hint=error.hint) from error
     if isinstance(value, Missing):
         raise _missing(reference, value)
     return value

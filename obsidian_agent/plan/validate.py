@@ -35,8 +35,9 @@ _PLACEHOLDER = "a b"
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """A judged plan. `order`, `needed` (per step the ids it needs) and `compiled` are complete only when it is `valid`.
+    """A judged plan. `plan` is None when there are problems; `draft` is what was written as far as its form is right, for showing it.
 
+    `order` and `needed` (per step the ids it needs) are complete only for a valid plan.
     `risk` is the author's claim, raised to `computed_risk` where it was too low. `missing` are the parameters that need a value
     before a run; they are no problem of the plan. `final`: asking a model again cannot help, or must not.
     """
@@ -50,13 +51,14 @@ class Validated:
     order: tuple[Step, ...] = ()
     needed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     compiled: Mapping[str, CompiledStep] = field(default_factory=dict)
+    draft: ActionPlan | None = None
     missing: tuple[str, ...] = ()
     final: bool = False
 
     @property
     def valid(self) -> bool:
         """Whether it can be previewed."""
-        return self.plan is not None and not self.problems
+        return self.plan is not None
 
 
 def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFAULT_POLICY) -> Validated:
@@ -86,7 +88,7 @@ def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFA
     computed = max((tools[step.tool].risk for step in plan.steps if step.tool in tools), key=_RISKS.index, default=Risk.READ_ONLY)
     claimed = Risk(plan.risk_level)
     return Validated(
-        plan,
+        None if problems else plan,
         tuple(dict.fromkeys(problems)),
         tuple(dict.fromkeys(warnings)),
         tuple(_risk_flags(claimed, computed)),
@@ -95,6 +97,7 @@ def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFA
         tuple(order),
         {step_id: frozenset(ids) for step_id, ids in needed.items()},
         compiled,
+        plan,
         tuple(name for name, declared in plan.parameters.items() if declared.default is None and name not in CONTEXT_NAMES),
         final=any(problem.code in _FINAL_CODES for problem in problems) or any("${" in step.tool for step in plan.steps),
     )
