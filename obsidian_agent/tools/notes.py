@@ -1,0 +1,79 @@
+"""How tools find and read what their path arguments name, with the errors that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import SerializationInfo, SerializerFunctionWrapHandler, model_serializer
+
+from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.tools.base import RunContext, ToolModel
+from obsidian_agent.vault import paths
+from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.view import Entry, VaultView
+
+
+class SparseOutput(ToolModel):
+    """An output whose optional fields are absent when they are None; fields without a default are there, null if need be."""
+
+    @model_serializer(mode="wrap")
+    def _sparse(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        document: dict[str, Any] = handler(self)
+        for name, field in type(self).model_fields.items():
+            key = (field.serialization_alias or name) if info.by_alias else name
+            if field.is_required():
+                document.setdefault(key, None)
+            elif key in document and document[key] is None:
+                del document[key]
+        return document
+
+
+def now_ms(run: RunContext) -> float:
+    """The time of the run in milliseconds: the modification time of everything it writes, as far as outputs tell."""
+    return run.now.timestamp() * 1000
+
+
+def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> Entry:
+    """The file or folder that `text` names. FILE_NOT_FOUND, with the spelling on disk as a hint where only that differs."""
+    path = paths.parse(text, use)
+    entry = view.locate(path)
+    if entry is None:
+        raise not_found(view, path)
+    return entry
+
+
+def find_file(view: VaultView, text: str, use: PathUse = PathUse.READ) -> VaultPath:
+    """The file that `text` names. FILE_NOT_FOUND when there is none, NOT_TEXT when it is a folder."""
+    entry = find_entry(view, text, use)
+    if entry.kind == "folder":
+        raise ToolError(f"{entry.path} is a folder, not a file.", code="NOT_TEXT", path=entry.path.text)
+    return entry.path
+
+
+def find_folder(view: VaultView, text: str | None) -> VaultPath:
+    """The folder that `text` names, the vault itself for None and "". FILE_NOT_FOUND, NOT_A_FOLDER."""
+    if text is None:
+        return ROOT
+    entry = find_entry(view, text, PathUse.FOLDER)
+    if entry.kind == "file":
+        raise ToolError(f"{entry.path} is a file, not a folder.", code="NOT_A_FOLDER", path=entry.path.text)
+    return entry.path
+
+
+def read_text(view: VaultView, path: VaultPath) -> str:
+    """The text of a file exactly as it is, line ends included. NOT_TEXT when it is not UTF-8."""
+    return decode(view.read(path), path.text)
+
+
+def notes_below(view: VaultView, folder: VaultPath) -> Iterator[VaultPath]:
+    """The Markdown files below a folder, sorted by path."""
+    return (entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note)
+
+
+def not_found(view: VaultView, path: VaultPath) -> VaultError:
+    """The error for a path with nothing there."""
+    twin = view.twin(path)
+    hint = f"Did you mean {twin.text!r}?" if twin is not None else "Check the name with vault.listFiles."
+    return VaultError(f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text, hint=hint)

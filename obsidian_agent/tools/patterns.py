@@ -1,0 +1,129 @@
+"""Regular expressions of plans: Python's `re` with MULTILINE, but with a limit of time.
+
+`re` cannot be interrupted, and a pattern such as `(a+)+$` can take longer than a person lives. So a pattern must be valid for `re`, and
+is run by the `regex` package, whose VERSION0 behaves as `re` does. What `regex` reads differently (fuzzy matching `{e<=1}`, classes such as
+`[[:alpha:]]`) is escaped before, so that it means what it means in `re`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import regex
+
+from obsidian_agent.errors import ToolError
+
+TIME_LIMIT = 5.0
+"""Seconds that all searching of one step may take."""
+
+_TOKEN = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\N\{[^}]*\}|\\.|\{(?:\d+(?:,\d*)?|,\d*)\}|\{", re.DOTALL)
+_CLASS = re.compile(r"\[(\^?)(\]?)(.*)\]", re.DOTALL)
+_IN_CLASS = re.compile(r"\\.|\[", re.DOTALL)
+
+
+class Found(Protocol):
+    """The part of a match that callers need; group 0 is the whole."""
+
+    def start(self) -> int: ...
+
+    def end(self) -> int: ...
+
+    def group(self, group: int, /) -> str | None: ...
+
+
+@dataclass(slots=True)
+class TimedPattern:
+    """A compiled pattern with the time that is left for it; ToolError ARGUMENT_INVALID when that is used up."""
+
+    source: str
+    pattern: regex.Pattern[str]
+    left: float = field(default=TIME_LIMIT)
+
+    @property
+    def groups(self) -> int:
+        """The number of capturing groups."""
+        return int(self.pattern.groups)
+
+    def search(self, text: str) -> Found | None:
+        """The first match in `text`."""
+        started = time.monotonic()
+        try:
+            found: Found | None = self.pattern.search(text, timeout=self.left)
+        except TimeoutError as error:
+            raise self._too_slow() from error
+        finally:
+            self._spend(started)
+        return found
+
+    def finditer(self, text: str) -> Iterator[Found]:
+        """All matches from left to right, none overlapping the one before."""
+        started = time.monotonic()
+        try:
+            found = list(self.pattern.finditer(text, timeout=self.left))
+        except TimeoutError as error:
+            raise self._too_slow() from error
+        finally:
+            self._spend(started)
+        return iter(found)
+
+    def _spend(self, started: float) -> None:
+        self.left = max(self.left - (time.monotonic() - started), 1e-6)
+
+    def _too_slow(self) -> ToolError:
+        return ToolError(
+            f"The pattern {self.source!r} takes longer than {TIME_LIMIT:g} s.", hint="Avoid repetition inside repetition, or name a folder."
+        )
+
+
+def compile_pattern(source: str, *, literal: bool, case_sensitive: bool) -> TimedPattern:
+    """A pattern, or with `literal` a text, ready to be looked for. ToolError ARGUMENT_INVALID when `re` would refuse it."""
+    flags = regex.VERSION0 | regex.MULTILINE | (0 if case_sensitive else regex.IGNORECASE)
+    if literal:
+        return TimedPattern(source, regex.compile(re.escape(source), flags))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            re.compile(source, re.MULTILINE)
+        return TimedPattern(source, regex.compile(_as_re_reads(source), flags))
+    except (re.error, regex.error, OverflowError, RecursionError) as error:
+        raise ToolError(f"{source!r} is no regular expression of Python: {error}.") from error
+
+
+def _as_re_reads(source: str) -> str:
+    """The pattern with all that only `regex` gives a meaning to escaped: braces that are no repetition, brackets inside classes."""
+    return _TOKEN.sub(lambda token: _fixed(token[0]), source)
+
+
+def _fixed(token: str) -> str:
+    if token == "{":
+        return r"\{"
+    parts = _CLASS.fullmatch(token)
+    if parts is None:
+        return token
+    body = _IN_CLASS.sub(lambda inner: r"\[" if inner[0] == "[" else inner[0], parts[3])
+    first = r"\]" if parts[2] else ""
+    return f"[{parts[1]}{first}{body}]"
+
+
+_DOLLAR = re.compile(r"\$(\$|\d{1,2})")
+
+
+def expand(template: str, match: Found, groups: int) -> str:
+    """The replacement for a match: `$1` is a group (or nothing), `$0` all of it, `$$` a dollar sign, the rest literal."""
+
+    def value(found: re.Match[str]) -> str:
+        digits = found[1]
+        if digits == "$":
+            return "$"
+        if int(digits) > groups and len(digits) == 2 and int(digits[0]) <= groups:
+            return (match.group(int(digits[0])) or "") + digits[1]
+        if int(digits) > groups:
+            raise ToolError(f"The replacement names ${digits}, but the pattern has {groups} groups.")
+        return match.group(int(digits)) or ""
+
+    return _DOLLAR.sub(value, template)

@@ -1,0 +1,68 @@
+"""What is open: `workspace.getContext`, and `workspace.openFile`, which asks whoever shows the run to open a note."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.notes import SparseOutput, find_file
+
+
+class OpenFileInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    line: Whole | None = Field(default=None, ge=1, description="From 1.")
+    new_pane: bool = False
+
+
+class OpenFileOutput(ToolModel):
+    path: str
+    opened: bool
+    via: str
+
+
+def _open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal:
+    return Proposal(OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=True, via="app"))
+
+
+OPEN_FILE = Tool(
+    name="workspace.openFile",
+    summary="Show a file to the person.",
+    risk=Risk.READ_ONLY,
+    input=OpenFileInput,
+    output=OpenFileOutput,
+    propose=_open_file,
+)
+
+
+class GetContextInput(ToolModel):
+    pass
+
+
+class GetContextOutput(SparseOutput):
+    vault_name: str
+    active_file_path: str | None
+    selection: str | None = None
+    open_files: list[str]
+    recent_files: list[str]
+
+
+def _get_context(args: GetContextInput, ctx: ToolContext) -> Proposal:
+    run = ctx.run
+    output = GetContextOutput(
+        vault_name=run.vault_name,
+        active_file_path=run.active_file.text if run.active_file else None,
+        selection=run.selection.text if run.selection else None,
+        open_files=[path.text for path in run.open_files],
+        recent_files=[path.text for path in run.recent_files],
+    )
+    return Proposal(output)
+
+
+GET_CONTEXT = Tool(
+    name="workspace.getContext",
+    summary="Tell the vault's name, the active file, the selection, and which files are open or were open.",
+    risk=Risk.READ_ONLY,
+    input=GetContextInput,
+    output=GetContextOutput,
+    propose=_get_context,
+)

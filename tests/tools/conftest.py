@@ -1,0 +1,114 @@
+"""A bench for tools: a real vault in a temporary folder, an overlay over it, and calls as a plan makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.tools.base import Position, Proposal, RunContext, Selection, Tool, ToolContext
+from obsidian_agent.vault import paths
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.overlay import OverlayVault
+from obsidian_agent.vault.paths import PathUse
+from obsidian_agent.vault.store import VaultStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+NOW_MS = NOW.timestamp() * 1000
+
+
+@dataclass
+class Bench:
+    """One vault and one run over it; `run` folds what a tool proposes, so that the next call sees it."""
+
+    folder: Path
+    base: DiskView
+    overlay: OverlayVault
+    run_context: RunContext
+    steps: int = 0
+    last: Proposal | None = field(default=None)
+
+    def propose(self, tool: Tool, **args: Any) -> Proposal:
+        """What a tool proposes for arguments as they stand in a plan; nothing is folded."""
+        return tool.propose(tool.input.model_validate(args), ToolContext(self.overlay, self.base, self.run_context))
+
+    def run(self, tool: Tool, **args: Any) -> dict[str, Any]:
+        """The output document of a call whose changes are folded."""
+        self.last = self.propose(tool, **args)
+        for change in self.last.changes:
+            self.overlay.apply(change, self.steps)
+        self.steps += 1
+        return self.last.output.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The codes of the warnings of the last call."""
+        assert self.last is not None
+        return [problem.code for problem in self.last.warnings]
+
+    def text(self, path: str) -> str:
+        """What a file holds after all calls."""
+        return self.overlay.read(paths.parse(path, PathUse.READ)).decode()
+
+    def exists(self, path: str) -> bool:
+        """Whether there is an entry of exactly this path after all calls."""
+        return self.overlay.locate(paths.parse(path, PathUse.READ)) is not None
+
+    def changes(self) -> list[tuple[str, str]]:
+        """Kind and path of every net change."""
+        return [(change.kind, change.path.text) for change in self.overlay.change_set().changes]
+
+    def on_disk(self) -> dict[str, bytes]:
+        """Every file of the folder with its bytes."""
+        return {item.relative_to(self.folder).as_posix(): item.read_bytes() for item in self.folder.rglob("*") if item.is_file()}
+
+
+MakeBench = Callable[..., Bench]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[MakeBench]:
+    """A factory: `bench({"a.md": "text", "folder/": ""}, active="a.md", selected=("text", (0, 0), (0, 4)), cursor=(0, 0))`."""
+    stores: list[VaultStore] = []
+
+    def make(
+        files: Mapping[str, str | bytes] | None = None,
+        *,
+        active: str | None = None,
+        selected: tuple[str, tuple[int, int] | None, tuple[int, int] | None] | None = None,
+        cursor: tuple[int, int] | None = None,
+        open_files: tuple[str, ...] = (),
+    ) -> Bench:
+        folder = tmp_path / f"vault{len(stores)}"
+        folder.mkdir()
+        for name, content in (files or {}).items():
+            target = folder / name
+            if name.endswith("/"):
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode() if isinstance(content, str) else content)
+        store = VaultStore.open(folder)
+        stores.append(store)
+        base = DiskView(store)
+        context = RunContext(
+            vault_name=store.name,
+            now=NOW,
+            active_file=paths.parse(active, PathUse.READ) if active else None,
+            selection=Selection(selected[0], _position(selected[1]), _position(selected[2])) if selected else None,
+            cursor=_position(cursor),
+            open_files=tuple(paths.parse(path, PathUse.READ) for path in open_files),
+        )
+        return Bench(folder, base, OverlayVault(base, NOW_MS), context)
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def _position(pair: tuple[int, int] | None) -> Position | None:
+    return None if pair is None else Position(*pair)

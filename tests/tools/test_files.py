@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.errors import Conflict, ObsidianAgentError
+from obsidian_agent.tools.files import CREATE_FILE, ENSURE_FOLDER, WRITE_FILE
+from obsidian_agent.vault.changes import content_hash
+
+NOW_MS = 1773480600000.0
+
+
+# --- vault.ensureFolder -------------------------------------------------------------------------------------------------------
+
+
+def test_ensure_folder_makes_it_with_its_parents(bench):
+    vault = bench()
+    assert vault.run(ENSURE_FOLDER, path="Work/Archive/2022/") == {"path": "Work/Archive/2022", "created": True}
+    assert vault.changes() == [("mkdir", "Work"), ("mkdir", "Work/Archive"), ("mkdir", "Work/Archive/2022")]
+
+
+@pytest.mark.parametrize(("asked", "found"), [("Work", "Work"), ("work", "Work"), ("", "")])
+def test_ensure_folder_leaves_an_existing_one_and_answers_its_spelling(bench, asked, found):
+    vault = bench({"Work/": ""})
+    assert vault.run(ENSURE_FOLDER, path=asked) == {"path": found, "created": False}
+    assert vault.changes() == []
+
+
+def test_ensure_folder_takes_an_existing_folder_whose_name_could_not_be_made(bench):
+    assert bench({"C# notes/": ""}).run(ENSURE_FOLDER, path="C# notes")["created"] is False
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [("note.md", "NOT_A_FOLDER"), ("C# notes", "PATH_INVALID"), ("../x", "PATH_OUTSIDE_VAULT"), (".git/x", "PATH_NOT_ALLOWED")],
+)
+def test_ensure_folder_refuses(bench, path, code):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"note.md": ""}).run(ENSURE_FOLDER, path=path)
+    assert caught.value.code == code
+
+
+def test_a_file_among_the_parents_is_no_folder(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"note.md": ""}).run(ENSURE_FOLDER, path="note.md/sub")
+    assert caught.value.code == "NOT_A_FOLDER"
+
+
+# --- vault.createFile ---------------------------------------------------------------------------------------------------------
+
+
+def test_create_file_makes_file_and_parents(bench):
+    vault = bench()
+    output = vault.run(CREATE_FILE, path="Projects/Plan.md", content="# Plan\n")
+    assert output == {"path": "Projects/Plan.md", "created": True, "hash": content_hash(b"# Plan\n"), "mtimeMs": NOW_MS}
+    assert vault.text("Projects/Plan.md") == "# Plan\n"
+    assert vault.changes() == [("mkdir", "Projects"), ("create", "Projects/Plan.md")]
+    assert vault.on_disk() == {}
+
+
+def test_create_file_adds_no_extension(bench):
+    vault = bench()
+    assert vault.run(CREATE_FILE, path="Plan", content="")["path"] == "Plan"
+    assert vault.changes() == [("create", "Plan")]
+
+
+@pytest.mark.parametrize("path", ["Note.md", "note.MD", "./Note.md"])
+def test_create_file_leaves_an_existing_file_alone_and_says_so(bench, path):
+    vault = bench({"Note.md": "old"})
+    output = vault.run(CREATE_FILE, path=path, content="new")
+    assert (output["path"], output["created"], output["hash"]) == ("Note.md", False, content_hash(b"old"))
+    assert vault.warnings == ["FILE_EXISTS"]
+    assert vault.changes() == []
+
+
+def test_create_file_finds_a_twin_in_another_normal_form(bench):
+    vault = bench({"Caf\u00e9.md": "old"})
+    assert vault.run(CREATE_FILE, path="Cafe\u0301.md", content="new")["created"] is False
+
+
+def test_create_file_fails_on_an_existing_file_when_told_so(bench):
+    vault = bench({"Note.md": "old"})
+    with pytest.raises(ObsidianAgentError) as caught:
+        vault.run(CREATE_FILE, path="Note.md", content="new", ifNotExists=False)
+    assert (caught.value.code, caught.value.path) == ("FILE_EXISTS", "Note.md")
+
+
+def test_create_file_over_a_folder_is_an_error_either_way(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"Notes/": ""}).run(CREATE_FILE, path="Notes", content="")
+    assert caught.value.code == "FILE_EXISTS"
+
+
+def test_two_steps_that_make_one_path_are_an_error(bench):
+    vault = bench()
+    vault.run(CREATE_FILE, path="A/Idea.md", content="1")
+    with pytest.raises(ObsidianAgentError) as caught:
+        vault.run(CREATE_FILE, path="A/idea.md", content="2")
+    assert caught.value.code == "DUPLICATE_PATH"
+    assert vault.text("A/Idea.md") == "1"
+
+
+def test_suffixes_avoid_names_of_the_plan_and_of_the_disk(bench):
+    vault = bench({"Idea 2.md": "disk", "idea 4.md": "disk"})
+    made = [vault.run(CREATE_FILE, path="Idea.md", content=str(n), onConflict="suffix")["path"] for n in range(3)]
+    assert made == ["Idea.md", "Idea 3.md", "Idea 5.md"]
+    assert [vault.text(path) for path in made] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("path", "second"), [("a.tar.gz", "a.tar 2.gz"), ("README", "README 2"), ("D.x/1. Intro", "D.x/1. Intro 2")])
+def test_a_suffix_goes_before_the_extension(bench, path, second):
+    vault = bench({path: ""})
+    assert vault.run(CREATE_FILE, path=path, content="", onConflict="suffix")["path"] == second
+
+
+def test_properties_are_merged_safely(bench):
+    vault = bench()
+    vault.run(CREATE_FILE, path="a.md", content="---\nkeep: 1\n---\nbody\n", frontmatter={"title": "a: b", "tags": ["x"]})
+    text = vault.text("a.md")
+    assert text == '---\nkeep: 1\ntitle: "a: b"\ntags:\n  - x\n---\nbody\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("../x.md", "PATH_OUTSIDE_VAULT"),
+        (".obsidian/app.json", "PATH_NOT_ALLOWED"),
+        ("a/CON.md", "PATH_INVALID"),
+        ("x.desktop", "PATH_NOT_ALLOWED"),
+        ("C# tips.md", "PATH_INVALID"),
+    ],
+)
+def test_create_file_passes_the_gate(bench, path, code):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench().run(CREATE_FILE, path=path, content="")
+    assert caught.value.code == code
+
+
+def test_content_that_no_file_can_hold(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench().run(CREATE_FILE, path="a.md", content="\ud800")
+    assert caught.value.code == "ARGUMENT_INVALID"
+
+
+# --- vault.writeFile ----------------------------------------------------------------------------------------------------------
+
+
+def test_write_file_keeps_nothing(bench):
+    vault = bench({"a.md": "old\r\nlines\r\n"})
+    output = vault.run(WRITE_FILE, path="a.md", content="new\n")
+    assert output == {"path": "a.md", "created": False, "bytes": 4, "hash": content_hash(b"new\n"), "mtimeMs": NOW_MS}
+    assert vault.changes() == [("modify", "a.md")]
+
+
+def test_write_file_makes_a_missing_file(bench):
+    vault = bench()
+    assert vault.run(WRITE_FILE, path="x/é.md", content="é")["created"] is True
+    assert vault.changes() == [("mkdir", "x"), ("create", "x/é.md")]
+
+
+def test_write_file_with_the_same_bytes_changes_nothing(bench):
+    vault = bench({"a.md": "same"})
+    vault.run(WRITE_FILE, path="a.md", content="same")
+    assert vault.last.changes == ()
+
+
+def test_if_match_guards_the_write(bench):
+    vault = bench({"a.md": "old"})
+    with pytest.raises(Conflict):
+        vault.run(WRITE_FILE, path="a.md", content="new", ifMatch=content_hash(b"other"))
+    with pytest.raises(Conflict):
+        vault.run(WRITE_FILE, path="b.md", content="new", ifMatch=content_hash(b"old"))
+    assert vault.run(WRITE_FILE, path="a.md", content="new", ifMatch=content_hash(b"old").upper())["created"] is False
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("A.md", "FILE_EXISTS"), ("AGENTS.md", "PATH_NOT_ALLOWED"), ("run.sh", "PATH_NOT_ALLOWED"), ("folder", "NOT_TEXT")]
+)
+def test_write_file_refuses(bench, path, code):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"a.md": "", "folder/": ""}).run(WRITE_FILE, path=path, content="x")
+    assert caught.value.code == code
