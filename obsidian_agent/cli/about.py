@@ -80,7 +80,7 @@ def vars_of(check: Check) -> dict[str, str | bool]:
 def _checks(options: argparse.Namespace) -> Iterator[Check]:
     folders = directories(options.state_dir, options.config)
     yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
-    yield _try("settings", lambda: f"{folders.config} {'read' if load_settings(folders.config) and folders.config.exists() else 'not there: defaults'}")
+    yield _try("settings", lambda: _settings(folders.config))
     yield _try("state folder", lambda: _writable(folders.state))
     yield from _vault_checks(options, folders.state)
 
@@ -113,6 +113,11 @@ def _try(name: str, look: Callable[[], str]) -> Check:
         return Check(name, True, look())
     except ObsidianAgentError as error:
         return Check(name, False, error.problem().message)
+
+
+def _settings(file: Path) -> str:
+    load_settings(file)
+    return str(file) if file.exists() else f"{file} is not there: defaults"
 
 
 def _writable(folder: Path) -> str:

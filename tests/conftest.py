@@ -1,0 +1,46 @@
+"""Fixtures that every test may use: temporary vaults on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.vault.store import VaultStore
+from support import MakeVault
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
+    """Make a vault of the given files (a name that ends with "/" is an empty folder) and open it."""
+    opened: list[VaultStore] = []
+
+    def make(files: Mapping[str, str | bytes]) -> VaultStore:
+        root = tmp_path / "vault"
+        root.mkdir()
+        for name, content in files.items():
+            path = root / name
+            if name.endswith("/"):
+                path.mkdir(parents=True)
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        opened.append(VaultStore.open(root))
+        return opened[-1]
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with other people's vaults and truth files, read in place; a test that wants it is skipped without it."""
+    folder = Path(os.environ.get("OBSIDIAN_AGENT_SHARED", REPOSITORY.parent / "shared"))
+    if not (folder / "data").is_dir():
+        pytest.skip(f"the shared data is not here ({folder})")
+    return folder
