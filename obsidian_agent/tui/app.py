@@ -1,0 +1,106 @@
+"""The terminal app. It gets a session and shows it; nothing slow happens before the first frame."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from obsidian_agent.tui.commands import Commands
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.screens.main import MainScreen
+from obsidian_agent.tui.themes import DARK, THEMES
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.dom import DOMNode
+
+    from obsidian_agent.tui.port import Session
+
+log = logging.getLogger(__name__)
+
+
+class ObsidianAgentApp(App[None]):
+    """One window, one vault."""
+
+    TITLE = "obsidian-agent"
+    CSS_PATH = ["styles/app.tcss", "styles/plan.tcss"]
+    BINDINGS = bindings("app")
+    COMMANDS = {Commands}
+    ENABLE_COMMAND_PALETTE = True
+    NOTIFICATION_TIMEOUT = 4
+    PAUSE_GC_ON_SCROLL = True
+
+    def __init__(self, session: Session, *, theme: str = DARK, keymap: dict[str, str] | None = None) -> None:
+        super().__init__()
+        for own in THEMES:
+            self.register_theme(own)
+        self._session = session
+        self._wanted_theme = theme
+        self._wanted_keymap = keymap or {}
+
+    def get_default_screen(self) -> Screen[None]:
+        return MainScreen(self._session)
+
+    def on_mount(self) -> None:
+        if self._wanted_theme in self.available_themes:
+            self.theme = self._wanted_theme
+        else:
+            self.theme = DARK
+            self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
+        self.set_keymap(self._wanted_keymap)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Themes that are not ours lack `quiet`."""
+        return {"quiet": "#9c9ca8" if self.current_theme.dark else "#5f5f6b"}
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """None: `Commands` has all that is offered, and nothing that writes files (Textual's screenshot) or opens a way around a pane."""
+        return ()
+
+    async def _broker_event(self, event_name: str, event: events.Event, default_namespace: DOMNode) -> bool:
+        """Never run an action out of a text's style: text on the screen can come from anywhere."""
+        return False
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """The one place where an error nobody expected becomes visible."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            from obsidian_agent.tui.screens.unexpected import Unexpected
+
+            log.error("A worker failed", exc_info=event.worker.error)
+            self.push_screen(Unexpected(event.worker.error))
+
+    def action_help(self) -> None:
+        from obsidian_agent.tui.screens.help import Help
+
+        if not isinstance(self.screen, Help):
+            self.push_screen(Help())
+
+    def action_copy_or_interrupt(self) -> None:
+        main = self.screen_stack[0]
+        if isinstance(main, MainScreen):
+            main.action_cancel()
+
+    async def action_quit(self) -> None:
+        main = self.screen_stack[0]
+        if not (isinstance(main, MainScreen) and main.bridge.writing):
+            self.exit()
+            return
+        from obsidian_agent.tui.screens.confirm import Confirm
+
+        text = "A plan is being applied. The run stops after the current file and can be undone; quit then."
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                main.turns.cancel()
+                self.run_worker(self._exit_when_written(main), group="quit")
+
+        self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Go on"), answered)
+
+    async def _exit_when_written(self, main: MainScreen) -> None:
+        await main.bridge.written()
+        self.exit()

@@ -1,0 +1,121 @@
+"""The only place where the app runs the core: one turn or run at a time, events in batches, blocking calls in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from obsidian_agent.agent.events import AgentEvent
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.port import Session
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BATCH_SECONDS = 0.08
+"""How long events are collected before the screen gets them: about twelve times a second."""
+
+BREATH = 64
+"""After so many events without a pause the event loop gets a turn."""
+
+
+class Bridge:
+    """Runs what the session yields and hands the events to `deliver`, in order, never more often than the screen can show."""
+
+    def __init__(self, session: Session, deliver: Callable[[Sequence[AgentEvent]], object]) -> None:
+        self.session = session
+        self._deliver = deliver
+        self._pending: list[AgentEvent] = []
+        self._last_delivery = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._cancel_run: threading.Event | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._epoch = 0
+
+    @property
+    def writing(self) -> bool:
+        """Whether a plan is being applied right now."""
+        return self._cancel_run is not None
+
+    async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """A blocking call of the session, in a thread."""
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    async def follow(self, events: AsyncIterator[AgentEvent]) -> None:
+        """Deliver the events of a turn, preview or run until it ends. An error of the core that escapes becomes a `TurnFailed`.
+
+        A later call takes over: what an earlier one still yields is dropped.
+        """
+        from obsidian_agent.agent.events import TurnFailed
+        from obsidian_agent.errors import ObsidianAgentError
+
+        self._epoch += 1
+        epoch = self._epoch
+        self._pending.clear()
+        try:
+            await self._drain(events, epoch)
+        except ObsidianAgentError as error:
+            self._collect(TurnFailed(error.problem()), epoch)
+        finally:
+            if epoch == self._epoch:
+                self._flush()
+
+    async def execute(self, preview: Preview) -> None:
+        """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
+        cancel = self._cancel_run = threading.Event()
+        self._idle.clear()
+        await asyncio.shield(self._apply(preview, cancel))
+
+    async def _apply(self, preview: Preview, cancel: threading.Event) -> None:
+        try:
+            await self.follow(self.session.execute(preview, cancel))
+        finally:
+            self._cancel_run = None
+            self._idle.set()
+
+    async def written(self) -> None:
+        """Wait until nothing is being written."""
+        await self._idle.wait()
+
+    def cancel_run(self) -> bool:
+        """Ask the run to stop after the current file; False when nothing runs or it was asked already."""
+        if self._cancel_run is None or self._cancel_run.is_set():
+            return False
+        self._cancel_run.set()
+        return True
+
+    async def _drain(self, events: AsyncIterator[AgentEvent], epoch: int) -> None:
+        count = 0
+        async with aclosing(cast("AsyncGenerator[AgentEvent]", events)) as source:
+            async for event in source:
+                self._collect(event, epoch)
+                count += 1
+                if count % BREATH == 0:
+                    await asyncio.sleep(0)
+
+    def _collect(self, event: AgentEvent, epoch: int) -> None:
+        if epoch != self._epoch:
+            return
+        self._pending.append(event)
+        wait = BATCH_SECONDS - (time.monotonic() - self._last_delivery)
+        if wait <= 0:
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._flush)
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._pending:
+            batch, self._pending = self._pending, []
+            self._last_delivery = time.monotonic()
+            self._deliver(batch)

@@ -1,0 +1,130 @@
+"""Every key of the terminal app in one table: bindings, footer, help screen and docs/keys.md all come from here.
+
+Each entry has an id by which it can be rebound (`App.set_keymap`). Keys that a terminal cannot tell apart (ctrl+i is tab, ctrl+m is
+enter, ctrl+h is backspace) are not used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from textual.binding import Binding
+
+Place = Literal["app", "main", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts"]
+
+PLACES: dict[Place, str] = {
+    "app": "Everywhere",
+    "main": "Main screen",
+    "prompt": "Message",
+    "note": "Note",
+    "plan": "Plan",
+    "editor": "Plan as JSON",
+    "run": "While it runs",
+    "result": "Result",
+    "list": "Lists",
+    "diff": "Changes of a file",
+    "saved": "Saved actions",
+    "history": "History",
+    "conflicts": "Undo with conflicts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: `keys` as Textual names them, comma-separated; `label` for the footer, `help` for the help screen and docs/keys.md."""
+
+    id: str
+    keys: str
+    action: str
+    label: str
+    help: str
+    place: Place
+    footer: bool = True
+    priority: bool = False
+    display: str | None = None
+
+    def binding(self) -> Binding:
+        """The Textual binding."""
+        return Binding(
+            self.keys, self.action, self.label, show=self.footer, key_display=self.display, priority=self.priority, tooltip=self.help, id=self.id
+        )
+
+
+KEYS: tuple[Key, ...] = (
+    Key("app.help", "f1", "help", "Help", "All keys", "app"),
+    Key("app.palette", "ctrl+p", "command_palette", "Commands", "Command palette: everything by name", "app", display="^p"),
+    Key("app.quit", "ctrl+q", "quit", "Quit", "Quit; asks first while a plan is being applied", "app", footer=False, priority=True),
+    Key("app.copy", "ctrl+c", "copy_or_interrupt", "Copy", "Copy the selected text, else cancel what is going on", "app", footer=False),
+    Key("main.saved", "f2", "saved_actions", "Saved", "Saved actions: run, rename, delete, export, import", "main"),
+    Key("main.history", "f3", "history", "History", "Earlier runs: undo and redo", "main"),
+    Key("main.open", "ctrl+o", "open_note", "Open note", "Open a note by a few letters of its name", "main", display="^o", priority=True),
+    Key("main.selection", "ctrl+t", "toggle_selection", "Selection", "Send the selection of the note along, or don't", "main", False, True),
+    Key("main.pane", "f6", "next_pane", "Next pane", "Go to the next pane: chat, note, plan", "main", priority=True),
+    Key("main.clear", "ctrl+l", "clear", "Clear", "Clear the conversation on the screen", "main", footer=False),
+    Key("main.cancel", "escape", "cancel", "Cancel", "Cancel planning or the run; else back to the message", "main", footer=False),
+    Key("prompt.send", "enter", "send", "Send", "Send the message", "prompt"),
+    Key("prompt.newline", "ctrl+j,shift+enter", "newline", "New line", "New line in the message", "prompt", display="^j"),
+    Key("prompt.older", "alt+up", "older", "Earlier message", "Bring back an earlier message", "prompt", footer=False),
+    Key("prompt.newer", "alt+down", "newer", "Later message", "Go on to a later message", "prompt", footer=False),
+    Key("note.select", "shift+up,shift+down", "", "Select", "Select lines (also shift+left, shift+right, ctrl+shift+left, the mouse)", "note"),
+    Key("note.all", "ctrl+a", "select_whole", "Select all", "Select the whole note", "note", footer=False),
+    Key("note.line", "x", "select_line", "Select line", "Select the line; again: one line more", "note"),
+    Key("note.none", "escape", "leave", "Message", "Drop the selection, or go back to the message", "note", footer=False),
+    Key("plan.approve", "a", "approve", "Approve", "Approve and apply exactly what is shown", "plan"),
+    Key("plan.reject", "r", "reject", "Reject", "Reject the plan; nothing is changed", "plan"),
+    Key("plan.edit", "e", "edit", "Edit", "Edit the plan as JSON; it is previewed again", "plan"),
+    Key("plan.toggle", "space", "toggle_step", "Step on/off", "Leave the highlighted step out, or put it back; previewed again", "plan"),
+    Key("plan.undo", "u", "undo", "Undo last run", "Undo the last run", "plan", footer=False),
+    Key("plan.cancel", "escape", "cancel", "Cancel", "Stop the preview, or reject the plan", "plan", footer=False),
+    Key("editor.save", "ctrl+s", "save", "Preview again", "Check the edited plan and preview it again", "editor"),
+    Key("editor.close", "escape", "close", "Keep old plan", "Close without a change", "editor"),
+    Key("run.cancel", "escape", "cancel", "Cancel", "Stop after the file that is being written", "run"),
+    Key("result.undo", "u", "undo", "Undo", "Undo this run", "result"),
+    Key("result.save", "m", "save_action", "Save as action", "Save the plan as an action that runs without a model", "result"),
+    Key("result.close", "escape", "close", "Close", "Back to the message", "result"),
+    Key("list.up", "up,k", "cursor(-1)", "Up", "Up", "list", footer=False),
+    Key("list.down", "down,j", "cursor(1)", "Down", "Down", "list", footer=False),
+    Key("list.page_up", "pageup", "page(-1)", "Page up", "Page up", "list", footer=False),
+    Key("list.page_down", "pagedown", "page(1)", "Page down", "Page down", "list", footer=False),
+    Key("list.first", "home,g", "first", "First", "First entry", "list", footer=False),
+    Key("list.last", "end,G", "last", "Last", "Last entry", "list", footer=False),
+    Key("list.next", "n", "section(1)", "Next section", "Next section", "list", footer=False),
+    Key("list.previous", "p", "section(-1)", "Previous section", "Previous section", "list", footer=False),
+    Key("list.choose", "enter", "choose", "Open", "Open or choose the highlighted entry", "list"),
+    Key("diff.next", "n", "change(1)", "Next change", "Next change", "diff"),
+    Key("diff.previous", "p", "change(-1)", "Previous change", "Previous change", "diff"),
+    Key("diff.close", "escape,q", "close", "Back", "Back to the plan", "diff"),
+    Key("saved.rename", "e", "rename", "Rename", "Rename the action", "saved"),
+    Key("saved.delete", "delete,d", "delete", "Delete", "Delete the action; asks first", "saved"),
+    Key("saved.export", "x", "export", "Export", "Write the action to a JSON file", "saved"),
+    Key("saved.import", "i", "import_file", "Import", "Read an action from a JSON file", "saved"),
+    Key("history.undo", "u", "undo", "Undo", "Undo the highlighted run", "history"),
+    Key("history.redo", "y", "redo", "Redo", "Redo what was undone last", "history"),
+    Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Leave this file as it is now", "conflicts"),
+    Key("conflicts.force", "f", "choose('force')", "Restore anyway", "Put the earlier content over this file", "conflicts"),
+    Key("conflicts.apply", "ctrl+s", "apply", "Undo now", "Undo with these choices", "conflicts"),
+)
+
+
+def bindings(place: Place) -> list[Binding]:
+    """The bindings of one place, in the order of the table. Entries without an action only describe keys that a widget has anyway."""
+    return [key.binding() for key in KEYS if key.place == place and key.action]
+
+
+def readable(keys: str) -> str:
+    """Keys as people write them: `ctrl+j,shift+enter` becomes `Ctrl+J or Shift+Enter`."""
+    return " or ".join("+".join(part if len(part) == 1 and "+" not in key else part.capitalize() for part in key.split("+")) for key in keys.split(","))
+
+
+def markdown() -> str:
+    """The text of docs/keys.md."""
+    parts = [
+        "# Keys",
+        "",
+        "Every key has an id by which it can be given another key. Letters act only in the pane that has the focus: typing in the message never approves anything.",
+    ]
+    for place, title in PLACES.items():
+        parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]
+        parts += [f"| {readable(key.keys)} | {key.help} | `{key.id}` |" for key in KEYS if key.place == place]
+    return "\n".join(parts) + "\n"

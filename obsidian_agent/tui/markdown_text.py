@@ -1,0 +1,151 @@
+"""Markdown of an answer as one styled text. No links to click, no images, no HTML: a model's words stay words.
+
+One text in one widget is also what keeps a long conversation fast: a Markdown widget mounts a widget for every paragraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from obsidian_agent.tui import sanitize
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+Piece = tuple[str, str]
+
+_HEADINGS = {"h1": "bold $primary", "h2": "bold $primary"}
+_MARKS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "$secondary underline"}
+DEEPEST = 8
+"""Deeper nesting of lists and quotes is drawn at this depth."""
+
+
+def render(text: str) -> Content:
+    """Styled text of a Markdown answer; the text is made safe here."""
+    try:
+        tokens = _parser().parse(sanitize.block(text))
+    except RecursionError:
+        return Content(sanitize.block(text))
+    writer = _Writer()
+    for token in tokens:
+        writer.take(token)
+    return writer.content()
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable(["table", "strikethrough"])
+
+
+class _Writer:
+    """Turns the flat list of block tokens into lines; knows lists, quotes, code and tables."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        self._lists: list[int | None] = []
+        self._quotes = 0
+        self._bullet = ""
+        self._style = ""
+        self._in_cell = False
+
+    def content(self) -> Content:
+        return Content.assemble(*self._pieces).rstrip()
+
+    def take(self, token: Token) -> None:
+        match token.type:
+            case "heading_open":
+                self._style = _HEADINGS.get(token.tag, "bold")
+            case "heading_close":
+                self._style = ""
+            case "bullet_list_open":
+                self._lists.append(None)
+            case "ordered_list_open":
+                self._lists.append(int(token.attrs.get("start") or 1))
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists.pop()
+                self._gap()
+            case "list_item_open":
+                self._item()
+            case "blockquote_open":
+                self._quotes += 1
+            case "blockquote_close":
+                self._quotes -= 1
+            case "inline":
+                self._inline(token.children or [])
+                self._end_inline(token)
+            case "fence" | "code_block":
+                self._code(token.content)
+            case "hr":
+                self._line([("─" * 24, "$quiet")])
+                self._gap()
+            case "tr_close":
+                self._pieces.append(("\n", ""))
+            case "td_open" | "th_open":
+                self._in_cell = True
+                self._style = "bold" if token.type == "th_open" else ""
+            case "td_close" | "th_close":
+                self._in_cell = False
+                self._style = ""
+            case "table_close":
+                self._gap()
+
+    def _item(self) -> None:
+        number = self._lists[-1]
+        if number is None:
+            self._bullet = "• "
+        else:
+            self._bullet = f"{number}. "
+            self._lists[-1] = number + 1
+
+    def _indent(self) -> list[Piece]:
+        quote: list[Piece] = [("▎ " * min(self._quotes, DEEPEST), "$quiet")] if self._quotes else []
+        depth = min(len(self._lists), DEEPEST)
+        if not depth:
+            return quote
+        pad = "  " * (depth - 1)
+        bullet, self._bullet = self._bullet or "  ", ""
+        return [*quote, (pad, ""), (bullet, "$primary")]
+
+    def _line(self, pieces: Sequence[Piece]) -> None:
+        self._pieces += [*self._indent(), *pieces, ("\n", "")]
+
+    def _gap(self) -> None:
+        if not self._lists:
+            self._pieces.append(("\n", ""))
+
+    def _inline(self, children: Sequence[Token]) -> None:
+        if not self._in_cell:
+            self._pieces += self._indent()
+        styles: list[str] = [self._style] if self._style else []
+        for child in children:
+            if child.type in _MARKS:
+                styles.append(_MARKS[child.type])
+            elif child.type.endswith("_close") and styles:
+                styles.pop()
+            elif child.type == "code_inline":
+                self._pieces.append((child.content, " ".join([*styles, "on $panel"])))
+            elif child.type in ("softbreak", "hardbreak"):
+                self._pieces.append(("\n", ""))
+                self._pieces += self._indent()
+            else:
+                self._pieces.append((child.content, " ".join(styles)))
+
+    def _end_inline(self, token: Token) -> None:
+        if self._in_cell:
+            self._pieces.append(("  ", ""))
+            return
+        self._pieces.append(("\n", ""))
+        if not token.hidden:
+            self._gap()
+
+    def _code(self, text: str) -> None:
+        for row in text.rstrip("\n").split("\n"):
+            self._line([("▏ ", "$quiet"), (row, "$secondary")])
+        self._gap()

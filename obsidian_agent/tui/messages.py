@@ -1,0 +1,36 @@
+"""Messages that travel between the parts of the app, named by what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import AgentEvent
+
+
+class EventsArrived(Message):
+    """A batch of events of the turn or run that is going on, in order."""
+
+    def __init__(self, events: Sequence[AgentEvent]) -> None:
+        super().__init__()
+        self.events = tuple(events)
+
+
+class WorkEnded(Message):
+    """A turn, preview or run is over. `token` says which; `cancelled` when it was stopped before it came to an end."""
+
+    def __init__(self, token: int, *, cancelled: bool) -> None:
+        super().__init__()
+        self.token = token
+        self.cancelled = cancelled
+
+
+class NoteRequested(Message):
+    """A note is to be shown in the note pane."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path

@@ -1,0 +1,153 @@
+"""A preview as rows to list: problems first, then what to notice, assumptions, steps, and the files with deletions on top."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from obsidian_agent.tui import sanitize
+
+if TYPE_CHECKING:
+    from obsidian_agent.errors import Problem
+    from obsidian_agent.plan.model import ActionPlan, Step
+    from obsidian_agent.plan.result import Flag, Instance, Preview
+    from obsidian_agent.vault.changes import NetChange
+
+FOLD_AT = 6
+"""Longer groups of remarks are folded; files and steps never are."""
+
+CHANGE_ORDER = ("delete", "rename", "modify", "create", "mkdir")
+CHANGE_WORDS = {"delete": "delete", "rename": "rename", "modify": "edit", "create": "new", "mkdir": "folder"}
+FLAG_WORDS = {
+    "remoteUrl": "loads from the internet",
+    "runsAsCode": "runs as code in Obsidian",
+    "shrink": "loses much of its text",
+    "manyFiles": "many files",
+    "notNamed": "not named in your message",
+    "opaque": "cannot be previewed",
+    "riskRaised": "riskier than the plan says",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """A heading."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkRow:
+    """An error, warning, flag or assumption."""
+
+    kind: str
+    text: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoreRow:
+    """Stands for the rest of a folded section."""
+
+    section: str
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step of the plan as it was made, and whether it is on."""
+
+    step: Step
+    on: bool
+    calls: int
+    failed: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """A file or folder that changes."""
+
+    change: NetChange
+
+
+PlanRow = SectionRow | RemarkRow | MoreRow | StepRow | ChangeRow
+
+
+def rows_of(preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfolded: frozenset[str]) -> list[PlanRow]:
+    """All rows. `plan` is the plan with all its steps, `disabled` the ids of those that are left out, `unfolded` titles of open sections."""
+    rows: list[PlanRow] = []
+    errors = [_problem_row("error", problem) for problem in preview.errors]
+    notices = [*(_flag_row(flag) for flag in preview.flags), *(_problem_row("warning", problem) for problem in preview.warnings)]
+    assumptions = [RemarkRow("assumes", sanitize.shortened(text, 300), sanitize.block(text)) for text in plan.assumptions]
+    for title, remarks in (("Errors", errors), ("Please notice", notices), ("Assumptions", assumptions)):
+        rows += _section(title, remarks, unfolded)
+    if plan.steps:
+        calls, failed, skipped = _instances(preview.instances)
+        rows.append(SectionRow(f"Steps ({len(plan.steps)})"))
+        rows += [StepRow(step, step.id not in disabled, calls[step.id], failed[step.id], skipped[step.id]) for step in plan.steps]
+    changes = preview.change_set.changes
+    if changes:
+        rows.append(SectionRow(f"Files ({len(changes):,})"))
+        rows += [ChangeRow(change) for change in sorted(changes, key=lambda change: CHANGE_ORDER.index(change.kind))]
+    return rows
+
+
+def _section(title: str, remarks: Sequence[RemarkRow], unfolded: frozenset[str]) -> Iterator[PlanRow]:
+    if not remarks:
+        return
+    yield SectionRow(f"{title} ({len(remarks):,})")
+    if title in unfolded or len(remarks) <= FOLD_AT:
+        yield from remarks
+    else:
+        yield from remarks[: FOLD_AT - 1]
+        yield MoreRow(title, len(remarks) - FOLD_AT + 1)
+
+
+def _problem_row(kind: str, problem: Problem) -> RemarkRow:
+    where = " · ".join(sanitize.shortened(part, 120) for part in (problem.instance or problem.step_id, problem.path) if part)
+    text = sanitize.shortened(problem.message, 300)
+    detail = "\n".join(part for part in (sanitize.block(problem.message), where, problem.code) if part)
+    return RemarkRow(kind, f"{text}  {where}" if where and where not in text else text, detail)
+
+
+def _flag_row(flag: Flag) -> RemarkRow:
+    word = FLAG_WORDS[flag.kind]
+    where = sanitize.line(flag.path) if flag.path else ""
+    text = ": ".join(part for part in (where, word) if part)
+    return RemarkRow("notice", f"{text}. {sanitize.shortened(flag.detail, 200)}", f"{text}.\n{sanitize.block(flag.detail)}")
+
+
+def _instances(instances: Iterable[Instance]) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    calls: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    for instance in instances:
+        calls[instance.step_id] += 1
+        failed[instance.step_id] += instance.state == "failed"
+        skipped[instance.step_id] += instance.state == "skipped"
+    return calls, failed, skipped
+
+
+def step_detail(step: Step, preview: Preview) -> str:
+    """The step as JSON, and why instances of it do not run."""
+    document = step.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    reasons = [f"{instance.name}: {instance.reason}" for instance in preview.instances if instance.step_id == step.id and instance.reason]
+    more = [f"… {len(reasons) - 20:,} more"] if len(reasons) > 20 else []
+    return sanitize.block("\n".join([*reasons[:20], *more, *([""] if reasons else []), text]))
+
+
+def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
+    """What happens to how many, dangerous things first, as (kind, words): `("delete", "3 deleted")`."""
+    found = Counter(change.kind for change in changes)
+    words = {"delete": "deleted", "rename": "renamed", "modify": "edited", "create": "new", "mkdir": "new folder" + ("s" if found["mkdir"] != 1 else "")}
+    return [(kind, f"{found[kind]:,} {words[kind]}") for kind in CHANGE_ORDER if found[kind]]
+
+
+def deletions(changes: Iterable[NetChange]) -> list[str]:
+    """Safe names of what is deleted, in quotes."""
+    return [f"“{sanitize.line(change.path.text)}”" for change in changes if change.kind == "delete"]

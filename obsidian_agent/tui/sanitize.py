@@ -1,0 +1,132 @@
+"""What foreign text looks like on the screen: harmless to the terminal, and honest about what it hides.
+
+Textual and Rich pass control characters through to the terminal, also with markup off, so every text from a note, a model, a path or
+an error goes through this module before a widget gets it. Control characters become symbols, direction overrides and invisible
+characters become visible codes, stacks of combining marks are cut. The notes themselves keep their bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+_HIDDEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
+_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_LONGEST_STACK = 4
+_LONGEST_RUN = 8
+
+_LINE_ODD = re.compile(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
+_BLOCK_ODD = re.compile(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
+_MARK = re.compile(f"[{_MARKS}]")
+_EMOJI_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+_WORD = re.compile(r"[^\W\d_]+")
+_LOOKALIKES = (("Latin", re.compile("[A-Za-z\u00c0-\u024f]")), ("Cyrillic", re.compile("[\u0400-\u052f]")), ("Greek", re.compile("[\u0370-\u03ff]")))
+
+
+def line(text: str) -> str:
+    """One line for lists, titles and messages: newlines and tabs become symbols too."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _LINE_ODD.sub(lambda match: _shown(match.group(), _before(text, match)), text)
+
+
+def block(text: str) -> str:
+    """Text of many lines: newlines and tabs stay, CRLF becomes a newline."""
+    text = text.replace("\r\n", "\n")
+    return _BLOCK_ODD.sub(lambda match: _shown(match.group(), _before(text, match)), text)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """A line of a note as shown, and how its columns map to the columns of the note. Columns are counted in code points."""
+
+    text: str
+    starts: tuple[int, ...] | None = None
+    """For each shown character its column in the note, and the note's length at the end; None when nothing was changed."""
+
+    def source_column(self, shown_column: int) -> int:
+        """The column in the note of a column on the screen."""
+        if self.starts is None:
+            return shown_column
+        return self.starts[min(shown_column, len(self.starts) - 1)]
+
+    def shown_column(self, source_column: int) -> int:
+        """The first column on the screen of a column in the note."""
+        if self.starts is None:
+            return source_column
+        return bisect_left(self.starts, source_column, hi=len(self.starts) - 1)
+
+
+def note_line(text: str) -> ShownLine:
+    """One line of a note without its line end; tabs stay."""
+    if text.isascii() and text.isprintable():
+        return ShownLine(text)
+    parts: list[str] = []
+    starts: list[int] = []
+    at = 0
+    for match in _BLOCK_ODD.finditer(text):
+        parts.append(text[at : match.start()])
+        starts.extend(range(at, match.start()))
+        shown = _shown(match.group(), _before(text, match))
+        one_to_one = len(shown) == len(match.group())
+        starts.extend(range(match.start(), match.end()) if one_to_one else [match.start()] * len(shown))
+        parts.append(shown)
+        at = match.end()
+    if not parts:
+        return ShownLine(text)
+    parts.append(text[at:])
+    starts.extend(range(at, len(text) + 1))
+    return ShownLine("".join(parts), tuple(starts))
+
+
+def shortened(text: str, limit: int) -> str:
+    """One safe line of at most about `limit` characters; what is left out is counted."""
+    if len(text) <= limit:
+        return line(text)
+    return f"{line(text[:limit])}… ({len(text) - limit:,} more characters)"
+
+
+def folded(text: str, lines: int) -> str:
+    """A safe block of at most `lines` lines; blank runs count as one line, and what is left out is counted."""
+    rows = [row for row in block(text).strip().split("\n") if row.strip()]
+    if len(rows) <= lines:
+        return "\n".join(rows)
+    return "\n".join([*rows[:lines], f"… {len(rows) - lines:,} more lines"])
+
+
+def looks_mixed(name: str) -> bool:
+    """Whether a word of a name mixes scripts that look alike (Latin, Cyrillic, Greek): two names may then look the same."""
+    if name.isascii():
+        return False
+    return any(sum(1 for _, pattern in _LOOKALIKES if pattern.search(word)) > 1 for word in _WORD.findall(name))
+
+
+def _before(text: str, match: re.Match[str]) -> str:
+    return text[match.start() - 1] if match.start() else ""
+
+
+def _shown(run: str, before: str) -> str:
+    if _MARK.match(run):
+        return f"{run[:_LONGEST_STACK]}‹{len(run) - _LONGEST_STACK:,} more marks›"
+    if len(run) == 1 and run in _EMOJI_JOINERS and before >= "\u203c":
+        return ""
+    if len(run) == 2 and run == "\ufe0f\u200d" and before >= "\u203c":
+        return ""
+    shown = "".join(_symbol(char) for char in run[:_LONGEST_RUN])
+    return shown if len(run) <= _LONGEST_RUN else f"{shown}‹{len(run) - _LONGEST_RUN:,} more hidden›"
+
+
+def _symbol(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"‹U+{code:04X}›"

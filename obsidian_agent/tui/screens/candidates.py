@@ -1,0 +1,66 @@
+"""A message that may mean several things: the person picks one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Static
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.screens.choices import Choice, ChoiceList
+from obsidian_agent.tui.screens.modal import Modal
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import Candidate
+
+SHOWN = 3
+
+
+class Candidates(Modal["Candidate"]):
+    """Dismisses with the chosen candidate. Choosing runs nothing: a preview follows."""
+
+    BINDINGS = [Binding(str(number), f"pick({number - 1})", show=False) for number in range(1, SHOWN + 1)]
+
+    def __init__(self, message: str, candidates: Sequence[Candidate]) -> None:
+        super().__init__("What did you mean?", "Nothing runs yet: the plan is previewed first.")
+        self._message = message
+        self._candidates = tuple(candidates[:SHOWN])
+
+    def body(self) -> ComposeResult:
+        if self._message:
+            yield Static(Content(sanitize.folded(self._message, 4)), markup=False)
+        yield ChoiceList([_choice(number, candidate) for number, candidate in enumerate(self._candidates, 1)])
+        yield Static("", id="slots", markup=False)
+
+    def on_virtual_list_highlighted(self, event: ChoiceList.Highlighted) -> None:
+        if event.index >= 0:
+            self._show_slots(event.index)
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).focus()
+        self._show_slots(0)
+
+    def _show_slots(self, index: int) -> None:
+        candidate = self._candidates[index]
+        parts: list[tuple[str, str]] = [("\n", "")]
+        for name, value in candidate.values.items():
+            parts += [(f" {sanitize.line(name)}  ", "$quiet"), (f"{sanitize.shortened(str(value), 200)}\n", "$foreground")]
+        for name in candidate.missing:
+            parts += [(f" {sanitize.line(name)}  ", "$quiet"), ("missing, asked next\n", "$warning")]
+        self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(self._candidates[event.index])
+
+    def action_pick(self, index: int) -> None:
+        if index < len(self._candidates):
+            self.dismiss(self._candidates[index])
+
+
+def _choice(number: int, candidate: Candidate) -> Choice:
+    slots = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
+    return Choice(str(number), candidate.title, slots, word=str(number))

@@ -1,0 +1,114 @@
+"""What happens when the person decides: each wish that a pane posts, answered in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, assert_never
+
+from obsidian_agent.tui.screens.confirm import Confirm
+from obsidian_agent.tui.screens.diff import DiffScreen
+from obsidian_agent.tui.screens.plan_editor import PlanEditor
+from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.progress import ProgressPane
+from obsidian_agent.tui.widgets.result import ResultPane
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.screens.desk import Desk
+    from obsidian_agent.tui.screens.history import HistoryRequest
+    from obsidian_agent.tui.screens.saving import Saving
+    from obsidian_agent.tui.screens.turns import Turns
+    from obsidian_agent.tui.screens.undoing import Undoing
+
+Wish = PlanPane.Decided | PlanPane.StepToggled | PlanPane.DetailRequested | ProgressPane.CancelRequested | ResultPane.Wanted
+
+
+class Deciding:
+    """Knows the flows; holds nothing."""
+
+    def __init__(self, desk: Desk, turns: Turns, undoing: Undoing, saving: Saving) -> None:
+        self._desk = desk
+        self._turns = turns
+        self._undoing = undoing
+        self._saving = saving
+
+    def answer(self, wish: Wish) -> None:
+        """Do what was wished."""
+        match wish:
+            case PlanPane.Decided():
+                self._plan(wish.decision, wish.preview)
+            case PlanPane.StepToggled():
+                self._turns.toggle(wish.step_id)
+            case PlanPane.DetailRequested():
+                self._desk.app.push_screen(DiffScreen(wish.title, wish.content))
+            case ProgressPane.CancelRequested():
+                self._turns.cancel()
+            case ResultPane.Wanted():
+                self._result(wish.what, wish.result)
+            case _:
+                assert_never(wish)
+
+    def _plan(self, decision: str, preview: Preview) -> None:
+        match decision:
+            case "approve":
+                self._turns.approve(preview)
+            case "reject" | "cancel":
+                self._turns.reject()
+            case "edit":
+                self._edit()
+            case "undo":
+                self._desk.run(self._ask_undo(None, "the last run"), "undo")
+
+    def _edit(self) -> None:
+        pending = self._turns.pending
+        if pending is None or self._turns.phase != "idle":
+            return
+
+        def edited(document: Mapping[str, Any] | None) -> None:
+            if document is not None:
+                self._turns.preview(document, frozenset(), pending.preview.context.params)
+
+        self._desk.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
+
+    def _result(self, what: str, result: ExecutionResult) -> None:
+        match what:
+            case "undo":
+                self._desk.run(self._undoing.undo(result.run_id), "undo")
+            case "save":
+                applied = self._turns.last
+                if applied is not None and result.run_id is not None:
+                    self._desk.run(self._saving.save(result.run_id, applied.preview.plan), "save")
+            case "close":
+                self._desk.panes.work.show("idle")
+                self._desk.panes.go("chat")
+
+    def history(self, request: HistoryRequest) -> None:
+        """Undo a run of the past, or redo."""
+        if self._turns.phase == "running":
+            self._desk.panes.chat.hint("A plan is being applied. Undo waits until it is done.")
+            return
+        self._desk.run(self._undoing.undo(request.run_id) if request.what == "undo" else self._undoing.redo(), "undo")
+
+    def run_saved(self, name: str) -> None:
+        """Preview a saved action."""
+        if self._turns.phase == "running":
+            self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
+            return
+        self._desk.run(self._saving.run(name), "saved", exclusive=True)
+
+    def bring_back(self) -> None:
+        """Preview the plan again that was rejected or applied last."""
+        last = self._turns.last
+        if last is None or self._turns.phase != "idle":
+            self._desk.panes.chat.hint("There is no earlier plan.")
+            return
+        self._desk.freeze_focus()
+        self._turns.preview(last.plan.to_json(), frozenset(), last.preview.context.params)
+
+    async def _ask_undo(self, run_id: str | None, what: str) -> None:
+        if await self._desk.app.push_screen_wait(Confirm("Undo", f"Undo {what}? The plan on the screen is computed again afterwards.", "Undo")):
+            await self._undoing.undo(run_id)
+            pending = self._turns.pending
+            if pending is not None:
+                self._turns.preview(pending.plan.to_json(), frozenset(), pending.preview.context.params)

@@ -1,0 +1,68 @@
+"""What the flows of the main screen share: the panes, the bridge, and a few things that all of them do."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from textual.screen import Screen
+
+from obsidian_agent.errors import ObsidianAgentError
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.tui.widgets.panes import Panes
+    from obsidian_agent.tui.widgets.transcript import Speaker
+
+
+class Desk:
+    """Made by the main screen, handed to its flows."""
+
+    def __init__(self, screen: Screen[None], bridge: Bridge, panes: Panes) -> None:
+        self.screen = screen
+        self.bridge = bridge
+        self.panes = panes
+
+    @property
+    def app(self) -> App[object]:
+        """The running app."""
+        return self.screen.app
+
+    def say(self, speaker: Speaker, text: str) -> None:
+        """An entry in the conversation."""
+        self.panes.chat.transcript.say(speaker, text)
+
+    def run(self, work: Coroutine[Any, Any, None], group: str, *, exclusive: bool = False) -> None:
+        """Run a flow in a worker of the app; an error of the core is said, any other reaches the app's one error handler."""
+        self.app.run_worker(self._guarded(work), group=group, exclusive=exclusive, exit_on_error=False)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except ObsidianAgentError as error:
+            self.say("bad", error.message)
+
+    def freeze_focus(self) -> None:
+        """Tell the session what the person looks at, right before a turn."""
+        self.bridge.session.set_focus(*self.panes.attention())
+
+    def vault_changed(self) -> None:
+        """Files changed: show the open note as it is now."""
+        path = self.panes.note.path
+        if path is not None:
+            self.run(self.show_note(path, quiet=True), "note", exclusive=True)
+
+    async def show_note(self, path: str, *, quiet: bool = False) -> None:
+        """Read a note in a thread and show it. With `quiet` a note that is gone is closed without a word."""
+        try:
+            text = await self.bridge.call(self.bridge.session.read_note, path)
+        except ObsidianAgentError:
+            if not quiet:
+                raise
+            self.panes.note.close()
+            return
+        self.panes.note.open(path, text)
+        if not quiet:
+            self.panes.go("note")

@@ -1,0 +1,54 @@
+"""One change on the whole screen."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Static
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.diff_model import Diff
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.widgets.diff_view import DiffView
+
+
+class DiffScreen(ModalScreen[None]):
+    """A diff, or a text that is safe to show."""
+
+    DEFAULT_CSS = """
+    DiffScreen { background: $surface; }
+    DiffScreen #head { height: 1; padding: 0 2; background: $boost; margin-bottom: 1; }
+    DiffScreen DiffView { height: 1fr; margin: 0 1; }
+    DiffScreen VerticalScroll { height: 1fr; padding: 0 2; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS = [binding for binding in bindings("diff") if binding.id == "diff.close"]
+
+    def __init__(self, title: str, content: Diff | str) -> None:
+        super().__init__()
+        self._title = title
+        self._content = content
+
+    def compose(self) -> ComposeResult:
+        signs = ""
+        if isinstance(self._content, Diff):
+            signs = f"  +{self._content.added:,} -{self._content.removed:,}"
+        yield Static(Content.assemble((sanitize.line(self._title), "bold"), (signs, "$quiet")), id="head", markup=False)
+        if isinstance(self._content, Diff):
+            yield DiffView(id="whole-diff")
+        else:
+            with VerticalScroll():
+                yield Static(Content(self._content), markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if isinstance(self._content, Diff):
+            view = self.query_one(DiffView)
+            view.show(self._content)
+            view.focus()
+        else:
+            self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        self.dismiss(None)

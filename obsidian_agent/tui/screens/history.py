@@ -1,0 +1,98 @@
+"""Earlier runs, newest first; each can be undone, the last undo redone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from textual import work
+from textual.app import ComposeResult
+from textual.content import Content
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import Effects
+    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.tui.port import HistoryEntry
+
+_STYLES = {"done": "$success", "recovered": "$success", "failed": "$error", "stopped": "$error", "conflict": "$warning", "cancelled": "$warning"}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """Undo the run `run_id`, or redo."""
+
+    what: Literal["undo", "redo"]
+    run_id: str | None = None
+
+
+class HistoryList(VirtualList["HistoryEntry"]):
+    """One line a run."""
+
+    DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
+
+    def draw_row(self, row: HistoryEntry, width: int) -> Content:
+        status, style = ("undone", "$quiet") if row.undone else (row.status, _STYLES.get(row.status, "$quiet"))
+        return Content.assemble(
+            (f" {row.time:%Y-%m-%d %H:%M} ", "$quiet"),
+            (f"{sanitize.line(status):<10}", style),
+            (sanitize.shortened(row.goal, 200), "$foreground" if not row.undone else "$quiet strike"),
+            (f"  {effects_in_words(row.effects)}", "$quiet"),
+        )
+
+
+class History(Modal[HistoryRequest]):
+    """Dismisses with what to do; the screen below does it, so conflicts and results are shown in one way."""
+
+    DEFAULT_CSS = "History > #box { width: 110; }"
+    BINDINGS = bindings("history")
+
+    def __init__(self, bridge: Bridge) -> None:
+        super().__init__("History", "Undo restores what a run changed; files that changed since are never overwritten unasked.")
+        self._bridge = bridge
+        self._entries: Sequence[HistoryEntry] = ()
+
+    def body(self) -> ComposeResult:
+        yield HistoryList(empty=" No runs yet.")
+
+    def on_mount(self) -> None:
+        self.query_one(HistoryList).focus()
+        self._reload()
+
+    @work(group="history")
+    async def _reload(self) -> None:
+        self._entries = await self._bridge.call(self._bridge.session.history)
+        listing = self.query_one(HistoryList)
+        listing.set_rows(self._entries, 0)
+        listing.refresh(layout=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "undo":
+            return True if self._entries else None
+        return True
+
+    def on_virtual_list_chosen(self, event: HistoryList.Chosen) -> None:
+        self.action_undo()
+
+    def action_undo(self) -> None:
+        entry = self.query_one(HistoryList).current
+        if entry is None:
+            return
+        if entry.undone:
+            self.problem("This run is undone already.")
+            return
+        self.dismiss(HistoryRequest("undo", entry.run_id))
+
+    def action_redo(self) -> None:
+        self.dismiss(HistoryRequest("redo"))
+
+
+def effects_in_words(effects: Effects) -> str:
+    """`10 new · 1 edited`."""
+    parts = ((effects.deleted, "deleted"), (effects.renamed, "renamed"), (effects.modified, "edited"), (effects.created, "new"))
+    return " · ".join(f"{len(items):,} {word}" for items, word in parts if items)

@@ -1,0 +1,157 @@
+"""The main screen: puts panes and flows together and says who answers which message."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from obsidian_agent.tui.bridge import Bridge
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.messages import EventsArrived, NoteRequested, WorkEnded
+from obsidian_agent.tui.screens.deciding import Deciding, Wish
+from obsidian_agent.tui.screens.desk import Desk
+from obsidian_agent.tui.screens.history import History, HistoryRequest
+from obsidian_agent.tui.screens.open_note import OpenNote
+from obsidian_agent.tui.screens.saved_actions import SavedActions
+from obsidian_agent.tui.screens.saving import Saving
+from obsidian_agent.tui.screens.turns import NO_SELECTION, Turns
+from obsidian_agent.tui.screens.undoing import Undoing
+from obsidian_agent.tui.widgets.panes import Panes
+from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.progress import ProgressPane
+from obsidian_agent.tui.widgets.prompt import Prompt
+from obsidian_agent.tui.widgets.result import ResultPane
+from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
+
+if TYPE_CHECKING:
+    from obsidian_agent.tui.port import Session
+    from obsidian_agent.tui.screens.router import Router
+
+_ABOUT_SELECTION = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
+
+
+class MainScreen(Screen[None]):
+    """Chat, note and plan."""
+
+    BINDINGS = bindings("main")
+    AUTO_FOCUS = "Prompt"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch)))
+        self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change))
+        self.desk = Desk(self, self.bridge, self.panes)
+        self.turns = Turns(self.desk, self._state_changed, lambda event: self.desk.run(self.saving.ask(event), "ask"))
+        self.saving = Saving(self.desk, self.turns)
+        self.undoing = Undoing(self.desk)
+        self.deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
+        self._router: Router | None = None
+        self._warned_about: str | None = None
+
+    def compose(self) -> ComposeResult:
+        session = self.bridge.session
+        yield TopBar(session.vault_name, session.planner_name)
+        yield self.panes
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._state_changed()
+        self.desk.run(self.undoing.recover(), "recovery")
+
+    # --- what arrives ---------------------------------------------------------------------------------------------------------
+
+    @on(EventsArrived)
+    def _events_arrived(self, message: EventsArrived) -> None:
+        if self._router is None:
+            from obsidian_agent.tui.screens.router import Router
+
+            self._router = Router(self.turns)
+        for event in message.events:
+            self._router.show(event)
+
+    @on(WorkEnded)
+    def _work_ended(self, message: WorkEnded) -> None:
+        self.turns.ended(message)
+
+    @on(Prompt.Sent)
+    def _sent(self, message: Prompt.Sent) -> None:
+        chat = self.panes.chat
+        text, selection = message.text, self.panes.attention()[1]
+        if self.turns.phase != "idle":
+            chat.hint("Still working on the last message. Esc cancels it.")
+        elif not text:
+            chat.hint("Type what should happen with the selection." if selection else NO_SELECTION)
+        elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
+            self._warned_about = text
+            chat.hint(f"{NO_SELECTION}\nEnter once more sends the message without a selection.")
+        else:
+            self._warned_about = None
+            chat.hint("")
+            chat.transcript.say("you", text)
+            chat.prompt.accept()
+            self.desk.freeze_focus()
+            self.turns.send(text)
+
+    @on(PlanPane.Decided)
+    @on(PlanPane.StepToggled)
+    @on(PlanPane.DetailRequested)
+    @on(ProgressPane.CancelRequested)
+    @on(ResultPane.Wanted)
+    def _wished(self, message: Wish) -> None:
+        self.deciding.answer(message)
+
+    @on(NoteRequested)
+    def _note_requested(self, message: NoteRequested) -> None:
+        self.desk.run(self.desk.show_note(message.path), "note", exclusive=True)
+
+    @on(PaneTab.Clicked)
+    def _tab_clicked(self, message: PaneTab.Clicked) -> None:
+        self.panes.go(message.pane)
+
+    @on(Panes.Changed)
+    def _state_changed(self) -> None:
+        if self.is_mounted:
+            self.query_one(TopBar).mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.phase == "idle")
+
+    # --- keys -----------------------------------------------------------------------------------------------------------------
+
+    def action_cancel(self) -> None:
+        if not self.turns.cancel():
+            self.panes.go("chat")
+
+    def action_next_pane(self) -> None:
+        self.panes.next()
+
+    def action_toggle_selection(self) -> None:
+        self.panes.use_selection = not self.panes.use_selection
+
+    def action_clear(self) -> None:
+        self.panes.chat.transcript.clear()
+
+    def action_open_note(self) -> None:
+        def opened(path: str | None) -> None:
+            if path is not None:
+                self.post_message(NoteRequested(path))
+
+        self.app.push_screen(OpenNote(lambda: self.bridge.call(self.bridge.session.notes)), opened)
+
+    def action_saved_actions(self) -> None:
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self.deciding.run_saved(name)
+
+        self.app.push_screen(SavedActions(self.bridge), chosen)
+
+    def action_history(self) -> None:
+        def chosen(request: HistoryRequest | None) -> None:
+            if request is not None:
+                self.deciding.history(request)
+
+        self.app.push_screen(History(self.bridge), chosen)

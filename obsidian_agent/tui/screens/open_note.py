@@ -1,0 +1,73 @@
+"""Open a note by a few letters of its name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from obsidian_agent.tui.note_search import NoteSearch
+from obsidian_agent.tui.screens.choices import Choice, ChoiceList
+from obsidian_agent.tui.screens.modal import Modal
+
+
+class OpenNote(Modal[str]):
+    """Dismisses with the path of the chosen note. The list of notes is read while the person types already."""
+
+    DEFAULT_CSS = "OpenNote ChoiceList { height: 50vh; } OpenNote #found { color: $quiet; height: 1; padding: 0 1; }"
+    BINDINGS = [
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False, priority=True),
+        Binding("pageup", "page(-1)", show=False, priority=True),
+    ]
+    AUTO_FOCUS = "Input"
+
+    def __init__(self, load: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        super().__init__("Open note")
+        self._load = load
+        self._search: NoteSearch | None = None
+
+    def body(self) -> ComposeResult:
+        yield Input(placeholder="A few letters of the name", compact=False)
+        yield Static("Reading the list of notes…", id="found", markup=False)
+        yield ChoiceList()
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).can_focus = False
+        self.run_worker(self._read(), group="notes", exit_on_error=True)
+
+    async def _read(self) -> None:
+        self._search = NoteSearch(await self._load())
+        await self._find(self.query_one(Input).value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.run_worker(self._find(event.value), group="find", exclusive=True)
+
+    async def _find(self, query: str) -> None:
+        if self._search is None:
+            return
+        paths = await asyncio.to_thread(self._search.find, query)
+        self.query_one(ChoiceList).set_choices([_choice(path) for path in paths], 0)
+        self.query_one("#found", Static).update(Content(f"{len(paths):,} notes" if paths else "No note has these letters in its name."))
+
+    def on_input_submitted(self) -> None:
+        self.query_one(ChoiceList).action_choose()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(event.list.rows[event.index].key)
+
+    def action_move(self, step: int) -> None:
+        self.query_one(ChoiceList).action_cursor(step)
+
+    def action_page(self, direction: int) -> None:
+        self.query_one(ChoiceList).action_page(direction)
+
+
+def _choice(path: str) -> Choice:
+    folder, _, name = path.rpartition("/")
+    return Choice(path, name.removesuffix(".md"), folder)

@@ -1,0 +1,119 @@
+"""From events to panes: one `match`, complete by the type checker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from obsidian_agent.agent.events import (
+    Answer,
+    NeedsInput,
+    PlanningRetry,
+    PlanReady,
+    PreviewReady,
+    PreviewStarted,
+    RunFinished,
+    RunStarted,
+    StepFailed,
+    StepFinished,
+    StepRetrying,
+    StepSkipped,
+    StepStarted,
+    TextDelta,
+    TurnFailed,
+    TurnStarted,
+)
+from obsidian_agent.tui import sanitize
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import AgentEvent
+    from obsidian_agent.tui.screens.turns import Turns
+
+_PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")
+
+
+class StreamedAnswer:
+    """Streamed text of one turn: prose is shown as it comes, the JSON of a plan is only counted."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._shown = 0
+
+    def take(self, piece: str) -> str:
+        """Add a piece; returns what of the text may be shown now."""
+        self._text += piece
+        stripped = self._text.lstrip()
+        if stripped.startswith(("{", "```json", "<")) or "```".startswith(stripped[:3]):
+            return ""
+        end = min((at for start in _PLAN_STARTS if (at := self._text.find(start)) >= 0), default=len(self._text))
+        fresh = self._text[self._shown : end]
+        self._shown = max(self._shown, end)
+        return fresh
+
+
+class Router:
+    """Shows each event where it belongs; state changes go through `Turns`."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._answer = StreamedAnswer()
+
+    def show(self, event: AgentEvent) -> None:
+        """Show one event."""
+        turns = self._turns
+        chat, work = turns.panes.chat, turns.panes.work
+        match event:
+            case TurnStarted():
+                self._answer = StreamedAnswer()
+            case TextDelta():
+                self._text(event)
+            case PlanningRetry():
+                chat.transcript.end_stream(keep=False)
+                self._answer = StreamedAnswer()
+                why = event.problems[0].message if event.problems else "no plan in it"
+                chat.transcript.say("note", f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).")
+            case Answer():
+                chat.transcript.end_stream(event.text)
+                if event.sources:
+                    chat.transcript.say("note", "From " + ", ".join(sanitize.line(source) for source in event.sources))
+            case NeedsInput():
+                chat.transcript.end_stream(keep=False)
+                turns.needs_input(event)
+            case PlanReady():
+                chat.transcript.end_stream(keep=False)
+                turns.plan_ready(event)
+            case PreviewStarted():
+                turns.preview_started(event.partial)
+            case PreviewReady():
+                chat.transcript.end_stream(keep=False)
+                turns.preview_ready(event.preview)
+            case TurnFailed():
+                chat.transcript.end_stream(keep=False)
+                turns.failed(event.problem)
+            case RunStarted():
+                work.progress.started(event)
+            case StepStarted():
+                work.progress.step_started(event)
+            case StepFinished():
+                work.progress.step_finished(event)
+            case StepSkipped():
+                work.progress.step_skipped(event)
+            case StepRetrying():
+                work.progress.step_retrying(event)
+            case StepFailed():
+                work.progress.step_failed(event)
+            case RunFinished():
+                turns.run_finished(event.result)
+            case _:
+                assert_never(event)
+
+    def _text(self, event: TextDelta) -> None:
+        chat = self._turns.panes.chat
+        chat.activity.count(len(event.text))
+        if event.thinking:
+            chat.transcript.think(event.text)
+            return
+        shown = self._answer.take(event.text)
+        if shown:
+            chat.transcript.stream(shown)
+        else:
+            chat.transcript.end_thinking()

@@ -1,0 +1,244 @@
+"""The course of a turn: message, plan, preview, decision, run, result. Holds what is pending; shows nothing itself but through the panes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from textual.worker import Worker
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.messages import WorkEnded
+from obsidian_agent.tui.plan_rows import counts
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
+    from obsidian_agent.errors import Problem
+    from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.screens.desk import Desk
+
+Phase = Literal["idle", "planning", "running"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A complete preview that waits for a decision. `plan` has all steps, those in `disabled` are left out of the preview."""
+
+    preview: Preview
+    plan: ActionPlan
+    disabled: frozenset[str]
+
+
+class Turns:
+    """One turn at a time. A message during a turn is refused, a new plan replaces one that waits."""
+
+    def __init__(self, desk: Desk, changed: Callable[[], None], ask: Callable[[NeedsInput], None]) -> None:
+        self._desk = desk
+        self._bridge = desk.bridge
+        self._changed = changed
+        self._ask = ask
+        self.panes = desk.panes
+        self.phase: Phase = "idle"
+        self.pending: Pending | None = None
+        self.last: Pending | None = None
+        """The plan that was rejected or applied last; it can be brought back."""
+        self._plan: ActionPlan | None = None
+        self._disabled: frozenset[str] = frozenset()
+        self._token = 0
+        self._worker: Worker[None] | None = None
+
+    # --- starting and stopping ------------------------------------------------------------------------------------------------
+
+    def start(self, events: AsyncIterator[AgentEvent], what: str) -> None:
+        """Follow a turn or preview. One that is only previewing gives way."""
+        self._token += 1
+        self.phase = "planning"
+        self.panes.chat.activity.start(what)
+        self._worker = self._desk.app.run_worker(self._follow(events, self._token), group="turn", exclusive=True, exit_on_error=False)
+        self._changed()
+
+    async def _follow(self, events: AsyncIterator[AgentEvent], token: int) -> None:
+        cancelled = True
+        try:
+            await self._bridge.follow(events)
+            cancelled = False
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            cancelled = False
+            raise
+        finally:
+            self._desk.screen.post_message(WorkEnded(token, cancelled=cancelled))
+
+    def send(self, message: str) -> None:
+        """A new turn with a message of the person."""
+        self.forget_plan()
+        self.start(self._bridge.session.turn(message), "Planning")
+
+    def forget_plan(self) -> None:
+        """What comes next is another plan, not the one on the screen with other steps."""
+        self._plan = None
+        self._disabled = frozenset()
+
+    def cancel(self) -> bool:
+        """Stop planning at once, a run after the current file. False when nothing is going on."""
+        match self.phase:
+            case "planning":
+                if self._worker is not None:
+                    self._worker.cancel()
+                return True
+            case "running":
+                if self._bridge.cancel_run():
+                    self.panes.work.progress.cancelling()
+                return True
+            case "idle":
+                return False
+
+    def ended(self, message: WorkEnded) -> None:
+        """The worker is done; what it delivered has been shown."""
+        if message.token != self._token or self.phase == "idle":
+            return
+        was_running = self.phase == "running"
+        self.phase = "idle"
+        self._worker = None
+        self.panes.chat.activity.stop()
+        self.panes.chat.transcript.end_stream(keep=message.cancelled)
+        if message.cancelled:
+            self.panes.chat.transcript.say("note", "Cancelled. Nothing was changed.")
+        if was_running and self.panes.work.stage == "run":
+            self.panes.work.progress.finish()
+        self._restore_pending()
+        self._changed()
+
+    def _restore_pending(self) -> None:
+        """When a fresh preview came to nothing, the plan that waits is shown as it was."""
+        work = self.panes.work
+        if work.stage == "plan" and not work.plan.complete:
+            if self.pending is not None:
+                self._plan, self._disabled = self.pending.plan, self.pending.disabled
+                work.plan.show(self.pending.preview, self.pending.plan, self.pending.disabled, complete=True)
+            else:
+                work.show("idle")
+                self.panes.go("chat")
+
+    # --- planning -------------------------------------------------------------------------------------------------------------
+
+    def plan_ready(self, event: PlanReady) -> None:
+        """A plan was made; its preview follows."""
+        self._plan = event.plan
+        self.panes.chat.activity.start("Computing the preview")
+        for note in event.notes:
+            self.panes.chat.transcript.say("note", note)
+
+    def preview_started(self, partial: Preview) -> None:
+        """Show the first changes; approving is locked."""
+        self._show(partial, complete=False)
+
+    def preview_ready(self, preview: Preview) -> None:
+        """Show the complete preview and wait for a decision; a plan without steps is an answer."""
+        plan = self._plan or preview.plan
+        if not plan.steps:
+            self.panes.chat.transcript.say("agent", "\n\n".join([plan.goal, *plan.assumptions]))
+            return
+        self._show(preview, complete=True)
+        first_time = self.pending is None or self.pending.plan is not plan
+        self.pending = Pending(preview, plan, self._disabled)
+        if first_time:
+            self.panes.chat.transcript.say("note", f"Plan: {sanitize.folded(plan.goal, 3)} ({_in_words(preview)})")
+        chat = self.panes.chat
+        if not chat.prompt.text:
+            self.panes.go("work")
+        self._changed()
+
+    def _show(self, preview: Preview, *, complete: bool) -> None:
+        plan = self._plan or preview.plan
+        self._plan = plan
+        self.panes.work.show("plan")
+        self.panes.work.plan.show(preview, plan, self._disabled, complete=complete)
+        self.panes.side = "work"
+
+    def needs_input(self, event: NeedsInput) -> None:
+        """Something is missing or unclear: the screen asks."""
+        self._ask(event)
+
+    def failed(self, problem: Problem) -> None:
+        """Nothing was changed; say why."""
+        where = f" ({problem.step_id})" if problem.step_id else ""
+        self.panes.chat.transcript.say("bad", problem.message + where)
+        if problem.code == "NO_SELECTION":
+            self.panes.chat.hint(NO_SELECTION)
+
+    # --- deciding -------------------------------------------------------------------------------------------------------------
+
+    def toggle(self, step_id: str) -> None:
+        """Leave a step out or put it back, with a fresh preview."""
+        plan = self._plan
+        if plan is None or self.pending is None or self.phase == "running":
+            return
+        self._disabled = self._disabled ^ {step_id}
+        self.panes.work.plan.wait(self._disabled)
+        self.preview(plan.to_json(), self._disabled, self.pending.preview.context.params, keep=True)
+
+    def preview(self, document: Mapping[str, Any], disabled: frozenset[str], values: Mapping[str, Any], *, keep: bool = False) -> None:
+        """Preview a plan document. With `keep` it is the plan that is shown, with other steps."""
+        if not keep:
+            self.forget_plan()
+        self.start(self._bridge.session.preview_plan(document, disabled, values), "Computing the preview")
+
+    def approve(self, preview: Preview) -> None:
+        """Apply exactly the preview that was on the screen when the key was pressed."""
+        pending = self.pending
+        if self.phase != "idle" or pending is None or pending.preview is not preview or not preview.valid:
+            return
+        self.last, self.pending = pending, None
+        self.phase = "running"
+        self._token += 1
+        work = self.panes.work
+        work.progress.prepare(preview.plan.goal, len(preview.instances))
+        work.show("run")
+        self.panes.go("work")
+        self.panes.chat.transcript.say("note", "Approved.")
+        self._worker = self._desk.app.run_worker(self._run(preview, self._token), group="run", exit_on_error=False)
+        self._changed()
+
+    async def _run(self, preview: Preview, token: int) -> None:
+        try:
+            await self._bridge.execute(preview)
+        finally:
+            self._desk.screen.post_message(WorkEnded(token, cancelled=False))
+
+    def reject(self) -> None:
+        """Drop the plan that waits."""
+        if self.phase == "running":
+            return
+        self.cancel()
+        if self.pending is not None:
+            self.last, self.pending = self.pending, None
+            self.panes.chat.transcript.say("note", "Plan rejected. Nothing was changed.")
+        self.panes.work.show("idle")
+        self.panes.go("chat")
+        self._changed()
+
+    def run_finished(self, result: ExecutionResult) -> None:
+        """Show how it ended."""
+        from obsidian_agent.tui.widgets.result import sentence
+
+        work = self.panes.work
+        work.progress.finish()
+        work.result.show(result)
+        work.show("result")
+        if self.panes.front == "work":
+            self.panes.go("work")
+        self.panes.chat.transcript.say("good" if result.success else "bad", sentence(result))
+        self._desk.vault_changed()
+
+
+NO_SELECTION = "Selection is empty. Please select text first.\nSelect bullet points to create notes from (Ctrl+O opens a note)."
+
+
+def _in_words(preview: Preview) -> str:
+    words = [text for _, text in counts(preview.change_set.changes)]
+    return ", ".join(words) if words else "no file changes"

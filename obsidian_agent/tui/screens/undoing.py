@@ -1,0 +1,86 @@
+"""Undo and redo as a person meets them: ask once, restore, then settle the files that changed since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.screens.conflicts import Conflicts
+from obsidian_agent.tui.screens.recovery import Recovery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from obsidian_agent.tui.port import UndoReport
+    from obsidian_agent.tui.screens.desk import Desk
+
+
+class Undoing:
+    """Runs in workers of the main screen."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def undo(self, run_id: str | None) -> None:
+        """Undo a run (None: the last). Files that changed since are asked about one by one."""
+        bridge = self._desk.bridge
+        report = await self._try(lambda: bridge.session.undo(run_id))
+        if report is None:
+            return
+        self._say("Undone", report)
+        if not report.conflicts:
+            self._mark(run_id)
+            return
+
+        async def load(path: str) -> str:
+            return await bridge.call(bridge.session.conflict_diff, run_id, path)
+
+        choices = await self._desk.app.push_screen_wait(Conflicts(report.conflicts, load))
+        if choices is None or not choices.force:
+            count = len(report.conflicts)
+            self._desk.say("note", f"{count} file{'s' if count != 1 else ''} that changed since the run {'were' if count != 1 else 'was'} left alone.")
+            return
+        report = await self._try(lambda: bridge.session.undo(run_id, choices.force, choices.skip))
+        if report is not None:
+            self._say("Undone", report)
+            if not report.conflicts:
+                self._mark(run_id)
+
+    async def redo(self) -> None:
+        """Redo what was undone last."""
+        report = await self._try(self._desk.bridge.session.redo)
+        if report is not None:
+            self._say("Done again", report)
+
+    async def recover(self) -> None:
+        """Ask about every run that a crash left half done."""
+        bridge = self._desk.bridge
+        for run in await bridge.call(bridge.session.interrupted):
+            choice = await self._desk.app.push_screen_wait(Recovery(run))
+            if choice is None:
+                continue
+            try:
+                await bridge.call(bridge.session.recover, run.run_id, choice == "finish")
+            except ObsidianAgentError as error:
+                self._desk.say("bad", error.message)
+                continue
+            self._desk.say("good", "The interrupted run is finished." if choice == "finish" else "The interrupted run is rolled back.")
+            self._desk.vault_changed()
+
+    def _mark(self, run_id: str | None) -> None:
+        result = self._desk.panes.work.result
+        if result.result is not None and run_id in (None, result.result.run_id):
+            result.mark_undone()
+
+    async def _try(self, function: Callable[[], UndoReport]) -> UndoReport | None:
+        try:
+            report = await self._desk.bridge.call(function)
+        except ObsidianAgentError as error:
+            self._desk.say("bad", error.message)
+            return None
+        self._desk.vault_changed()
+        return report
+
+    def _say(self, verb: str, report: UndoReport) -> None:
+        count = len(report.restored)
+        self._desk.say("good", f"{verb}: {count:,} file{'s' if count != 1 else ''} restored.")

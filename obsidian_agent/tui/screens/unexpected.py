@@ -1,0 +1,30 @@
+"""What a person sees when the program itself is at fault."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Static
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.report import report
+from obsidian_agent.tui.screens.modal import Modal
+
+
+class Unexpected(Modal[None]):
+    """Calm words; `c` copies a report without note text, paths or keys."""
+
+    BINDINGS = [Binding("c", "copy_report", "Copy report"), Binding("enter", "close", "Close", show=False)]
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__("An unexpected error occurred. Please try again.", "Details are in the log. The report names no notes, paths or keys.")
+        self._report = report(error)
+
+    def body(self) -> ComposeResult:
+        rows = self._report.split("\n")
+        yield Static(Content.styled(sanitize.block("\n".join(rows[:1] + rows[1:2])), "$quiet"), markup=False)
+
+    def action_copy_report(self) -> None:
+        self.app.copy_to_clipboard(self._report)
+        self.app.notify("The report is in the clipboard.", markup=False)

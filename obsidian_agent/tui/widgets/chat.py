@@ -1,0 +1,127 @@
+"""The chat pane: conversation, what is going on, the selection that goes along, and the message box."""
+
+from __future__ import annotations
+
+import time
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Static
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.widgets.prompt import Prompt
+from obsidian_agent.tui.widgets.transcript import Transcript
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Activity(Static):
+    """One line that says what is going on and for how long; gone when nothing is."""
+
+    DEFAULT_CSS = "Activity { height: 1; padding: 0 2; color: $quiet; background: $surface; display: none; }"
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self._what = ""
+        self._characters = 0
+        self._since = 0.0
+        self._frame = 0
+        self._timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        self._timer = self.set_interval(0.1, self._tick, pause=True)
+
+    def start(self, what: str) -> None:
+        """Begin, or say something else while the time goes on."""
+        if not self._what:
+            self._since = time.monotonic()
+            self._characters = 0
+        self._what = what
+        self.display = True
+        self._tick()
+        if self._timer is not None:
+            self._timer.resume()
+
+    def count(self, characters: int) -> None:
+        """Characters that arrived from the model."""
+        self._characters += characters
+
+    def stop(self) -> None:
+        """Nothing is going on."""
+        self._what = ""
+        self.display = False
+        if self._timer is not None:
+            self._timer.pause()
+
+    def _tick(self) -> None:
+        self._frame += 1
+        moving = self.app.animation_level != "none"
+        sign = _FRAMES[self._frame % len(_FRAMES)] if moving else "…"
+        parts = [f"{time.monotonic() - self._since:.0f} s"]
+        if self._characters:
+            parts.append(f"{self._characters:,} characters")
+        parts.append("Esc cancels")
+        self.update(Content.assemble((f"{sign} ", "$primary"), (self._what, "$foreground"), (f"  {' · '.join(parts)}", "$quiet")))
+
+
+class SelectionChip(Static):
+    """What of the note goes along with the message."""
+
+    DEFAULT_CSS = "SelectionChip { height: 1; padding: 0 2; background: $surface; color: $quiet; }"
+
+    def show(self, path: str | None, lines: int, use: bool) -> None:
+        """`lines` selected lines of the note at `path`; `use` is the person's switch."""
+        if path is None:
+            self.display = False
+            return
+        self.display = True
+        name = sanitize.shortened(path, 120)
+        if not lines:
+            self.update(Content.assemble(("◇ ", "$primary"), (name, "$quiet")))
+            return
+        count = f"sel {lines} line{'s' if lines != 1 else ''}"
+        head = (f"◆ {count}", "$primary") if use else (f"◇ {count}, not sent", "$quiet")
+        self.update(Content.assemble(head, (f" · {name}", "$quiet"), (f"  ^t {'off' if use else 'on'}", "$quiet")))
+
+
+class ChatPane(Vertical):
+    """Puts the parts together; says things on behalf of others."""
+
+    DEFAULT_CSS = """
+    ChatPane { background: $surface; }
+    ChatPane #hint { height: auto; padding: 0 2; color: $warning; display: none; background: $surface; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Transcript(id="transcript")
+        yield Activity()
+        yield Static("", id="hint", markup=False)
+        yield SelectionChip("", id="chip", markup=False)
+        yield Prompt(id="prompt")
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.query_one(Transcript)
+
+    @property
+    def activity(self) -> Activity:
+        return self.query_one(Activity)
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.query_one(Prompt)
+
+    @property
+    def chip(self) -> SelectionChip:
+        return self.query_one(SelectionChip)
+
+    def hint(self, text: str) -> None:
+        """A short remark right above the message box; "" takes it away."""
+        hint = self.query_one("#hint", Static)
+        hint.update(Content(sanitize.block(text)))
+        hint.display = bool(text)
+
+    def on_text_area_changed(self) -> None:
+        self.hint("")

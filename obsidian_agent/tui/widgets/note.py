@@ -1,0 +1,197 @@
+"""The note pane: a note to read and to select in. What is selected here is the selection of the next turn."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static, TextArea
+from textual.widgets.text_area import Selection as Marked
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.note_text import NoteText
+
+if TYPE_CHECKING:
+    from obsidian_agent.tools.base import Position, Selection
+
+_INLINE = (
+    (re.compile(r"!?\[\[[^\]\n]*\]\]"), "note--link"),
+    (re.compile(r"`[^`\n]+`"), "note--code"),
+    (re.compile(r"\*\*[^*\n]+\*\*"), "note--strong"),
+    (re.compile(r"(?<![\w#/&])#[\w/-]*[^\W\d][\w/-]*"), "note--tag"),
+)
+_HEADING = re.compile(r"#{1,6}\s")
+_MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[.\]\s)?|\s*>+\s?")
+STYLED_LENGTH = 2_000
+"""Longer lines are shown without colours."""
+
+
+class NoteArea(TextArea):
+    """The text of a note, read-only, lightly coloured."""
+
+    DEFAULT_CSS = """
+    NoteArea {
+        border: none; padding: 0 1; background: $surface; scrollbar-size-vertical: 1;
+        &:focus { border: none; }
+        & .text-area--cursor-line { background: $boost; }
+        & .text-area--gutter { color: $quiet; }
+        & .text-area--cursor-gutter { color: $primary; background: $boost; }
+    }
+    NoteArea > .note--heading { color: $primary; text-style: bold; }
+    NoteArea > .note--link { color: $secondary; }
+    NoteArea > .note--code { color: $secondary; background: $boost; }
+    NoteArea > .note--strong { text-style: bold; }
+    NoteArea > .note--tag { color: $primary; }
+    NoteArea > .note--marker { color: $primary; }
+    NoteArea > .note--quiet { color: $quiet; }
+    """
+    COMPONENT_CLASSES = {"note--heading", "note--link", "note--code", "note--strong", "note--tag", "note--marker", "note--quiet"}
+    BINDING_GROUP_TITLE = "Note"
+    BINDINGS = bindings("note")
+
+    class Left(Message):
+        """Escape without a selection: back to the message."""
+
+    def __init__(self) -> None:
+        super().__init__(read_only=True, soft_wrap=True, show_line_numbers=True, tab_behavior="focus", id="note-area")
+        self._frontmatter_end = 0
+        self._styles: dict[str, Style] = {}
+
+    def load(self, text: str) -> None:
+        """Show a text from its top."""
+        lines = text.split("\n", 400)
+        closing = next((row for row, row_text in enumerate(lines[1:], 1) if row_text.rstrip() == "---"), 0) if lines[0].rstrip() == "---" else 0
+        self._frontmatter_end = closing + 1 if closing else 0
+        self.load_text(text)
+
+    def notify_style_update(self) -> None:
+        self._styles = {}
+        super().notify_style_update()
+
+    def _style(self, name: str) -> Style:
+        if name not in self._styles:
+            part = self.get_component_styles(name)
+            bold = part.text_style.bold
+            self._styles[name] = Style(color=part.color.rich_color if part.has_rule("color") else None, bold=bold or None)
+        return self._styles[name]
+
+    def get_line(self, line_index: int) -> Text:
+        text = super().get_line(line_index)
+        plain = text.plain
+        if len(plain) > STYLED_LENGTH:
+            return text
+        if line_index < self._frontmatter_end:
+            text.stylize(self._style("note--quiet"))
+            return text
+        if _HEADING.match(plain):
+            text.stylize(self._style("note--heading"))
+            return text
+        marker = _MARKER.match(plain)
+        if marker:
+            text.stylize(self._style("note--marker"), marker.start(), marker.end())
+        for pattern, name in _INLINE:
+            for match in pattern.finditer(plain):
+                text.stylize(self._style(name), match.start(), match.end())
+        return text
+
+    def action_select_line(self) -> None:
+        """Select the line; when whole lines are selected already, take one line more."""
+        start, end = sorted(self.selection)
+        whole = start[1] == 0 and start != end and end[1] == len(self.document.get_line(end[0]))
+        last = min(end[0] + 1, self.document.line_count - 1) if whole else end[0]
+        self.selection = Marked((start[0], 0), (last, len(self.document.get_line(last))))
+
+    def action_select_whole(self) -> None:
+        self.select_all()
+
+    def action_leave(self) -> None:
+        if self.selection.is_empty:
+            self.post_message(self.Left())
+        else:
+            self.selection = Marked.cursor(self.selection.end)
+
+
+class NotePane(Vertical):
+    """A head line with the path, and the note."""
+
+    DEFAULT_CSS = """
+    NotePane { background: $surface; }
+    NotePane #note-head { height: 1; padding: 0 2; color: $quiet; background: $surface; margin: 1 0; }
+    NotePane #note-empty { height: 1fr; padding: 1 2; color: $quiet; }
+    NotePane NoteArea { height: 1fr; }
+    """
+
+    class FocusChanged(Message):
+        """The note, the selection or the cursor changed."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.path: str | None = None
+        self._note = NoteText.of("")
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="note-head", markup=False)
+        yield Static("No note is open.\n\nCtrl+O opens one by a few letters of its name.\nWhat you select in it goes along with your message.", id="note-empty", markup=False)
+        yield NoteArea()
+
+    def on_mount(self) -> None:
+        self._show_parts()
+
+    @property
+    def area(self) -> NoteArea:
+        return self.query_one(NoteArea)
+
+    def open(self, path: str, text: str) -> None:
+        """Show a note. The same note again keeps the cursor's line."""
+        row = self.area.cursor_location[0] if path == self.path else 0
+        self.path = path
+        self._note = NoteText.of(text)
+        self.area.load(self._note.screen)
+        self.area.move_cursor((min(row, len(self._note.source) - 1), 0))
+        self._show_parts()
+        self.post_message(self.FocusChanged())
+
+    def close(self) -> None:
+        """Show no note."""
+        self.path = None
+        self._note = NoteText.of("")
+        self.area.load("")
+        self._show_parts()
+        self.post_message(self.FocusChanged())
+
+    def selection(self) -> Selection | None:
+        """The selected text with its place in the note, or None."""
+        return self._note.selection(*self.area.selection) if self.path is not None else None
+
+    def selected_lines(self) -> int:
+        """How many lines are selected, in whole or in part."""
+        start, end = sorted(self.area.selection)
+        if start == end:
+            return 0
+        return max(1, end[0] - start[0] + (1 if end[1] else 0))
+
+    def cursor(self) -> Position | None:
+        """The cursor's place in the note."""
+        return self._note.position(self.area.cursor_location) if self.path is not None else None
+
+    def on_text_area_selection_changed(self) -> None:
+        self.post_message(self.FocusChanged())
+
+    def _show_parts(self) -> None:
+        is_open = self.path is not None
+        self.query_one("#note-head").display = is_open
+        self.query_one("#note-empty").display = not is_open
+        self.area.display = is_open
+        if self.path is not None:
+            folder, _, name = self.path.rpartition("/")
+            rest = f"  {self._note.left_out:,} more lines are not shown" if self._note.left_out else ""
+            self.query_one("#note-head", Static).update(
+                Content.assemble((sanitize.shortened(f"{folder}/" if folder else "", 200), "$quiet"), (sanitize.shortened(name, 200), "bold $foreground"), (rest, "$warning"))
+            )

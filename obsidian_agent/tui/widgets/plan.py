@@ -1,0 +1,273 @@
+"""The plan pane: exactly what would happen, and the keys that decide. It decides nothing itself; it posts what the person decided."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, assert_never
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui import diff_model, plan_rows, sanitize
+from obsidian_agent.tui.diff_model import Diff
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.plan_rows import ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow
+from obsidian_agent.tui.widgets.detail import Detail
+from obsidian_agent.tui.widgets.plan_list import KIND_STYLES, PlanList
+
+if TYPE_CHECKING:
+    from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.vault.changes import NetChange
+
+GRACE_SECONDS = 0.5
+"""So long after a plan appears its keys do nothing, and again after each key pressed too early: typing on never approves."""
+
+DIFF_DELAY = 0.04
+GOAL_LINES = 3
+RISK_STYLES = {"read-only": "$success", "writes": "$warning", "commands": "$error"}
+RISK_WORDS = {"read-only": "read-only", "writes": "writes to the vault", "commands": "runs commands"}
+
+
+class PlanPane(Vertical):
+    """Shows a preview, complete or still growing."""
+
+    BINDING_GROUP_TITLE = "Plan"
+    BINDINGS = bindings("plan")
+
+    class Decided(Message):
+        """The person pressed a deciding key: approve, reject, edit, undo or cancel."""
+
+        def __init__(self, decision: str, preview: Preview) -> None:
+            super().__init__()
+            self.decision = decision
+            self.preview = preview
+
+    class StepToggled(Message):
+        """A step is to be left out, or put back."""
+
+        def __init__(self, step_id: str) -> None:
+            super().__init__()
+            self.step_id = step_id
+
+    class DetailRequested(Message):
+        """The highlighted entry is to be shown on the whole screen."""
+
+        def __init__(self, title: str, content: Diff | str) -> None:
+            super().__init__()
+            self.title = title
+            self.content = content
+
+    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(id="plan")
+        self.preview: Preview | None = None
+        self.complete = False
+        self._plan: ActionPlan | None = None
+        self._disabled: frozenset[str] = frozenset()
+        self._unfolded: frozenset[str] = frozenset()
+        self._load_diff = load_diff
+        self._diffs: dict[int, Diff] = {}
+        self._clock = clock
+        self._quiet_until = 0.0
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="plan-head", markup=False)
+        yield PlanList(id="plan-list")
+        yield Detail()
+        yield Static("", id="plan-status", markup=False)
+
+    # --- what is shown --------------------------------------------------------------------------------------------------------
+
+    def show(self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool) -> None:
+        """Show a preview. `plan` has all steps, `disabled` are left out of the preview; unless `complete`, approving is locked."""
+        same_plan = plan is self._plan
+        self.preview, self._plan, self._disabled, self.complete = preview, plan, disabled, complete
+        if not same_plan:
+            self._unfolded = frozenset()
+        self._diffs.clear()
+        self._quiet_until = self._clock() + GRACE_SECONDS
+        self._fill(keep_cursor=same_plan)
+        self._draw_frame()
+
+    def wait(self, disabled: frozenset[str]) -> None:
+        """A fresh preview is on its way: lock approving, show the switches as they will be."""
+        self.complete = False
+        self._disabled = disabled
+        self._fill(keep_cursor=True)
+        self._draw_frame()
+
+    def obstacle(self) -> str | None:
+        """Why the plan cannot be approved now, or None."""
+        if self.preview is None:
+            return "There is no plan."
+        if not self.complete:
+            return "Still computing…"
+        if not self.preview.valid:
+            count = len(self.preview.errors)
+            return f"Cannot be approved: {count} error{'s' if count != 1 else ''}."
+        if not self.preview.instances:
+            return "Nothing to do."
+        return None
+
+    def _fill(self, *, keep_cursor: bool) -> None:
+        if self.preview is None or self._plan is None:
+            return
+        listing = self.query_one(PlanList)
+        before = _identity(listing.current) if keep_cursor else None
+        rows = plan_rows.rows_of(self.preview, self._plan, self._disabled, self._unfolded)
+        listing.set_rows(rows, _start(rows, before))
+
+    def _draw_frame(self) -> None:
+        preview = self.preview
+        assert preview is not None
+        changes = preview.change_set.changes
+        parts: list[Content | tuple[str, str]] = [(sanitize.folded(preview.plan.goal, GOAL_LINES), "bold"), "\n"]  # type: ignore[list-item]
+        parts.append((f"{RISK_WORDS[preview.risk.value]}", f"{RISK_STYLES[preview.risk.value]} bold"))
+        for kind, words in plan_rows.counts(changes):
+            parts += [("  ·  ", "$quiet"), (words, KIND_STYLES[kind])]
+        deleted = plan_rows.deletions(changes)
+        if deleted:
+            more = f" and {len(deleted) - 2:,} more" if len(deleted) > 2 else ""
+            parts.append((f"\nDeletes {', '.join(sanitize.shortened(name, 80) for name in deleted[:2])}{more}", "$error"))
+        self.query_one("#plan-head", Static).update(Content.assemble(*parts))
+        obstacle = self.obstacle()
+        if obstacle is None:
+            status = Content.assemble(("✓ Ready. ", "$success bold"), ("a", "$primary bold"), " approve   ", ("r", "$primary bold"), " reject")
+        else:
+            sign, style = ("✗", "$error") if self.complete and not preview.valid else ("…", "$warning")
+            status = Content.assemble((f"{sign} {obstacle}", style))
+        self.query_one("#plan-status", Static).update(status)
+        self.refresh_bindings()
+
+    # --- detail ---------------------------------------------------------------------------------------------------------------
+
+    def on_virtual_list_highlighted(self, event: PlanList.Highlighted) -> None:
+        event.stop()
+        if self.preview is None:
+            return
+        row = event.list.rows[event.index] if 0 <= event.index < len(event.list.rows) else None
+        detail = self.query_one(Detail)
+        match row:
+            case ChangeRow():
+                self.run_worker(self._show_diff(self.preview, row.change), group="diff", exclusive=True, exit_on_error=False)
+            case StepRow():
+                detail.show_text(row.step.id, plan_rows.step_detail(row.step, self.preview))
+            case RemarkRow():
+                detail.show_text(row.kind, row.detail)
+            case MoreRow() | SectionRow() | None:
+                detail.show_text("", "")
+            case _:
+                assert_never(row)
+
+    async def _show_diff(self, preview: Preview, change: NetChange) -> None:
+        title = (change.new_path or change.path).text
+        diff = self._diffs.get(id(change))
+        detail = self.query_one(Detail)
+        if diff is None:
+            await asyncio.sleep(DIFF_DELAY)
+            try:
+                text = await self._load_diff(preview, change)
+            except ObsidianAgentError as error:
+                detail.show_text(title, sanitize.block(error.message))
+                return
+            diff = await asyncio.to_thread(diff_model.parse, text)
+            if preview is not self.preview:
+                return
+            if len(self._diffs) > 64:
+                self._diffs.clear()
+            self._diffs[id(change)] = diff
+        if diff.lines:
+            detail.show_diff(title, diff)
+        else:
+            detail.show_text(title, _without_lines(change))
+
+    def on_virtual_list_chosen(self, event: PlanList.Chosen) -> None:
+        event.stop()
+        row = event.list.rows[event.index]
+        if isinstance(row, MoreRow):
+            self._unfolded |= {row.section}
+            self._fill(keep_cursor=True)
+            return
+        detail = self.query_one(Detail)
+        if detail.content is not None:
+            self.post_message(self.DetailRequested(detail.title, detail.content))
+
+    # --- deciding -------------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "approve":
+            return True if self.obstacle() is None else None
+        return True
+
+    def _decide(self, decision: str) -> None:
+        now = self._clock()
+        if now < self._quiet_until:
+            self._quiet_until = now + GRACE_SECONDS
+        elif self.preview is not None:
+            self.post_message(self.Decided(decision, self.preview))
+
+    def action_approve(self) -> None:
+        if self.obstacle() is None:
+            self._decide("approve")
+
+    def action_reject(self) -> None:
+        self._decide("reject")
+
+    def action_edit(self) -> None:
+        self._decide("edit")
+
+    def action_undo(self) -> None:
+        self._decide("undo")
+
+    def action_cancel(self) -> None:
+        self._decide("cancel")
+
+    def action_toggle_step(self) -> None:
+        row = self.query_one(PlanList).current
+        if isinstance(row, StepRow) and self._clock() >= self._quiet_until:
+            self.post_message(self.StepToggled(row.step.id))
+
+
+def _identity(row: PlanRow | None) -> tuple[str, str] | None:
+    match row:
+        case StepRow():
+            return ("step", row.step.id)
+        case ChangeRow():
+            return ("change", row.change.path.text)
+        case _:
+            return None
+
+
+def _start(rows: list[PlanRow], before: tuple[str, str] | None) -> int:
+    """Where the cursor goes: where it was, else the first error, else the first file, else the first step."""
+    if before is not None:
+        for index, row in enumerate(rows):
+            if _identity(row) == before:
+                return index
+    for wanted in (RemarkRow, ChangeRow, StepRow):
+        for index, row in enumerate(rows):
+            if isinstance(row, wanted) and (not isinstance(row, RemarkRow) or row.kind == "error"):
+                return index
+    return 0
+
+
+def _without_lines(change: NetChange) -> str:
+    match change.kind:
+        case "mkdir":
+            return "A new folder."
+        case "rename":
+            return "Renamed or moved; the content stays as it is." if change.content is None else "Renamed; the content changes, but not as lines of text."
+        case "delete":
+            return "Moves to the vault's .trash folder." + (" A folder with all it holds." if change.folder else "")
+        case "create":
+            return "A new, empty file." if not change.content else "A new file that is not text."
+        case "modify":
+            return "The content changes, but not as lines of text."
+        case _:
+            assert_never(change.kind)

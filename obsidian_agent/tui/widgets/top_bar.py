@@ -1,0 +1,64 @@
+"""The first line: vault, panes, planner."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from obsidian_agent.tui import sanitize
+
+PANES = {"chat": "Chat", "note": "Note", "work": "Plan"}
+
+
+class PaneTab(Static):
+    """The name of a pane; a click goes there."""
+
+    class Clicked(Message):
+        """A pane is wanted."""
+
+        def __init__(self, pane: str) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, pane: str) -> None:
+        super().__init__(PANES[pane], id=f"tab-{pane}", markup=False)
+        self.pane = pane
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.post_message(self.Clicked(self.pane))
+
+
+class TopBar(Horizontal):
+    """Names come from folders and settings, so they are made safe here."""
+
+    DEFAULT_CSS = """
+    TopBar { height: 1; background: $background; padding: 0 1; }
+    TopBar #vault { width: auto; max-width: 40%; padding: 0 1; }
+    TopBar PaneTab { width: auto; padding: 0 1; color: $quiet; pointer: pointer; }
+    TopBar PaneTab:hover { color: $foreground; }
+    TopBar PaneTab.-active { color: $primary; text-style: bold underline; }
+    TopBar PaneTab.-waiting { color: $warning; }
+    TopBar #planner { width: 1fr; text-align: right; color: $quiet; padding: 0 1; height: 1; }
+    """
+
+    def __init__(self, vault: str, planner: str) -> None:
+        super().__init__()
+        self._vault, self._planner = vault, planner
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.assemble(("◆ ", "$primary"), (sanitize.shortened(self._vault, 60), "bold")), id="vault", markup=False)
+        for pane in PANES:
+            yield PaneTab(pane)
+        yield Static(Content(sanitize.shortened(self._planner, 80)), id="planner", markup=False)
+
+    def mark(self, active: str, *, waiting: bool) -> None:
+        """Which pane has the focus, and whether a plan waits for a decision elsewhere."""
+        for tab in self.query(PaneTab):
+            tab.set_class(tab.pane == active, "-active")
+            tab.set_class(waiting and tab.pane == "work" and active != "work", "-waiting")
+            tab.update(PANES[tab.pane] + (" ●" if waiting and tab.pane == "work" else ""))

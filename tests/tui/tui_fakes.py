@@ -1,0 +1,351 @@
+"""A session without a vault: notes in a dictionary, previews made by hand, runs that only pretend. For tests and the demo."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    Candidate,
+    Effects,
+    ExecutionResult,
+    NeedsInput,
+    PlanReady,
+    PreviewReady,
+    PreviewStarted,
+    RunFinished,
+    RunStarted,
+    StepFailed,
+    StepFinished,
+    StepRetrying,
+    StepSkipped,
+    StepStarted,
+    TextDelta,
+    TurnFailed,
+    TurnStarted,
+)
+from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
+from obsidian_agent.plan.model import ActionPlan, Parameter
+from obsidian_agent.plan.result import Flag, Instance, Preview
+from obsidian_agent.tools.base import Position, Risk, RunContext, Selection
+from obsidian_agent.vault.changes import ChangeSet, NetChange
+from obsidian_agent.vault.diff import unified_diff
+from obsidian_agent.vault.paths import VaultPath
+
+NOW = datetime(2025, 12, 16, 9, 30)
+
+
+def vault_path(text: str) -> VaultPath:
+    """A path without the gate, so that hostile names reach the widgets."""
+    path = object.__new__(VaultPath)
+    for name, value in (("text", text), ("_nfc", None), ("_key", None), ("_parent", None)):
+        object.__setattr__(path, name, value)
+    return path
+
+
+def plan_of(steps: Sequence[Mapping[str, Any]] | None = None, **fields: Any) -> ActionPlan:
+    """A plan; three steps unless given."""
+    document = {
+        "version": "1.0",
+        "goal": "Make a project note for each selected bullet",
+        "assumptions": ["Projects live in Projects/", "The bullets are top-level items"],
+        "riskLevel": "writes",
+        "steps": steps
+        if steps is not None
+        else [
+            {"id": "bullets", "tool": "util.parseMarkdownBullets", "args": {"text": "${selection}"}, "preview": "Read the selected bullets"},
+            {
+                "id": "notes",
+                "tool": "vault.createFile",
+                "args": {"path": "Projects/${item.text}.md", "content": "# ${item.text}\n"},
+                "preview": "Create a note for each bullet",
+                "foreach": {"from": "$steps.bullets.items", "itemName": "item"},
+            },
+            {"id": "links", "tool": "editor.replaceSelection", "args": {"text": "links"}, "preview": "Replace the bullets by links"},
+        ],
+    } | fields
+    return ActionPlan.model_validate(document)
+
+
+def change(kind: str, path: str, new_path: str | None = None, content: bytes | None = None, folder: bool = False) -> NetChange:
+    """A net change of any path."""
+    before = None if kind in ("create", "mkdir") else vault_path(path)
+    return NetChange(kind, vault_path(path), vault_path(new_path) if new_path else None, before, content, folder)  # type: ignore[arg-type]
+
+
+def preview_of(plan: ActionPlan, changes: Sequence[NetChange], **fields: Any) -> Preview:
+    """A preview with one instance a step."""
+    instances = tuple(Instance(step.id, step.id, None, step.tool, step.args, "ready") for step in plan.steps)
+    given: dict[str, Any] = {"instances": instances, "risk": Risk.WRITES, "plan_hash": "0" * 64} | fields
+    return Preview(plan=plan, context=RunContext("Vault", NOW), change_set=ChangeSet((), tuple(changes)), **given)
+
+
+@dataclass(frozen=True)
+class Entry:
+    run_id: str
+    time: datetime
+    goal: str
+    status: str = "done"
+    undone: bool = False
+    effects: Effects = Effects()
+
+
+@dataclass(frozen=True)
+class Conflicting:
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    restored: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    conflicts: tuple[Conflicting, ...] = ()
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    run_id: str
+    time: datetime
+    goal: str
+    completed: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Macro:
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+@dataclass
+class FakeSession:
+    """Every call is recorded in `calls`. `script` holds the events of each turn, in order; without one a sample plan is made."""
+
+    vault_name: str = "Test vault"
+    planner_name: str = "fake/planner"
+    texts: dict[str, str] = field(default_factory=lambda: {"Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n", "Ideas.md": "One\n"})
+    script: list[list[AgentEvent]] = field(default_factory=list)
+    run_script: list[AgentEvent] | None = None
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    runs: list[Entry] = field(default_factory=list)
+    saved: list[Macro] = field(default_factory=list)
+    broken_runs: list[Interrupted] = field(default_factory=list)
+    undo_reports: list[Report] = field(default_factory=list)
+    focus: tuple[str | None, Selection | None, Position | None] = (None, None, None)
+    pace: float = 0.0
+    error: Exception | None = None
+
+    def notes(self) -> list[str]:
+        return sorted(self.texts)
+
+    def read_note(self, path: str) -> str:
+        if path not in self.texts:
+            raise VaultError(f"There is no note {path}.", code="FILE_NOT_FOUND", path=path)
+        return self.texts[path]
+
+    def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
+        self.focus = (active_file, selection, cursor)
+
+    async def _play(self, events: Sequence[AgentEvent]) -> AsyncIterator[AgentEvent]:
+        for event in events:
+            await asyncio.sleep(self.pace)
+            if self.error is not None:
+                raise self.error
+            yield event
+
+    async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
+        self.calls.append(("turn", message))
+        yield TurnStarted(message)
+        async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
+            yield event
+
+    async def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+        self.calls.append(("fill", candidate.title if candidate else None, dict(values)))
+        async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
+            yield event
+
+    async def preview_plan(
+        self, document: Mapping[str, Any], disabled: frozenset[str] = frozenset(), values: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        self.calls.append(("preview_plan", dict(document), disabled))
+        if self.script:
+            async for event in self._play(self.script.pop(0)):
+                yield event
+            return
+        try:
+            plan = ActionPlan.model_validate(document)
+        except ValueError as error:
+            yield TurnFailed(Problem("SCHEMA_INVALID", str(error)[:80]))
+            return
+        await asyncio.sleep(self.pace)
+        full = sample_preview(plan)
+        kept = tuple(instance for instance in full.instances if instance.step_id not in disabled)
+        changes = tuple(c for c in full.change_set.changes if c.kind != "create" or "notes" not in disabled)
+        yield PreviewReady(replace(full, instances=kept, change_set=ChangeSet((), changes)))
+
+    async def execute(self, preview: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+        self.calls.append(("execute", preview))
+        events = self.run_script if self.run_script is not None else sample_run(preview)
+        done = 0
+        for event in events:
+            await asyncio.sleep(self.pace)
+            if self.error is not None:
+                raise self.error
+            if cancel.is_set() and not isinstance(event, RunFinished):
+                break
+            done += isinstance(event, StepFinished)
+            yield event
+            if isinstance(event, RunFinished):
+                return
+        yield RunFinished(ExecutionResult("r1", "cancelled", False, "error", done, len(preview.instances), undo_available=done > 0))
+
+    def diff(self, preview: Preview, change: NetChange) -> str:
+        self.calls.append(("diff", change.path.text))
+        before = None if change.before is None else self.texts.get(change.before.text, "").encode()
+        after = None if change.kind == "delete" else change.content if change.content is not None else before
+        return unified_diff(before, after, change.path.text, (change.new_path or change.path).text)
+
+    def history(self) -> list[Entry]:
+        return self.runs
+
+    def undo(self, run_id: str | None, force: frozenset[str] = frozenset(), skip: frozenset[str] = frozenset()) -> Report:
+        self.calls.append(("undo", run_id, force, skip))
+        return self.undo_reports.pop(0) if self.undo_reports else Report(("Projects/Garden.md",))
+
+    def conflict_diff(self, run_id: str | None, path: str) -> str:
+        return unified_diff(b"mine\n", b"earlier\n", path, path)
+
+    def redo(self) -> Report:
+        self.calls.append(("redo",))
+        return Report(("Projects/Garden.md",))
+
+    def interrupted(self) -> list[Interrupted]:
+        return self.broken_runs
+
+    def recover(self, run_id: str, finish: bool) -> None:
+        self.calls.append(("recover", run_id, finish))
+
+    def macros(self) -> list[Macro]:
+        return sorted(self.saved, key=lambda macro: macro.name)
+
+    def save_macro(self, run_id: str, name: str, description: str | None, parameters: Mapping[str, str]) -> None:
+        if any(macro.name == name for macro in self.saved):
+            raise ObsidianAgentError(f"An action named {name} exists.", code="FILE_EXISTS")
+        self.calls.append(("save_macro", run_id, name, description, dict(parameters)))
+        self.saved.append(Macro(name, description))
+
+    async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+        self.calls.append(("run_macro", name, dict(values)))
+        async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
+            yield event
+
+    def rename_macro(self, name: str, new_name: str) -> None:
+        self.calls.append(("rename_macro", name, new_name))
+        self.saved = [replace(macro, name=new_name) if macro.name == name else macro for macro in self.saved]
+
+    def delete_macro(self, name: str) -> None:
+        self.calls.append(("delete_macro", name))
+        self.saved = [macro for macro in self.saved if macro.name != name]
+
+    def export_macro(self, name: str, path: str) -> None:
+        self.calls.append(("export_macro", name, path))
+
+    def import_macro(self, path: str) -> str:
+        self.calls.append(("import_macro", path))
+        self.saved.append(Macro("Imported"))
+        return "Imported"
+
+
+def sample_preview(plan: ActionPlan) -> Preview:
+    """Ten new notes, one edited, one renamed, one deleted."""
+    names = ("Garden", "Kitchen", "Roof", "Taxes 2025", "Holiday in Norway", "Bike repair", "Reading list", "Choir", "Sourdough", "Attic")
+    daily = "# Tuesday\n\n" + "".join(f"- [[{name}]]\n" for name in names) + "\nSome words that stay.\n"
+    changes = [change("create", f"Projects/{name}.md", content=f"# {name}\n\nStatus: open\nCreated: 2025-12-16\n".encode()) for name in names]
+    changes.append(change("modify", "Daily/2025-12-16.md", content=daily.encode()))
+    changes.append(change("mkdir", "Projects", folder=True))
+    instances = [Instance("bullets", "bullets", None, "util.parseMarkdownBullets", {}, "ready")]
+    instances += [Instance(f"notes_{index}", "notes", index, "vault.createFile", {}, "ready") for index in range(10)]
+    instances.append(Instance("links", "links", None, "editor.replaceSelection", {}, "ready"))
+    return preview_of(
+        plan,
+        sorted(changes, key=lambda c: c.path.text),
+        instances=tuple(instances),
+        flags=(Flag("notNamed", "The message does not name this note.", "Daily/2025-12-16.md"),),
+    )
+
+
+def sample_turn(plan: ActionPlan | None = None) -> list[AgentEvent]:
+    """A model that thinks, writes a plan as JSON, and gets it previewed."""
+    plan = plan or plan_of()
+    preview = sample_preview(plan)
+    pieces = [TextDelta("The bullets are projects. ", thinking=True), TextDelta("One note each, then links.", thinking=True), TextDelta('{"version": "1.0", ')]
+    return [*pieces, TextDelta('"goal": "…"}'), PlanReady(plan), PreviewStarted(preview), PreviewReady(preview)]
+
+
+def sample_run(preview: Preview, run_id: str = "r1") -> list[AgentEvent]:
+    """Every instance succeeds."""
+    total = len(preview.instances)
+    events: list[AgentEvent] = [RunStarted(run_id, total)]
+    paths = [c.path.text for c in preview.change_set.changes]
+    for number, instance in enumerate(preview.instances, 1):
+        events.append(StepStarted(instance.step_id, instance.name, f"Step {instance.name}"))
+        events.append(StepFinished(instance.step_id, instance.name, number, total, 1.5, tuple(paths[number - 1 : number])))
+    changes = preview.change_set.changes
+    effects = Effects(
+        created=tuple(c.path.text for c in changes if c.kind == "create"),
+        modified=tuple(c.path.text for c in changes if c.kind == "modify"),
+        deleted=tuple(c.path.text for c in changes if c.kind == "delete"),
+        folders=tuple(c.path.text for c in changes if c.kind == "mkdir"),
+    )
+    events.append(RunFinished(ExecutionResult(run_id, "done", True, "done", total, total, effects=effects, undo_available=True)))
+    return events
+
+
+def mixed_run() -> list[AgentEvent]:
+    """One of everything."""
+    io_error = Problem("IO_ERROR", "The disk is busy.", path="Projects/B.md")
+    conflict = Problem("CONFLICT", "The file changed since the preview.", path="Projects/D.md")
+    result = ExecutionResult(
+        "r2", "conflict", False, "error", 2, 4, errors=(conflict,), warnings=(Problem("FILE_EXISTS", "It was there already, unchanged.", path="Projects/A.md"),),
+        effects=Effects(created=("Projects/B.md",)), undo_available=True,
+    )  # fmt: skip
+    return [
+        RunStarted("r2", 4),
+        StepStarted("a", "a", "First"),
+        StepFinished("a", "a", 1, 4, 2.0, ("Projects/A.md",)),
+        StepRetrying("b", "b", 1, 3, 250, io_error),
+        StepFinished("b", "b", 2, 4, 900.0, ("Projects/B.md",)),
+        StepSkipped("c", "c", "depends on a failed step", 3, 4),
+        StepFailed("d", "d", conflict),
+        RunFinished(result),
+    ]
+
+
+def sample_answer() -> list[AgentEvent]:
+    """An answer in words, streamed."""
+    text = "You have **three** open projects:\n\n1. Garden\n2. Kitchen\n3. Roof\n\n> The roof is the oldest one.\n\nSee `Projects/` for all of them."
+    return [TextDelta(text[at : at + 12]) for at in range(0, len(text), 12)] + [Answer(text, ("Projects/Garden.md", "Projects/Roof.md"))]
+
+
+def sample_candidates() -> list[AgentEvent]:
+    """Two meanings, one of which lacks a value."""
+    one = Candidate("Rename a tag everywhere", plan_of(), {"from": "todo", "to": "task"}, (), 0.9)
+    two = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"description": "Where they go", "type": "path"}}), {"tag": "todo"}, ("folder",), 0.7)
+    return [NeedsInput("“todo to task” can mean several things.", (one, two))]
+
+
+def history_entries() -> list[Entry]:
+    """Three runs."""
+    return [
+        Entry("r3", NOW, "Make a project note for each selected bullet", effects=Effects(created=("a", "b"), modified=("c",))),
+        Entry("r2", NOW - timedelta(hours=3), "Rename #todo to #task", "conflict", effects=Effects(modified=("a",) * 12)),
+        Entry("r1", NOW - timedelta(days=2), "Sort the inbox", undone=True, effects=Effects(renamed=(("a", "b"),))),
+    ]
