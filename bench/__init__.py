@@ -1,0 +1,1 @@
+"""`make bench`: what must be fast, measured as ratios against named baselines in the same run."""

@@ -1,0 +1,28 @@
+"""The table that `make bench` prints and that docs/benchmarks.md keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure beside its baseline. `ratio` is ours over the baseline's, pair by pair, at the median."""
+
+    what: str
+    figure: str
+    ours: str
+    baseline: str
+    theirs: str
+    ratio: float | None
+    goal: str
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = ["| what | figure | ours | baseline | theirs | ratio | goal |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        lines.append(f"| {row.what} | {row.figure} | {row.ours} | {row.baseline} | {row.theirs} | {ratio} | {row.goal} |")
+    return "\n".join(lines)

@@ -1,0 +1,250 @@
+"""The dry run: every step seen through the ones before it, nothing written, everything told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import MakeVault
+
+from obsidian_agent.errors import PlanError
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.preview import FIRST_SCREEN, preview
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.shown import diff_of, preview_document
+from obsidian_agent.plan.validate import validate
+from obsidian_agent.tools.base import Position, RunContext, Selection
+from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.vault.store import VaultStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+DryRun = Callable[..., Preview]
+
+
+def plan(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)} | more
+
+
+def step(step_id: str, tool: str, args: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"id": step_id, "tool": tool, "args": args} | more
+
+
+def create(step_id: str, path: str, content: str = "x", **more: Any) -> dict[str, Any]:
+    return step(step_id, "vault.createFile", {"path": path, "content": content}, **more)
+
+
+def dry_run(store: VaultStore, document: object, *, context: RunContext | None = None, **options: Any) -> Preview:
+    checked = validate(document, TOOLS, options.pop("policy", Policy()))
+    return preview(checked, TOOLS, DiskView(store), context or RunContext("vault", NOW), **options)
+
+
+def codes(problems: Any) -> list[str]:
+    return [problem.code for problem in problems]
+
+
+def changed(ready: Preview) -> list[str]:
+    return [f"{change.kind} {change.path}" for change in ready.change_set.changes]
+
+
+BULLETS = plan(
+    step("bullets", "util.parseMarkdownBullets", {"text": "${selection}"}),
+    step(
+        "notes",
+        "vault.createFile",
+        {"path": "Projects/${item.text}.md", "content": "# ${item.text}\n\nFrom ${activeFile|link}.\n"},
+        foreach={"from": "$steps.bullets.items", "itemName": "item"},
+    ),
+    step("links", "util.formatList", {"items": "$steps.notes", "template": "- {path|link}"}),
+    step("back", "editor.replaceSelection", {"text": "${$steps.links.text}"}),
+)
+
+
+def test_bullets_become_notes_and_links(make_vault: MakeVault) -> None:
+    store = make_vault({"Daily/d.md": "# Day\n\n- Alpha\n- Beta b\n\nend\n"})
+    selection = Selection("- Alpha\n- Beta b", Position(2, 0), Position(3, 8))
+    context = RunContext("vault", NOW, active_file=parse("Daily/d.md", PathUse.READ), selection=selection)
+    ready = dry_run(store, BULLETS, context=context)
+    assert ready.errors == ()
+    assert changed(ready) == ["modify Daily/d.md", "mkdir Projects", "create Projects/Alpha.md", "create Projects/Beta b.md"]
+    contents = {change.path.text: change.content for change in ready.change_set.changes}
+    assert contents["Projects/Beta b.md"] == b"# Beta b\n\nFrom [[d]].\n"
+    assert contents["Daily/d.md"] == b"# Day\n\n- [[Alpha]]\n- [[Beta b]]\n\nend\n"
+    assert [item.name for item in ready.instances] == ["bullets", "notes_0", "notes_1", "links", "back"]
+    assert (Path(store.real_path) / "Projects").exists() is False
+
+
+def test_a_selection_is_needed(make_vault: MakeVault) -> None:
+    ready = dry_run(make_vault({}), BULLETS)
+    assert codes(ready.errors)[0] == "NO_SELECTION"
+    assert ready.plan_hash is None
+    assert not ready.valid
+
+
+def test_steps_see_what_earlier_steps_did(make_vault: MakeVault) -> None:
+    ready = dry_run(
+        make_vault({"a.md": "one\n"}),
+        plan(
+            step("add", "vault.updateFile", {"path": "a.md", "mode": "append", "content": "two"}),
+            step("read", "vault.readFile", {"path": "a.md"}),
+            create("copy", "b.md", "${$steps.read.content}"),
+        ),
+    )
+    assert {c.path.text: c.content for c in ready.change_set.changes} == {"a.md": b"one\ntwo\n", "b.md": b"one\ntwo\n"}
+
+
+def test_substituted_text_is_never_read_again(make_vault: MakeVault) -> None:
+    hostile = "${selection} ${$steps.read.path} $${x}"
+    store = make_vault({"a.md": hostile})
+    ready = dry_run(store, plan(step("read", "vault.readFile", {"path": "a.md"}), create("copy", "b.md", "${$steps.read.content}")))
+    assert ready.change_set.changes[0].content == hostile.encode()
+
+
+def test_errors_under_stop_name_step_and_instance_and_go_on_to_the_rest(make_vault: MakeVault) -> None:
+    ready = dry_run(
+        make_vault({"a.md": ""}),
+        plan(
+            step("read", "vault.readFile", {"path": "gone.md"}),
+            create("after", "b.md", "${$steps.read.content}"),
+            step("other", "vault.readFile", {"path": "missing.md"}),
+        ),
+    )
+    assert [(p.code, p.step_id, p.path) for p in ready.errors] == [
+        ("FILE_NOT_FOUND", "read", "gone.md"),
+        ("FILE_NOT_FOUND", "other", "missing.md"),
+    ]
+    assert [(item.name, item.state) for item in ready.instances] == [("read", "failed"), ("after", "skipped"), ("other", "failed")]
+
+
+def test_errors_under_skip_are_warnings_and_leave_a_gap(make_vault: MakeVault) -> None:
+    loop = {"from": ["a.md", "gone.md", "b.md"], "itemName": "name"}
+    ready = dry_run(
+        make_vault({"a.md": "A", "b.md": "B"}),
+        plan(step("read", "vault.readFile", {"path": "${name}"}, foreach=loop, onError="skip"), create("n", "c.md", "${$steps.read.2.content}")),
+    )
+    assert ready.valid
+    assert codes(ready.warnings) == ["FILE_NOT_FOUND"]
+    assert ready.outputs["read"][1] is None
+    assert ready.change_set.changes[0].content == b"B"
+
+
+def test_a_false_condition_leaves_out_a_step_and_not_what_follows(make_vault: MakeVault) -> None:
+    ready = dry_run(make_vault({}), plan(create("no", "a.md", when=False), create("yes", "b.md", dependsOn=["no"])))
+    assert changed(ready) == ["create b.md"]
+
+
+def test_a_step_switched_off_takes_its_dependants_with_it(make_vault: MakeVault) -> None:
+    document = plan(create("one", "a.md"), create("two", "b.md", dependsOn=["one"]), create("three", "c.md"))
+    ready = dry_run(make_vault({}), document, disabled=frozenset({"one"}))
+    assert changed(ready) == ["create c.md"]
+    assert ready.valid
+
+
+@pytest.mark.parametrize("source", ["$steps.read.content", {"x": 1}, "text"])
+def test_a_foreach_runs_over_lists_only(make_vault: MakeVault, source: Any) -> None:
+    document = plan(step("read", "vault.readFile", {"path": "a.md"}), create("n", "${i}.md", foreach={"from": source, "itemName": "i"}))
+    try:
+        problems: Any = dry_run(make_vault({"a.md": "abc"}), document).errors
+    except PlanError as error:
+        problems = error.problems
+    assert problems
+    assert set(codes(problems)) <= {"REFERENCE_ERROR", "SCHEMA_INVALID", "ARGUMENT_INVALID"}
+
+
+def test_a_list_that_was_cut_short_is_no_source(make_vault: MakeVault) -> None:
+    document = plan(
+        step("list", "vault.listFiles", {"limit": 1}),
+        step("read", "vault.readFile", {"path": "${f.path}"}, foreach={"from": "$steps.list.files", "itemName": "f"}),
+    )
+    assert codes(dry_run(make_vault({"a.md": "", "b.md": ""}), document).errors) == ["TRUNCATED_LIST"]
+
+
+def test_two_instances_may_not_make_one_path(make_vault: MakeVault) -> None:
+    document = plan(create("n", "${i}.md", foreach={"from": ["Same", "same"], "itemName": "i"}))
+    assert codes(dry_run(make_vault({}), document).errors) == ["DUPLICATE_PATH"]
+
+
+def test_too_many_instances_are_refused_before_they_are_made(make_vault: MakeVault) -> None:
+    listed = plan(
+        step("p", "util.parseMarkdownBullets", {"text": "- x\n" * 10_001}),
+        create("n", "${index}.md", foreach={"from": "$steps.p.items", "itemName": "i"}),
+    )
+    assert codes(dry_run(make_vault({}), listed).errors) == ["PLAN_TOO_LARGE"]
+
+
+def test_the_hash_is_bound_to_arguments_and_to_what_was_read(make_vault: MakeVault) -> None:
+    store = make_vault({"a.md": "one\n"})
+    document = plan(step("add", "vault.updateFile", {"path": "a.md", "mode": "append", "content": "two"}))
+    first = dry_run(store, document).plan_hash
+    assert first == dry_run(store, document).plan_hash
+    (Path(store.real_path) / "a.md").write_text("changed\n")
+    assert first != dry_run(store, document).plan_hash
+    assert dry_run(store, plan(create("n", "n.md", "1"))).plan_hash != dry_run(store, plan(create("n", "n.md", "2"))).plan_hash
+
+
+def test_the_first_screen_comes_before_the_whole(make_vault: MakeVault) -> None:
+    seen: list[Preview] = []
+    document = plan(create("n", "${i}.md", foreach={"from": [f"n{i}" for i in range(300)], "itemName": "i"}))
+    ready = dry_run(make_vault({}), document, on_first_screen=seen.append)
+    assert len(seen) == 1
+    assert FIRST_SCREEN <= len(seen[0].change_set.changes) < 300
+    assert seen[0].plan_hash is None
+    assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
+
+
+def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
+    store = make_vault({"a.md": "one\n", "old.md": ""})
+    ready = dry_run(
+        store,
+        plan(
+            step("add", "vault.updateFile", {"path": "a.md", "mode": "append", "content": "two"}),
+            create("n", "N/n.md", "new\n"),
+            step("mv", "vault.rename", {"from": "old.md", "to": "new.md"}),
+        ),
+    )
+    document = preview_document(ready, lambda change: diff_of(change, DiskView(store)))
+    assert set(document) == {"valid", "errors", "warnings", "flags", "riskLevel", "summary", "changes", "planHash"}
+    assert document["changes"] == [
+        {"kind": "mkdir", "path": "N", "diff": ""},
+        {"kind": "create", "path": "N/n.md", "diff": "--- /dev/null\n+++ N/n.md\n@@ -0,0 +1 @@\n+new\n"},
+        {"kind": "modify", "path": "a.md", "diff": "--- a.md\n+++ a.md\n@@ -1 +1,2 @@\n one\n+two\n"},
+        {"kind": "rename", "path": "old.md", "newPath": "new.md", "diff": ""},
+    ]
+    assert document["summary"]["filesRenamed"] == [{"from": "old.md", "to": "new.md"}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("", "![x](https://evil.test/p.png?d=1)", "remoteUrl"),
+        ("", "```dataviewjs\napp\n```", "runsAsCode"),
+        ("", "<% tp.file %>", "runsAsCode"),
+        ("long text\n" * 100, "short", "shrink"),
+    ],
+)
+def test_flags_are_computed_from_the_contents(make_vault: MakeVault, before: str, after: str, kind: str) -> None:
+    ready = dry_run(make_vault({"a.md": before}), plan(step("w", "vault.writeFile", {"path": "a.md", "content": after})))
+    assert [flag.kind for flag in ready.flags] == [kind]
+
+
+def test_what_was_there_before_is_not_flagged(make_vault: MakeVault) -> None:
+    old = "![x](https://known.test/p.png)\n<% tp %>\n"
+    ready = dry_run(make_vault({"a.md": old}), plan(step("w", "vault.writeFile", {"path": "a.md", "content": old + "more"})))
+    assert ready.flags == ()
+
+
+def test_files_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> None:
+    store = make_vault({"Clips/a.md": "", "secret.md": ""})
+    steps = [step(f"w{n}", "vault.writeFile", {"path": path, "content": "x"}) for n, path in enumerate(["Clips/a.md", "secret.md"])]
+    ready = dry_run(store, plan(*steps), instruction="put an x into every note in clips")
+    assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "secret.md")]
+
+
+def test_a_plan_that_did_not_validate_is_not_run(make_vault: MakeVault) -> None:
+    with pytest.raises(PlanError) as refused:
+        dry_run(make_vault({}), plan(step("x", "shell.exec", {})))
+    assert refused.value.problems[0].code == "TOOL_NOT_FOUND"
