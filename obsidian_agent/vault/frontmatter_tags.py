@@ -33,13 +33,13 @@ def change(current: Any, add: Sequence[str], remove: Sequence[str]) -> list[Any]
     if isinstance(current, dict):
         raise invalid(f"The property “{PROPERTY}” holds a map, not tags.")
     old = _as_list(current)
-    gone = {_folded(tag) for tag in remove}
-    kept = [tag for tag in old if _folded(tag) not in gone]
-    known = {_folded(tag) for tag in kept}
+    gone = {folded(tag) for tag in remove}
+    kept = [tag for tag in old if folded(tag) not in gone]
+    known = {folded(tag) for tag in kept}
     new: list[str] = []
     for tag in add:
-        if _folded(tag) not in known:
-            known.add(_folded(tag))
+        if folded(tag) not in known:
+            known.add(folded(tag))
             new.append(tag)
     return [*kept, *new] if new or len(kept) != len(old) else None
 
@@ -56,5 +56,6 @@ def _as_list(value: Any) -> list[Any]:
             return [value]
 
 
-def _folded(tag: Any) -> str:
+def folded(tag: Any) -> str:
+    """What two spellings of one tag have in common: no ``#``, no case."""
     return str(tag).strip().removeprefix("#").casefold()

@@ -148,10 +148,12 @@ def insert_after_marker(text: str, marker: str, content: str) -> str:
         if line.removeprefix(BOM if number == 1 else "").rstrip() == wanted:
             found.append((number, position))
     if not found:
-        raise ToolError(f"No line equals “{wanted}”.", code="MARKER_NOT_FOUND", hint="The marker is a whole line, with the blanks at its beginning.")
+        hint = "The marker is a whole line, with the blanks at its beginning."
+        raise ToolError(f"No line equals “{wanted}”.", code="MARKER_NOT_FOUND", hint=hint)
     if len(found) > 1:
         numbers = ", ".join(str(number) for number, _ in found[:_MOST_NAMED])
-        raise ToolError(f"{len(found)} lines equal “{wanted}”: {numbers}.", code="COUNT_MISMATCH", hint="Say the line instead of the marker.")
+        message = f"{len(found)} lines equal “{wanted}”: {numbers}."
+        raise ToolError(message, code="COUNT_MISMATCH", hint="Say the line instead of the marker.")
     return _insert(text, found[0][1], content)
 
 

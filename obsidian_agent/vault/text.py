@@ -33,7 +33,8 @@ def encode(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ToolError(f"The text cannot be written: character {error.start} is half of a surrogate pair (U+{ord(text[error.start]):04X}).") from error
+        code = f"U+{ord(text[error.start]):04X}"
+        raise ToolError(f"The text cannot be written: character {error.start} is half of a surrogate pair ({code}).") from error
 
 
 def newline_of(text: str) -> str:

@@ -22,6 +22,13 @@ _MOST_NODES = 50_000
 _DEEPEST = 60
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SCALAR: Any = yaml.ScalarEvent
+_ALIAS: Any = yaml.AliasEvent
+_LIST: Any = yaml.SequenceStartEvent
+_LIST_END: Any = yaml.SequenceEndEvent
+_MAPPING: Any = yaml.MappingStartEvent
+_MAPPING_END: Any = yaml.MappingEndEvent
+_STREAM_END: Any = yaml.StreamEndEvent
 _TEXT_TAGS = frozenset(("!", "tag:yaml.org,2002:str"))
 
 # YAML 1.1 ends lines at these three, YAML 1.2 and Obsidian do not; stand-ins of the same length make libyaml agree.
@@ -108,20 +115,20 @@ class _Parser:
 
     def _document(self) -> Block | None:
         self._next()
-        event = self._next()
-        if isinstance(event, yaml.StreamEndEvent):
+        event: Any = self._next()
+        if type(event) is _STREAM_END:
             return Block((), 0, None, linked=False)
         if event.explicit:
             raise invalid("The properties hold a YAML document marker or directive.")
-        root = self._next()
-        if not isinstance(root, yaml.MappingStartEvent):
+        root: Any = self._next()
+        if type(root) is not _MAPPING:
             self._node(root, 0)
             self._end_of_document()
             return None
         linked = root.anchor is not None or root.tag is not None
         entries: list[Entry] = []
         event = self._next()
-        while not isinstance(event, yaml.MappingEndEvent):
+        while type(event) is not _MAPPING_END:
             entries.append(self._entry(event))
             event = self._next()
         self._end_of_document()
@@ -129,11 +136,11 @@ class _Parser:
         return Block(tuple(entries), root.start_mark.column, flow, linked or bool(self._anchors))
 
     def _end_of_document(self) -> None:
-        if self._next().explicit or not isinstance(self._next(), yaml.StreamEndEvent):
+        if self._next().explicit or type(self._next()) is not _STREAM_END:
             raise invalid("The properties hold more than one YAML document.")
 
     def _entry(self, event: Any) -> Entry:
-        if type(event) is yaml.ScalarEvent:
+        if type(event) is _SCALAR:
             if event.anchor is not None:
                 self._anchors[event.anchor] = (event.value, 1)
             key: str | None = self._original(event.value)
@@ -146,14 +153,14 @@ class _Parser:
     def _node(self, event: Any, depth: int) -> Node:
         self._count += 1
         kind = type(event)
-        if kind is yaml.ScalarEvent:
+        if kind is _SCALAR:
             return self._scalar(event)
         if depth > _DEEPEST or self._count > _MOST_NODES:
             self._too_much()
-        if kind is yaml.AliasEvent:
+        if kind is _ALIAS:
             return self._alias(event)
         before = self._count
-        node = self._list(event, depth) if kind is yaml.SequenceStartEvent else self._mapping(event, depth)
+        node = self._list(event, depth) if kind is _LIST else self._mapping(event, depth)
         if event.anchor is not None:
             self._anchors[event.anchor] = (node.value, self._count - before + 1)
         return node
@@ -163,7 +170,8 @@ class _Parser:
         text = self._original(event.value)
         style: Style
         if event.style:
-            style, value = event.style, text
+            style = event.style
+            value: Any = text
             if style in "|>":
                 end = self._end_of_block_scalar(start, end)
         else:
@@ -200,24 +208,29 @@ class _Parser:
 
     def _list(self, event: Any, depth: int) -> Node:
         items: list[Node] = []
-        child = self._next()
-        while type(child) is not yaml.SequenceEndEvent:
+        child: Any = self._next()
+        while type(child) is not _LIST_END:
             items.append(self._node(child, depth + 1))
             child = self._next()
-        end = child.end_mark.index if event.flow_style else items[-1].end if items else event.end_mark.index
-        return Node(event.start_mark.index, end, [item.value for item in items], "flow" if event.flow_style else "block", tuple(items))
+        if event.flow_style:
+            return Node(event.start_mark.index, child.end_mark.index, [item.value for item in items], "flow", tuple(items))
+        end = items[-1].end if items else event.end_mark.index
+        return Node(event.start_mark.index, end, [item.value for item in items], "block", tuple(items))
 
     def _mapping(self, event: Any, depth: int) -> Node:
         value: dict[str, Any] = {}
         end = event.end_mark.index
-        child = self._next()
-        while type(child) is not yaml.MappingEndEvent:
+        child: Any = self._next()
+        while type(child) is not _MAPPING_END:
             key = self._node(child, depth + 1)
             content = self._node(self._next(), depth + 1)
-            value[self._original(child.value if type(child) is yaml.ScalarEvent else self._text[key.start : key.end])] = content.value
+            name = child.value if type(child) is _SCALAR else self._text[key.start : key.end]
+            value[self._original(name)] = content.value
             end = content.end
             child = self._next()
-        return Node(event.start_mark.index, child.end_mark.index if event.flow_style else end, value, "flow" if event.flow_style else "block")
+        if event.flow_style:
+            return Node(event.start_mark.index, child.end_mark.index, value, "flow")
+        return Node(event.start_mark.index, end, value, "block")
 
     def _original(self, text: str) -> str:
         return text.translate(_ORIGINALS) if self._swapped else text

@@ -16,7 +16,6 @@ from obsidian_agent.vault.yaml_nodes import Entry, Node, invalid
 from obsidian_agent.vault.yaml_scalar import Quote, is_date, is_plain, write_scalar, write_text
 
 _COLON = re.compile(r"[ \t]*:")
-_BLANKS = re.compile(r"[ \t]*")
 _PROPERTIES = re.compile(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
 _HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>][-+0-9]*")
 _DASH_LINE = re.compile(r"^[ ]*-", re.MULTILINE)
@@ -74,7 +73,7 @@ def write_lines(value: Any, layout: Layout, indent: int, *, dates: bool = False)
     lead = layout.newline + " " * indent
     if isinstance(value, Mapping):
         return "".join(f"{lead}{write_key(key)}:{_after_colon(item)}" for key, item in value.items())
-    return "".join(f"{lead}- {_write_item(item, dates=dates)}" for item in value)
+    return "".join(f"{lead}- {_inline(item, dates=dates)}" for item in value)
 
 
 def write_entry(key: str, value: Any, layout: Layout) -> str:
@@ -99,10 +98,6 @@ def _inline(value: Any, *, quote: Quote = "", dates: bool = False) -> str:
     if isinstance(value, Mapping | list | tuple):
         return write_flow(value, dates=dates)
     return write_scalar(value, quote=quote, dates=dates)
-
-
-def _write_item(value: Any, *, quote: Quote = "", dates: bool = False) -> str:
-    return _inline(value, quote=quote, dates=dates)
 
 
 # --- one property of a block mapping --------------------------------------------------------------------------------------------
@@ -147,14 +142,22 @@ def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
     if node.style in ("|", ">"):
         header_end, line_end = _header(block, node)
         return [Splice(node.start if text else colon, header_end, text), Splice(line_end, node.end, "")]
-    value_end = _properties_end(block, colon, node)
-    blanks = block[value_end : _BLANKS.match(block, value_end).end()]  # type: ignore[union-attr]
-    commented = block.startswith("#", value_end + len(blanks))
-    lead = Splice(colon, value_end + len(blanks), (f" {text}" if text else "") + (blanks or " " if commented else blanks[1:] if text else blanks))
+    lead = _put_behind_colon(block, colon, _properties_end(block, colon, node), text)
     if node.style == "empty":
         return [lead]
-    line_end = _line_end(block, colon)
-    return [lead, Splice(line_end, node.end, "")]
+    return [lead, Splice(_line_end(block, colon), node.end, "")]
+
+
+def _put_behind_colon(block: str, colon: int, old_end: int, text: str) -> Splice:
+    """Puts a one-line value behind a colon or dash where there is none but perhaps an anchor or tag; a comment keeps a blank before it."""
+    end = old_end
+    while block.startswith((" ", "\t"), end):
+        end += 1
+    blanks = block[old_end:end]
+    value = f" {text}" if text else ""
+    if block.startswith("#", end):
+        return Splice(colon, end, value + (blanks or " "))
+    return Splice(colon, end, value + (blanks[1:] if text else blanks))
 
 
 def _put_lines(block: str, colon: int, node: Node, lines: str) -> list[Splice]:
@@ -179,9 +182,9 @@ def _header(block: str, node: Node) -> tuple[int, int]:
 
 
 def _properties_end(block: str, colon: int, node: Node) -> int:
-    """Behind the anchor and tag that stand between a colon and a value on the lines below; the colon's place when there are none."""
-    found = _PROPERTIES.match(block, colon)
-    return colon + len(found.group().rstrip()) if found and node.style != "empty" else node.end if node.style == "empty" else colon
+    """Behind the anchor and tag between a colon and a value on the lines below; the colon's place when there are none."""
+    found = _PROPERTIES.match(block, colon) if node.style == "block" else None
+    return colon + len(found.group().rstrip()) if found else colon
 
 
 def _child_indent(block: str, node: Node, layout: Layout) -> int:
@@ -221,16 +224,17 @@ def _replace_block_items(block: str, colon: int, node: Node, values: Sequence[An
     for low, high, first, last in _differences([item.value for item in items], values):
         shared = min(high - low, last - first)
         for item, dash, value in zip(items[low : low + shared], dashes[low:], values[first : first + shared], strict=False):
-            splices += _put_inline(block, dash + 1, item, _write_item(value, quote=_quote_of(item), dates=dates))
-        for position in range(low + shared, high):
-            splices.append(Splice(_line_start(block, dashes[position]), _next_line(block, max(items[position].end, dashes[position])), ""))
-        if first + shared < last:
-            near = items[max(0, low + shared - 1)]
-            place = _line_start(block, dashes[0]) if low + shared == 0 else _next_line(block, max(near.end, dashes[low + shared - 1]))
-            new = "".join(f"{' ' * column}- {_write_item(value, quote=_quote_of(near), dates=dates)}{newline}" for value in values[first + shared : last])
-            splices.append(Splice(place, place, new))
+            splices += _put_inline(block, dash + 1, item, _inline(value, quote=_quote_of(item), dates=dates))
+        for item, dash in zip(items[low + shared : high], dashes[low + shared : high], strict=True):
+            splices.append(Splice(_line_start(block, dash), _next_line(block, max(item.end, dash)), ""))
+        if new := values[first + shared : last]:
+            above = low + shared - 1
+            quote = _quote_of(items[max(0, above)])
+            place = _next_line(block, max(items[above].end, dashes[above])) if above >= 0 else _line_start(block, dashes[0])
+            lines = (f"{' ' * column}- {_inline(value, quote=quote, dates=dates)}{newline}" for value in new)
+            splices.append(Splice(place, place, "".join(lines)))
     if not values:
-        splices += _put_inline(block, colon, Node(colon, _properties_end(block, colon, node), None, "empty"), "[]")
+        splices.append(_put_behind_colon(block, colon, _properties_end(block, colon, node), "[]"))
     return splices
 
 
@@ -282,12 +286,21 @@ def replace_flow_items(block: str, node: Node, values: Sequence[Any], *, quote: 
 def _differences(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int, int, int]]:
     """Where two lists differ, in order: old items low to high became new items first to last."""
     before, after = [_identity(value) for value in old], [_identity(value) for value in new]
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    return [(low, high, first, last) for kind, low, high, first, last in matcher.get_opcodes() if kind != "equal"]
+    alike = 0
+    while alike < min(len(before), len(after)) and before[alike] == after[alike]:
+        alike += 1
+    if alike == len(before) or alike == len(after):
+        return [(alike, len(before), alike, len(after))] if len(before) != len(after) else []
+    matcher = SequenceMatcher(None, before[alike:], after[alike:], autojunk=False)
+    return [
+        (alike + low, alike + high, alike + first, alike + last)
+        for kind, low, high, first, last in matcher.get_opcodes()
+        if kind != "equal"
+    ]
 
 
 def _identity(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+    return "t" + value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 # --- style ------------------------------------------------------------------------------------------------------------------------

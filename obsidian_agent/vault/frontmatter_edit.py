@@ -1,0 +1,154 @@
+"""Edits of the lines between the fences: three ways to the same result, each proven before it counts.
+
+A block that is simple (yaml_simple.py) is edited property by property, and only what is new is parsed again, because nothing else can
+have changed its meaning. Any other block is parsed whole before and after. A block in braces is edited one property at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from obsidian_agent.vault import yaml_flow, yaml_simple, yaml_splice
+from obsidian_agent.vault.frontmatter_wish import Wish, check_new_key, same
+from obsidian_agent.vault.yaml_nodes import Block, Entry, invalid, parse
+from obsidian_agent.vault.yaml_simple import Region
+from obsidian_agent.vault.yaml_splice import Layout, Splice
+
+_Expected = Sequence[tuple[str | None, Any]]
+
+
+def edit_block(block: str, wish: Wish, newline: str) -> str:
+    """The block with the wish fulfilled. Raises `VaultError` FRONTMATTER_INVALID when it cannot be read or the result not be proven."""
+    regions = yaml_simple.split(block)
+    if regions is not None:
+        return _edit_regions(block, regions, wish, newline)
+    parsed = parse(block)
+    if parsed is None:
+        raise invalid("What stands between the first two --- lines is text, not properties.")
+    return _edit_braces(block, parsed, wish) if parsed.flow else _edit_lines(block, parsed, wish, newline)
+
+
+def new_lines(properties: Mapping[str, Any], newline: str, column: int = 0) -> str:
+    """Lines for new properties, proven. Raises `ToolError` ARGUMENT_INVALID for a name that none can have."""
+    for key in properties:
+        check_new_key(key)
+    lines = "".join(yaml_splice.write_entry(key, value, Layout(newline, column)) for key, value in properties.items())
+    _prove(lines, list(properties.items()))
+    return lines
+
+
+# --- a simple block -----------------------------------------------------------------------------------------------------------------
+
+
+def _edit_regions(block: str, regions: Sequence[Region], wish: Wish, newline: str) -> str:
+    keys = wish.keys
+    named: dict[str, tuple[Region, Entry]] = {}
+    for region in regions:
+        if region.key in keys:
+            if region.key in named:
+                raise _ambiguous(region.key)
+            named[region.key] = region, _only_entry(block[region.start : region.end])
+    targets = wish.targets({key: entry.node.value for key, (_, entry) in named.items()})
+    layout = Layout(newline, 0)
+    splices: list[Splice] = []
+    proof: list[str] = []
+    for key, (region, entry) in named.items():
+        text = block[region.start : region.end]
+        if key in wish.remove:
+            text = yaml_splice.apply(text, [yaml_splice.remove(text, entry, layout)])
+        elif key in targets:
+            text = yaml_splice.apply(text, yaml_splice.replace(text, entry, targets[key], layout))
+            proof.append(text)
+        else:
+            continue
+        splices.append(Splice(region.start, region.end, text))
+    if proof:
+        _prove("".join(proof), [(key, targets[key]) for key in named if key in targets])
+    new = {key: value for key, value in targets.items() if key not in named}
+    return yaml_splice.apply(block, splices) + (new_lines(new, newline) if new else "")
+
+
+def _only_entry(text: str) -> Entry:
+    parsed = parse(text)
+    if parsed is None or len(parsed.entries) != 1:
+        raise invalid("The properties cannot be told apart.")
+    return parsed.entries[0]
+
+
+# --- any other block ----------------------------------------------------------------------------------------------------------------
+
+
+def _edit_lines(block: str, parsed: Block, wish: Wish, newline: str) -> str:
+    named = _named(parsed, wish)
+    targets = wish.targets({key: entry.node.value for key, entry in named.items()})
+    layout = Layout(newline, parsed.column)
+    splices = [yaml_splice.remove(block, entry, layout) for key, entry in named.items() if key in wish.remove]
+    for key in targets:
+        if key in named:
+            splices += yaml_splice.replace(block, named[key], targets[key], layout)
+    new = {key: value for key, value in targets.items() if key not in named}
+    if not splices and not new:
+        return block
+    changed = yaml_splice.apply(block, splices) + (new_lines(new, newline, parsed.column) if new else "")
+    _prove(changed, _expected(parsed, targets, wish))
+    return changed
+
+
+def _edit_braces(block: str, parsed: Block, wish: Wish) -> str:
+    named = _named(parsed, wish)
+    targets = wish.targets({key: entry.node.value for key, entry in named.items()})
+    expected = _expected(parsed, targets, wish)
+    for key in [*(key for key in named if key in wish.remove), *targets]:
+        position = next((number for number, entry in enumerate(parsed.entries) if entry.key == key), None)
+        if position is None:
+            check_new_key(key)
+            splices = yaml_flow.insert(block, parsed, key, targets[key])
+        elif key in wish.remove:
+            splices = [yaml_flow.remove(parsed, position)]
+        else:
+            splices = yaml_flow.replace(block, parsed.entries[position], targets[key])
+        block = yaml_splice.apply(block, splices)
+        again = parse(block)
+        if again is None:
+            raise invalid("The properties cannot be changed safely.")
+        parsed = again
+    _prove(block, expected)
+    return block
+
+
+def _named(parsed: Block, wish: Wish) -> dict[str, Entry]:
+    """The entries that the edit is about, by key."""
+    keys = wish.keys
+    named: dict[str, Entry] = {}
+    for entry in parsed.entries:
+        if entry.key is not None and entry.key in keys:
+            if entry.key in named:
+                raise _ambiguous(entry.key)
+            named[entry.key] = entry
+    return named
+
+
+def _expected(parsed: Block, targets: Mapping[str, Any], wish: Wish) -> _Expected:
+    """Every property in order, with the value that it must have after the edit."""
+    kept = [entry for entry in parsed.entries if entry.key is None or entry.key not in wish.remove]
+    there = {entry.key for entry in kept}
+    changed = [(entry.key, targets[entry.key] if entry.key is not None and entry.key in targets else entry.node.value) for entry in kept]
+    return [*changed, *((key, value) for key, value in targets.items() if key not in there)]
+
+
+# --- proof --------------------------------------------------------------------------------------------------------------------------
+
+
+def _prove(block: str, expected: _Expected) -> None:
+    """Parses a new block and compares it, property by property and in order, with what it must say."""
+    parsed = parse(block)
+    found = parsed.entries if parsed else ()
+    if len(found) != len(expected) or not all(
+        entry.key == key and same(entry.node.value, value) for entry, (key, value) in zip(found, expected, strict=True)
+    ):
+        raise invalid("The change cannot be made without changing what another property says.")
+
+
+def _ambiguous(key: str) -> Exception:
+    return invalid(f"The property “{key}” is there more than once, so it is not clear which one is meant.")
