@@ -43,7 +43,9 @@ class AppFolder:
         try:
             document: object = json.loads(self._store.read(path, FILE_LIMIT))
         except (ValueError, RecursionError) as error:
-            raise VaultError(f"{path.text} is not valid JSON ({error}); put it right or delete it.", code="NOT_TEXT", path=path.text) from error
+            raise VaultError(
+                f"{path.text} is not valid JSON ({error}); put it right or delete it.", code="NOT_TEXT", path=path.text
+            ) from error
         return document
 
     def write(self, name: str, document: object) -> VaultPath:

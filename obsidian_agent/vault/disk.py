@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.paths import ROOT, VaultPath, collision_key, from_disk, protected
+from obsidian_agent.vault.paths import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
 from obsidian_agent.vault.store import VaultStore, missing, not_a_file, not_a_folder
 from obsidian_agent.vault.trees import ScanKind, kind_of
 from obsidian_agent.vault.view import Entry, FileStat
@@ -77,7 +77,7 @@ class DiskView:
         real, item = found
         if item.kind == "other":
             if item.link:
-                raise _bad_link(real)
+                raise self._link_refusal(real)
             return None
         return Entry(real, item.kind)
 
@@ -136,6 +136,15 @@ class DiskView:
         entries.sort(key=_text)
         return iter(entries)
 
+    def trash_names(self) -> set[str]:
+        """The names that are taken in the vault's `.trash/`; empty while there is none."""
+        try:
+            return {name for name, _, _ in self._store.scan(trash_path())}
+        except VaultError as error:
+            if error.code == "FILE_NOT_FOUND":
+                return set()
+            raise
+
     def origin(self, path: VaultPath) -> VaultPath | None:
         """On disk nothing has moved: the file's own path, or None when it is missing."""
         entry = self.locate(path)
@@ -187,6 +196,16 @@ class DiskView:
             if item.kind != "other":
                 yield Entry(from_disk(folder, name), item.kind)
 
+    def _link_refusal(self, path: VaultPath) -> VaultError:
+        """Why a link is not followed, in the store's own words."""
+        try:
+            self._store.resolve(path)
+            if self._store.stat(path) is not None:
+                return not_a_file(path)
+        except VaultError as refusal:
+            return refusal
+        return PathRefused(f"{path.text} is a link to something that does not exist.", code="PATH_OUTSIDE_VAULT", path=path.text)
+
     def _listing(self, folder: VaultPath) -> _Listing:
         known = self._listings.get(folder.text)
         if known is None:
@@ -205,11 +224,3 @@ class DiskView:
 
 def _text(entry: Entry) -> str:
     return entry.path.text
-
-
-def _bad_link(path: VaultPath) -> PathRefused:
-    return PathRefused(
-        f"{path.text} is a link that leads out of the vault, to a protected folder or nowhere; it is not followed.",
-        code="PATH_OUTSIDE_VAULT",
-        path=path.text,
-    )

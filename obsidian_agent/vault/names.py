@@ -60,6 +60,9 @@ _PERCENT_CODE = re.compile(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 
 _SUBDIVISION_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
 _VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+# What NFKC turns into a tilde, and into text with a slash or backslash.
+_TILDES = re.compile("[~\uff5e]")
+_LIKE_SLASH = frozenset("\u2100\u2101\u2105\u2106\uff0f\uff3c\ufe68")
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _JOINERS = "\u200c\u200d"
 
@@ -84,12 +87,12 @@ def protected(component: str) -> bool:
 
     Compared after NFKC, case folding, and removal of what HFS+ ignores and Win32 drops (trailing dots and blanks, `:stream`).
     """
+    if component[:1].isalnum() and not _TILDES.search(component) and unicodedata.normalize("NFKC", component[0])[0] not in "oO":
+        return False
     if component.isascii():
         folded = component.lower()
     else:
         folded = unicodedata.normalize("NFKC", component.translate(_HFS_IGNORED)).casefold().translate(_HFS_IGNORED)
-    if folded[:1] != "." and "~" not in folded and not folded.startswith("opencode"):
-        return False
     name = folded.split(":", 1)[0].rstrip(". \t")
     if len(name) > 1 and name[0] == "." and name[1] != ".":
         return True
@@ -98,7 +101,7 @@ def protected(component: str) -> bool:
 
 def unreadable(text: str) -> str | None:
     """Why text can be part of no name at all, or None. The answer completes "the name …"."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return None
     if _CONTROL.search(text):
         return "contains a control character or line break"
@@ -107,7 +110,7 @@ def unreadable(text: str) -> str | None:
 
 def climbs(component: str) -> bool:
     """Whether some system takes a name for a parent folder: `..`, `.. `, also behind compatibility forms (`．．／`, `‥`)."""
-    if component.isascii():
+    if component.isascii() or (component[:1].isalnum() and _LIKE_SLASH.isdisjoint(component)):
         return component.rstrip() == ".."
     return any(part.rstrip() == ".." for part in unicodedata.normalize("NFKC", component).replace("\\", "/").split("/"))
 
@@ -153,7 +156,7 @@ def _invisible(component: str) -> str | None:
     for char in _SUBDIVISION_FLAG.sub("\u2691", component):
         if _is_hidden(char, previous):
             return f"contains the invisible character U+{ord(char):04X}"
-        if _becomes_separator(char):
+        if char in _LIKE_SLASH:
             return f"contains {char!r}, which some systems turn into a slash"
         previous = char
     return None
@@ -166,10 +169,6 @@ def _is_hidden(char: str, previous: str) -> bool:
     if char in _JOINERS:
         return previous < "\u0590"
     return char in _BLANK_LETTERS or (unicodedata.category(char) == "Cf" and char not in _VISIBLE_FORMATS)
-
-
-def _becomes_separator(char: str) -> bool:
-    return not char.isalnum() and not set("/\\").isdisjoint(unicodedata.normalize("NFKC", char))
 
 
 def dash_illegal(text: str) -> str:
@@ -207,7 +206,7 @@ def _visible(text: str) -> str:
     kept: list[str] = [""]
     for char in text:
         if not _is_hidden(char, kept[-1]):
-            kept.append("-" if _becomes_separator(char) else char)
+            kept.append("-" if char in _LIKE_SLASH else char)
     return "".join(kept)
 
 

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, NoReturn, Self
 
 from obsidian_agent.errors import PathRefused
@@ -213,9 +214,9 @@ def from_disk(parent: VaultPath, name: str) -> VaultPath:
     return _new(f"{parent.text}/{name}" if parent.text else name, parent)
 
 
-def trash_path(name: str) -> VaultPath:
-    """The path of an entry directly inside the vault's own `.trash/`: the one sanctioned way to name one."""
-    return _new(f"{TRASH}/{_plain(name)}")
+def trash_path(name: str | None = None) -> VaultPath:
+    """The vault's own `.trash`, or an entry directly inside it: the one sanctioned way to name one."""
+    return _new(TRASH if name is None else f"{TRASH}/{_plain(name)}")
 
 
 def app_path(sub: str, name: str | None = None) -> VaultPath:
@@ -249,6 +250,7 @@ _CONTENT = frozenset({PathUse.CREATE, PathUse.UPDATE})
 _WINDOWS = os.name == "nt"
 _MAX_TEXT = 32_768
 _WINDOWS_PATH = 240
+_CLIMBS = "The path climbs with '..': write it from the vault's root."
 
 
 def parse(
@@ -306,33 +308,48 @@ def _components(slashed: str) -> list[str]:
 
 
 def _judge_shape(text: str, slashed: str, parts: list[str], use: PathUse) -> None:
-    if any(map(names.climbs, parts)):
-        raise _outside(text, "climbs with '..'")
+    if ".." in slashed or not slashed.isascii():
+        for part in parts:
+            if names.climbs(part):
+                raise _refused("PATH_OUTSIDE_VAULT", text, _CLIMBS)
     if not parts and use is not PathUse.FOLDER:
         raise _refused("PATH_INVALID", text, "The path is empty: name a file or folder inside the vault.")
     if use in _CONTENT and slashed.endswith(("/", "/.")):
         raise _refused("PATH_INVALID", text, "A file's path does not end with a slash.")
-    if len(parts) > MAX_DEPTH or sum(len(part.encode()) + 1 for part in parts) > MAX_PATH_BYTES:
+    if len(parts) > MAX_DEPTH or len(slashed) > MAX_PATH_BYTES or len(slashed.encode()) > MAX_PATH_BYTES:
         raise _refused("PATH_INVALID", text, f"The path is deeper than {MAX_DEPTH} folders or longer than {MAX_PATH_BYTES:,} bytes.")
 
 
 def _judge_name(component: str, text: str) -> None:
-    """What holds for every name, old or new."""
+    if problem := _name_problem(component):
+        code, why = problem
+        raise _refused(code, text, why)
+
+
+@lru_cache(maxsize=4096)
+def _name_problem(component: str) -> tuple[str, str] | None:
+    """What holds for every name, old or new: code and message, or None."""
     if flaw := names.unreadable(component):
-        raise _refused("PATH_INVALID", text, f"The name {component!r} {flaw}.")
+        return "PATH_INVALID", f"The name {component!r} {flaw}."
     if protected(component):
         why = f"{component!r} is protected: dot files and folders such as .obsidian, .git and .trash are neither read nor changed."
-        raise _refused("PATH_NOT_ALLOWED", text, why)
+        return "PATH_NOT_ALLOWED", why
     if names.climbs(component):
-        raise _outside(text, "climbs with '..'")
+        return "PATH_OUTSIDE_VAULT", _CLIMBS
     if not component or "/" in component or names.vanishes(component):
-        raise _refused("PATH_INVALID", text, f"{component!r} is no name for a file or folder.")
+        return "PATH_INVALID", f"{component!r} is no name for a file or folder."
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _new_name_flaw(component: str) -> str | None:
+    return names.unportable(component) or names.unlinkable(component)
 
 
 def _judge_new(text: str, parts: list[str], exists: Callable[[VaultPath], bool] | None, moved_from: VaultPath | None) -> None:
     last = len(parts)
     for at, part in enumerate(parts, 1):
-        flaw = names.unportable(part) or names.unlinkable(part)
+        flaw = _new_name_flaw(part)
         if flaw and at == last:
             if moved_from is None or moved_from.name != part:
                 raise _refused("PATH_INVALID", text, f"The name {part!r} {flaw}.")

@@ -115,7 +115,7 @@ class VaultStore:
             raise vault_error(error, path) from error
 
     def resolve(self, path: VaultPath) -> VaultPath:
-        """Where a write through `path` lands: every link on it followed, the last one too. The last name may be missing. Errors as `read`."""
+        """Where a write through `path` lands: links followed, the last one too. The last name may be missing. Errors as `read`."""
         if path.is_root or is_reserved(path):
             return path
         try:
@@ -235,7 +235,9 @@ def _read_all(fd: int, size: int, limit: int, path: VaultPath) -> bytes:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         chunks.append(chunk)
         total += len(chunk)
-    raise VaultError(f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.", code="FILE_TOO_LARGE", path=path.text)
+    raise VaultError(
+        f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.", code="FILE_TOO_LARGE", path=path.text
+    )
 
 
 def _same_file(one: str, other: str, folder_fd: int | None) -> bool:

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal, Protocol
 
-from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault import walk
-from obsidian_agent.vault.paths import VaultPath, is_reserved, protected
+from obsidian_agent.vault.paths import VaultPath
 
 ScanKind = Literal["file", "folder", "other"]
 ScanEntry = tuple[str, ScanKind, bool]
@@ -178,11 +177,38 @@ class HandleTree:
             os.fsync(place.folder_fd)
 
 
+class _PathSteps(walk.Steps):
+    """A walk by path: every component is looked at before the next one is."""
+
+    def __init__(self, root: str, path: VaultPath) -> None:
+        super().__init__(path)
+        self.root = root
+
+    def native(self, name: str) -> str:
+        return os.path.join(self.root, *self.names, name)
+
+    def enter(self, name: str) -> str | None:
+        if (target := self.link(name)) is not None:
+            return target
+        if not stat.S_ISDIR(os.lstat(self.native(name)).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
+        return None
+
+    def leave(self) -> None:
+        """Nothing is held open."""
+
+    def link(self, name: str) -> str | None:
+        try:
+            return os.readlink(self.native(name))
+        except (OSError, ValueError):
+            return None
+
+
 class PathTree:
     """A tree by path, for platforms without directory handles (Windows).
 
-    Every path is resolved by the system and compared with the root before use. A program that swaps a folder for a link between the check
-    and the use could win there; the handles of `HandleTree` are not to be had.
+    Every component is checked before use. A program that swaps a folder for a link between the check and the use could win there; the
+    handles that close this gap in `HandleTree` are not to be had.
     """
 
     def __init__(self, root: str) -> None:
@@ -199,44 +225,24 @@ class PathTree:
 
     def open_file(self, path: VaultPath) -> int:
         native = self.native(path)
-        if not stat.S_ISREG(os.stat(native, follow_symlinks=False).st_mode):
+        if not stat.S_ISREG(os.lstat(native).st_mode):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), path.text)
         return os.open(native, walk.FILE_FLAGS)
 
     def native(self, path: VaultPath, *, follow: bool = True) -> str:
-        """The system's own path, checked: its folder exists and, links followed, lies in the vault under no protected name."""
+        """The system's own path, after the same walk as over handles."""
         if path.is_root:
             return self.root
-        if path.parent.is_root:
-            folder = self.root
-        else:
-            folder = os.path.realpath(self._lexical(path.parent), strict=True)
-            self._judge(path, folder)
-            if not os.path.isdir(folder):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path.text)
-        native = os.path.join(folder, path.name)
-        if follow and os.path.lexists(native):
-            native = os.path.realpath(native, strict=True)
-            self._judge(path, native)
-        return native
-
-    def _lexical(self, path: VaultPath) -> str:
-        return os.path.join(self.root, *path.parts)
-
-    def _judge(self, path: VaultPath, real: str) -> None:
-        root = os.path.normcase(self.root).rstrip(os.sep) + os.sep
-        if not os.path.normcase(real).startswith(root):
-            raise PathRefused(f"{path.text} goes through a link that leads out of the vault; it is not followed.", code="PATH_OUTSIDE_VAULT", path=path.text)
-        inside = real[len(root) :].split(os.sep)
-        linked = os.path.normcase(real) not in (os.path.normcase(self._lexical(path)), os.path.normcase(self._lexical(path.parent)))
-        if linked and (is_reserved(path) or any(map(protected, inside))):
-            raise PathRefused(f"{path.text} goes through a link to a protected folder; it is not followed.", code="PATH_NOT_ALLOWED", path=path.text)
+        steps = _PathSteps(self.root, path)
+        return steps.native(steps.run(follow_last=follow))
 
     def parts(self, path: VaultPath) -> tuple[str, ...]:
-        return tuple(os.path.relpath(self.native(path), self.root).split(os.sep))
+        steps = _PathSteps(self.root, path)
+        name = steps.run(follow_last=True)
+        return (*steps.names, name)
 
     def status(self, path: VaultPath, *, follow: bool) -> os.stat_result:
-        return os.stat(self.native(path, follow=follow), follow_symlinks=False)
+        return os.lstat(self.native(path, follow=follow))
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         return _scan(self.native(folder))

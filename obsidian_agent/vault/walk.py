@@ -14,6 +14,7 @@ import ctypes
 import errno
 import os
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,7 +28,9 @@ MAX_LINKS: Final = 40
 """As many links on one path as Linux follows."""
 
 FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-FILE_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+FILE_FLAGS: Final = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
 NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
@@ -71,9 +74,111 @@ def has_openat2(root_fd: int) -> bool:
     return True
 
 
+class Steps(ABC):
+    """The rules of a walk, whatever reaches the disk: the components still to go (next one last), and the real ones behind us."""
+
+    def __init__(self, path: VaultPath) -> None:
+        self.path = path
+        self.pending = list(reversed(path.parts))
+        self.names: list[str] = []
+        self.links = 0
+
+    @abstractmethod
+    def enter(self, name: str) -> str | None:
+        """Go into a folder, or give the target when the name is a link. OSError when it is missing or no folder."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Go back to the folder that the last folder entered is in."""
+
+    @abstractmethod
+    def link(self, name: str) -> str | None:
+        """The target of a link here, None for everything else and for what is missing."""
+
+    def run(self, *, follow_last: bool) -> str:
+        """Walk to the folder of the last component; the name of that, which is no link when `follow_last`. It may be missing."""
+        while self.pending:
+            name = self.pending.pop()
+            if name == "..":
+                self.climb()
+            elif name not in ("", "."):
+                if self.links and protected(name):
+                    raise self.refused(f"leads to {name!r}, which is protected", "PATH_NOT_ALLOWED")
+                if not self.pending:
+                    target = self.link(name) if follow_last else None
+                    if target is None:
+                        return name
+                    self.follow(target)
+                elif (target := self.enter(name)) is None:
+                    self.names.append(name)
+                else:
+                    self.follow(target)
+        # A link that ends in "." or "..": the folder we are in is what the path names.
+        return self.climb()
+
+    def climb(self) -> str:
+        """Back to the folder above; the name of the one left. All were entered from the root downwards, so this stays below it."""
+        if not self.names:
+            raise self.refused("leads out of the vault or to the vault itself")
+        self.leave()
+        return self.names.pop()
+
+    def follow(self, target: str) -> None:
+        """Put the components of a link's target in the place of its name."""
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise self.refused("goes in circles")
+        if is_reserved(self.path):
+            raise self.refused("must be a real folder", "PATH_NOT_ALLOWED")
+        target = target.replace(os.sep, "/")
+        if target.startswith("/") or os.path.splitdrive(target)[0]:
+            raise self.refused("leads to an absolute path")
+        self.pending.extend(reversed(target.split("/")))
+
+    def refused(self, why: str, code: str = "PATH_OUTSIDE_VAULT") -> PathRefused:
+        """The refusal of the path because of a link on it."""
+        return PathRefused(
+            f"{self.path.text} is a link, or goes through one, that {why}; it is not followed.", code=code, path=self.path.text
+        )
+
+
+class _HandleSteps(Steps):
+    """A walk over directory handles: every folder is opened relative to the one before, never through a link."""
+
+    def __init__(self, root_fd: int, path: VaultPath) -> None:
+        super().__init__(path)
+        self.root_fd = root_fd
+        self.handles: list[int] = []
+
+    @property
+    def here(self) -> int:
+        return self.handles[-1] if self.handles else self.root_fd
+
+    def enter(self, name: str) -> str | None:
+        try:
+            self.handles.append(os.open(name, FOLDER_FLAGS | NOFOLLOW, dir_fd=self.here))
+        except OSError as error:
+            target = self.link(name) if error.errno in _LINK_ERRORS else None
+            if target is None:
+                raise
+            return target
+        return None
+
+    def leave(self) -> None:
+        os.close(self.handles.pop())
+
+    def link(self, name: str) -> str | None:
+        try:
+            return os.readlink(name, dir_fd=self.here)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENOENT):
+                return None
+            raise
+
+
 @dataclass(slots=True)
 class Place:
-    """Where a path ends after its links: a handle of the folder (the caller closes it), the name in it, and all components of the real path."""
+    """Where a path ends after its links: a handle of the folder (the caller closes it), the name in it, all components of the real path."""
 
     folder_fd: int
     name: str
@@ -86,94 +191,14 @@ def find(root_fd: int, path: VaultPath, *, follow_last: bool = True) -> Place:
     With `follow_last` the last name is no link when this returns. OSError for a folder that is missing or none, PathRefused for a link
     that leaves the vault, leads to a protected name or goes in circles.
     """
-    walk = _Walk(root_fd, path)
+    steps = _HandleSteps(root_fd, path)
     try:
-        return walk.run(follow_last)
+        name = steps.run(follow_last=follow_last)
+        folder = steps.handles.pop() if steps.handles else os.open(".", FOLDER_FLAGS, dir_fd=root_fd)
+        return Place(folder, name, (*steps.names, name))
     finally:
-        walk.close()
-
-
-class _Walk:
-    """One walk: the handles of the folders from the root to here, and the components still to go (next one last)."""
-
-    __slots__ = ("handles", "links", "names", "path", "pending", "root_fd")
-
-    def __init__(self, root_fd: int, path: VaultPath) -> None:
-        self.root_fd = root_fd
-        self.path = path
-        self.pending = list(reversed(path.parts))
-        self.handles: list[int] = []
-        self.names: list[str] = []
-        self.links = 0
-
-    @property
-    def here(self) -> int:
-        return self.handles[-1] if self.handles else self.root_fd
-
-    def run(self, follow_last: bool) -> Place:
-        while self.pending:
-            name = self.pending.pop()
-            if name == "..":
-                self.climb()
-            elif name not in ("", "."):
-                if self.links and protected(name):
-                    raise self.refused(f"leads to {name!r}, which is protected", "PATH_NOT_ALLOWED")
-                if self.pending:
-                    self.enter(name)
-                elif follow_last and (target := self.link(name)) is not None:
-                    self.follow(target)
-                else:
-                    return self.place(name)
-        return self.place(self.climb())
-
-    def enter(self, name: str) -> None:
-        try:
-            fd = os.open(name, FOLDER_FLAGS | NOFOLLOW, dir_fd=self.here)
-        except OSError as error:
-            target = self.link(name) if error.errno in _LINK_ERRORS else None
-            if target is None:
-                raise
-            self.follow(target)
-        else:
-            self.handles.append(fd)
-            self.names.append(name)
-
-    def climb(self) -> str:
-        """Back to the folder above; the name of the one left. The handles were opened from the root downwards, so this stays below it."""
-        if not self.handles:
-            raise self.refused("leads out of the vault or to the vault itself")
-        os.close(self.handles.pop())
-        return self.names.pop()
-
-    def link(self, name: str) -> str | None:
-        """The target of a link, None for everything else."""
-        try:
-            return os.readlink(name, dir_fd=self.here)
-        except OSError as error:
-            if error.errno in (errno.EINVAL, errno.ENOENT):
-                return None
-            raise
-
-    def follow(self, target: str) -> None:
-        self.links += 1
-        if self.links > MAX_LINKS:
-            raise self.refused("goes in circles")
-        if is_reserved(self.path):
-            raise self.refused("must be a real folder", "PATH_NOT_ALLOWED")
-        if target.startswith("/"):
-            raise self.refused("leads to an absolute path")
-        self.pending.extend(reversed(target.split("/")))
-
-    def place(self, name: str) -> Place:
-        folder = self.handles.pop() if self.handles else os.open(".", FOLDER_FLAGS, dir_fd=self.root_fd)
-        return Place(folder, name, (*self.names, name))
-
-    def close(self) -> None:
-        for handle in self.handles:
+        for handle in steps.handles:
             os.close(handle)
-
-    def refused(self, why: str, code: str = "PATH_OUTSIDE_VAULT") -> PathRefused:
-        return PathRefused(f"{self.path.text} is a link, or goes through one, that {why}; it is not followed.", code=code, path=self.path.text)
 
 
 def open_by_walk(root_fd: int, path: VaultPath, flags: int) -> int:
