@@ -82,7 +82,8 @@ def _edited(text: str, args: UpdateFileInput) -> str:
 
 def _replaced(text: str, content: str) -> str:
     newline = newline_of(text if "\n" in text else content)
-    return markdown.append("", with_newlines(content, newline))
+    lines = with_newlines(content, newline)
+    return lines if not lines or lines.endswith(newline) else lines + newline
 
 
 UPDATE_FILE = Tool(

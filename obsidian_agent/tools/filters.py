@@ -8,7 +8,7 @@ is missing stays `MISSING` until `default` replaces it; what is still missing at
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -49,13 +49,18 @@ def parse_call(text: str) -> FilterCall:
 
 def apply_filters(value: Any, calls: Sequence[FilterCall], link: LinkText) -> Any:
     """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
+    refuse_unknown(calls)
     for call in calls:
-        found = FILTERS.get(call.name)
-        if found is None:
-            raise ToolError(f"There is no filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}.")
         if value is not MISSING or call.name == "default":
-            value = found(value, call.argument or "", link)
+            value = FILTERS[call.name](value, call.argument or "", link)
     return value
+
+
+def refuse_unknown(calls: Iterable[FilterCall]) -> None:
+    """ToolError ARGUMENT_INVALID for a filter that is not in the list."""
+    for call in calls:
+        if call.name not in FILTERS:
+            raise ToolError(f"There is no filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}.")
 
 
 def text_of(value: Any) -> str:

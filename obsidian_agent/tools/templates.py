@@ -10,13 +10,13 @@ import re
 from typing import Any
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.filters import MISSING, FilterCall, LinkText, apply_filters, parse_call, text_of
+from obsidian_agent.tools.filters import MISSING, FilterCall, LinkText, apply_filters, parse_call, refuse_unknown, text_of
 
 _PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL)
 
 
 class ListTemplate:
-    """A template, split once and filled for every item."""
+    """A template, split once and filled for every item. ToolError ARGUMENT_INVALID for a filter that there is not."""
 
     def __init__(self, template: str, link: LinkText) -> None:
         self._link = link
@@ -28,12 +28,13 @@ class ListTemplate:
                 continue
             self._texts.append(template[end : found.start()])
             calls = tuple(parse_call(part) for part in found["filters"].split("|")[1:])
+            refuse_unknown(calls)
             self._places.append((found["path"].split("."), calls))
             end = found.end()
         self._texts.append(template[end:])
 
     def fill(self, item: Any, index: int) -> str:
-        """The text for one item. ToolError REFERENCE_ERROR for a field that it does not have, ARGUMENT_INVALID for a wrong filter."""
+        """The text for one item. ToolError REFERENCE_ERROR for a field that it does not have, ARGUMENT_INVALID for a filter that cannot take the value."""
         parts = [self._texts[0]]
         for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
             value = apply_filters(_look_up(path, item, index), calls, self._link)

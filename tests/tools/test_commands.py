@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from obsidian_agent.tools.base import Risk
+from obsidian_agent.tools.commands import LIST_COMMANDS, RUN_COMMAND
+
+
+def test_without_obsidian_there_are_no_commands(bench):
+    assert bench().run(LIST_COMMANDS, filter="daily") == {"commands": [], "count": 0}
+
+
+def test_running_a_command_is_never_previewed(bench):
+    vault = bench()
+    assert vault.run(RUN_COMMAND, id="app:reload") == {"id": "app:reload", "executed": False}
+    assert vault.last.changes == ()
+    assert (RUN_COMMAND.risk, RUN_COMMAND.opaque) == (Risk.COMMANDS, True)

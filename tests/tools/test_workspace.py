@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tools.base import Risk
+from obsidian_agent.tools.files import CREATE_FILE
+from obsidian_agent.tools.workspace import GET_CONTEXT, OPEN_FILE
+
+
+def test_open_file(bench):
+    vault = bench({"a#b.md": ""})
+    assert vault.run(OPEN_FILE, path="a#b.md", line=3, newPane=True) == {"path": "a#b.md", "opened": True, "via": "app"}
+    assert OPEN_FILE.risk is Risk.READ_ONLY
+    vault.run(CREATE_FILE, path="new.md", content="")
+    assert vault.run(OPEN_FILE, path="new.md")["opened"] is True
+
+
+@pytest.mark.parametrize(("path", "code"), [("no.md", "FILE_NOT_FOUND"), ("D", "NOT_TEXT"), ("../x.md", "PATH_OUTSIDE_VAULT")])
+def test_open_file_needs_a_file(bench, path, code):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"D/": ""}).run(OPEN_FILE, path=path)
+    assert caught.value.code == code
+
+
+def test_get_context(bench):
+    vault = bench({"a.md": "text"}, active="a.md", selected=("text", None, None), open_files=("a.md",))
+    assert vault.run(GET_CONTEXT) == {
+        "vaultName": vault.folder.name,
+        "activeFilePath": "a.md",
+        "selection": "text",
+        "openFiles": ["a.md"],
+        "recentFiles": [],
+    }
+
+
+def test_get_context_of_nothing_open(bench):
+    vault = bench()
+    expected = {"vaultName": vault.folder.name, "activeFilePath": None, "openFiles": [], "recentFiles": []}
+    assert vault.run(GET_CONTEXT) == expected
+    assert vault.last.output.model_dump(by_alias=True, exclude_unset=True) == expected
