@@ -35,6 +35,7 @@ _KEY = re.compile(r"api.?key.{0,20}(?:not valid|invalid|expired)|(?:invalid|inco
 _MODEL = re.compile(r"model.{0,80}(?:not found|does not exist|not supported|no longer available)|try pulling it", re.IGNORECASE)
 _OVERLOADED = re.compile(r"overloaded|server_error|internal server error|had an error while processing|unavailable", re.IGNORECASE)
 _RATE = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
+_SECONDS = re.compile(r"\s*\d{1,9}(?:\.\d{1,9})?\s*")
 _TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]+")
 
@@ -164,13 +165,13 @@ def content_blocked(service: Service) -> ProviderError:
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Seconds to wait by `retry-after-ms` or `retry-after` (RFC 9110 10.2.3: seconds or a date). None when absent or unreadable."""
     milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
+    if milliseconds is not None and _SECONDS.fullmatch(milliseconds):
+        return float(milliseconds) / 1000
+    if seconds is None:
+        return None
+    if _SECONDS.fullmatch(seconds):
+        return float(seconds)
     try:
-        if milliseconds is not None:
-            return max(0.0, float(milliseconds) / 1000)
-        if seconds is None:
-            return None
-        if re.fullmatch(r"\s*\d+(\.\d+)?\s*", seconds):
-            return float(seconds)
         when = parsedate_to_datetime(seconds)
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
         return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
@@ -210,10 +211,10 @@ def _detail(body: str | bytes, secrets: Iterable[str]) -> str:
     """What an error body says: the message inside the JSON shapes in use, else its text without tags."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
-        document = json.loads(text)
-    except ValueError:
-        return _clean(_TAG.sub(" ", text), secrets)
-    return _clean(_message_of(document), secrets)
+        message = _message_of(json.loads(text))
+    except (ValueError, RecursionError):
+        message = _TAG.sub(" ", text)
+    return _clean(message, secrets)
 
 
 def _message_of(document: object) -> str:

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.providers.litellm_client import Endpoint, LiteLLMProvider
+from obsidian_agent.providers.registry import VENDORS, environment_key, find_vendor, open_provider
+from obsidian_agent.providers.retry import RetryingProvider
+from obsidian_agent.providers.scripted import ScriptedProvider
+
+
+def endpoint(spec: str, base_url: str | None = None) -> Endpoint:
+    provider = open_provider(spec, base_url=base_url)
+    assert isinstance(provider, RetryingProvider) and isinstance(provider.inner, LiteLLMProvider)
+    assert provider.name == spec
+    return provider.inner.endpoint
+
+
+@pytest.mark.parametrize(
+    ("spec", "dialect", "model", "base_url"),
+    [
+        ("openai/gpt-x", "openai", "gpt-x", "https://api.openai.com/v1"),
+        ("anthropic/claude-x", "anthropic", "claude-x", "https://api.anthropic.com"),
+        ("gemini/gemini-x", "openai", "gemini-x", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        ("openrouter/anthropic/claude-x", "openai", "anthropic/claude-x", "https://openrouter.ai/api/v1"),
+        ("zenmux/openai/gpt-x", "openai", "openai/gpt-x", "https://zenmux.ai/api/v1"),
+        ("ollama/qwen3:4b", "ollama_chat", "qwen3:4b", "http://localhost:11434"),
+        ("lm_studio/qwen", "openai", "qwen", "http://localhost:1234/v1"),
+    ],
+)
+def test_each_vendor_has_its_address(spec: str, dialect: str, model: str, base_url: str) -> None:
+    found = endpoint(spec)
+    assert (found.dialect, found.model, found.base_url) == (dialect, model, base_url)
+    assert found.direct is base_url.startswith("http://")
+
+
+def test_local_models_need_no_key_and_get_time() -> None:
+    assert [endpoint(spec).needs_key for spec in ("ollama/a", "lm_studio/a", "openai/a", "anthropic/a")] == [False, False, True, True]
+    assert endpoint("ollama/a").patience > endpoint("openai/a").patience
+
+
+def test_custom_needs_an_address() -> None:
+    with pytest.raises(ConfigError, match="needs a base URL"):
+        open_provider("custom/llama")
+    assert endpoint("custom/llama", "https://models.example/v1/").base_url == "https://models.example/v1"
+
+
+def test_the_environment_gives_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9999")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://proxy.example/v1")
+    assert endpoint("ollama/a").base_url == "http://127.0.0.1:9999"
+    assert endpoint("openai/a").base_url == "https://proxy.example/v1"
+    assert endpoint("openai/a", "https://given.example/v1").base_url == "https://given.example/v1"
+
+
+def test_the_environment_gives_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", " g-key ")
+    assert environment_key(find_vendor("gemini")) == "g-key"
+    monkeypatch.setenv("GEMINI_API_KEY", "first")
+    assert environment_key(find_vendor("gemini")) == "first"
+    assert environment_key(find_vendor("openai")) is None
+
+
+def test_one_vendors_key_is_not_sent_to_another() -> None:
+    names = [name for vendor in VENDORS for name in vendor.key_variables]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:1234/v1", "http://127.9.9.9/v1", "https://host.example"]
+)
+def test_addresses_that_may_be_used(url: str) -> None:
+    assert endpoint("custom/m", url).base_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://models.example/v1",
+        "http://127.0.0.1.evil.example/v1",
+        "http://localhost.evil.example/v1",
+        "http://127.0.0.1@evil.example/v1",
+        "http://0.0.0.0/v1",
+        "http://192.168.1.7/v1",
+        "https://user:secretpassword@host.example/v1",
+        "https://host.example/v1?key=secretpassword",
+        "https://host.example/#secretpassword",
+        "ftp://host.example",
+        "file:///etc/passwd",
+        "host.example/v1",
+        "https://",
+        "https://[::1/v1",
+        "http://localhost:99999/v1",
+    ],
+)
+def test_addresses_that_are_refused(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_provider("openai/gpt-x", base_url=url)
+    assert caught.value.code == "BASE_URL_REFUSED"
+    assert "secretpassword" not in str(caught.value.problem())
+
+
+@pytest.mark.parametrize("spec", ["", "gpt-x", "openai", "openai/", "/gpt", "acme/gpt"])
+def test_names_that_name_nothing(spec: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_provider(spec)
+    assert caught.value.hint
+
+
+def test_a_script(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "x"}', encoding="utf-8")
+    provider = open_provider(f"scripted/{path}")
+    assert isinstance(provider, ScriptedProvider) and provider.name == f"scripted/{path}"
+    with pytest.raises(ConfigError):
+        open_provider(f"scripted/{tmp_path}/missing.jsonl")
+
+
+def test_the_key_is_not_in_reprs() -> None:
+    provider = open_provider("openai/gpt-x", find_key=lambda _: "sk-verysecretkey")
+    assert "verysecret" not in repr(provider)
+
+
+def test_nothing_heavy_is_imported() -> None:
+    code = (
+        "import sys; from obsidian_agent.providers.registry import open_provider; open_provider('openai/x'); "
+        "print([name for name in ('litellm', 'openai', 'httpx', 'anthropic', 'aiohttp', 'ssl') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() in ("[]", "['ssl']")
