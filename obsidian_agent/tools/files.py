@@ -88,6 +88,10 @@ def _create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal:
     return Proposal(output, (CreateFile(path, data),))
 
 
+_TRIED_ONE_BY_ONE = 50
+"""Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
+
+
 def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal:
     if _is_folder(ctx.view, twin):
         raise ToolError(f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name.")
@@ -107,14 +111,27 @@ def _made_by_plan(view: VaultView, path: VaultPath) -> bool:
 
 
 def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
+    """The path with the smallest free number; when many are taken, with one that follows a taken number."""
     ending = path.name[len(path.stem) :]
     stem = path.text[: len(path.text) - len(ending)]
-    number = 2
-    while True:
+
+    def numbered(number: int) -> VaultPath | None:
         candidate = paths.parse(f"{stem} {number}{ending}", PathUse.CREATE)
-        if view.twin(candidate) is None:
-            return candidate
-        number += 1
+        return candidate if view.twin(candidate) is None else None
+
+    for number in range(2, _TRIED_ONE_BY_ONE):
+        if free := numbered(number):
+            return free
+    taken, step = _TRIED_ONE_BY_ONE - 1, 1
+    while (free := numbered(taken + step)) is None:
+        taken, step = taken + step, step * 2
+    while step > 1:
+        step //= 2
+        if nearer := numbered(taken + step):
+            free = nearer
+        else:
+            taken += step
+    return free
 
 
 CREATE_FILE = Tool(

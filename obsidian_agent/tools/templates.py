@@ -34,7 +34,7 @@ class ListTemplate:
         self._texts.append(template[end:])
 
     def fill(self, item: Any, index: int) -> str:
-        """The text for one item. ToolError REFERENCE_ERROR for a field that it does not have, ARGUMENT_INVALID for a filter that cannot take the value."""
+        """The text for one item. ToolError REFERENCE_ERROR for a field that it lacks, ARGUMENT_INVALID for a value no filter can take."""
         parts = [self._texts[0]]
         for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
             value = apply_filters(_look_up(path, item, index), calls, self._link)

@@ -106,6 +106,12 @@ def test_suffixes_avoid_names_of_the_plan_and_of_the_disk(bench):
     assert [vault.text(path) for path in made] == ["0", "1", "2"]
 
 
+def test_many_suffixes_are_in_order(bench):
+    vault = bench({"N 30.md": "", "N 31.md": ""})
+    made = [vault.run(CREATE_FILE, path="N.md", content="", onConflict="suffix")["path"] for _ in range(150)]
+    assert made == ["N.md", *(f"N {n}.md" for n in [*range(2, 30), *range(32, 153)])]
+
+
 @pytest.mark.parametrize(("path", "second"), [("a.tar.gz", "a.tar 2.gz"), ("README", "README 2"), ("D.x/1. Intro", "D.x/1. Intro 2")])
 def test_a_suffix_goes_before_the_extension(bench, path, second):
     vault = bench({path: ""})
