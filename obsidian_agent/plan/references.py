@@ -189,9 +189,8 @@ def _path_part(reference: Reference, scope: Scope, notes: list[str] | None) -> s
         raise PathRefused(f"{reference.source} is {what}, which cannot be part of a path.", code="PATH_INVALID")
     text = text_of(value)
     if scope.may_hold_slash(reference):
-        if reference.filters and any(call.name == "date" for call in reference.filters):
-            return _dashed(reference, text, notes)
-        return text
+        dated = any(call.name == "date" for call in reference.filters)
+        return "/".join(_dashed(reference, part, notes) for part in text.split("/")) if dated else text
     if "/" in text or "\\" in text or text.strip() in (".", ".."):
         cleaned = clean_component(text)
         raise PathRefused(
