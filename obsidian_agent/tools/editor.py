@@ -12,8 +12,9 @@ from obsidian_agent.tools import base
 from obsidian_agent.tools.base import LongText, Proposal, Risk, Selection, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.notes import SparseOutput, read_text
 from obsidian_agent.tools.positions import offset_of, position_of, shifted, utf16_length
+from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import CursorMark, ModifyFile
-from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.paths import PathUse, VaultPath
 from obsidian_agent.vault.text import encode, newline_of, with_newlines
 from obsidian_agent.vault.view import VaultView
 
@@ -106,7 +107,7 @@ class _ActiveNote:
         if path is None:
             raise Conflict(f"An earlier step removed {file}, the active note.", path=file.text)
         self.run = ctx.run
-        self.path = path
+        self.path = paths.parse(path.text, PathUse.UPDATE)
         self.first_text = read_text(ctx.base, file)
         self.text = read_text(ctx.view, path)
         self.mark = _mark(ctx.view, file)

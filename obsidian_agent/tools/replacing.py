@@ -12,6 +12,7 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.notes import find_file, find_folder, notes_below, read_text
 from obsidian_agent.tools.patterns import TimedPattern, compile_pattern, expand
+from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import ModifyFile
 from obsidian_agent.vault.paths import PathUse, VaultPath
 from obsidian_agent.vault.text import encode, newline_of, with_newlines
@@ -52,16 +53,16 @@ def _replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal:
     for path in _notes(args, ctx):
         try:
             text = read_text(ctx.view, path)
+            changed, count = replacement.apply(text)
+            if changed != text:
+                changes.append(ModifyFile(paths.parse(path.text, PathUse.UPDATE), encode(changed)))
         except VaultError as error:
             if args.path is not None or args.paths is not None:
                 raise
             warnings.append(Problem(error.code, f"{path} is left alone: {error.message}", path=path.text))
             continue
-        changed, count = replacement.apply(text)
         if count:
             files.append(ReplacedFile(path=path.text, count=count))
-        if changed != text:
-            changes.append(ModifyFile(path, encode(changed)))
     total = sum(file.count for file in files)
     if args.expect_count is not None and total != args.expect_count:
         raise ToolError(

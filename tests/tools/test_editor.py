@@ -179,6 +179,12 @@ def test_an_active_note_that_is_missing(bench):
         bench(active="gone.md").run(INSERT_AT_CURSOR, text="x")
 
 
+def test_instructions_for_other_agents_are_never_written(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"AGENTS.md": "x"}, active="AGENTS.md", cursor=(0, 0)).run(INSERT_AT_CURSOR, text="y")
+    assert caught.value.code == "PATH_NOT_ALLOWED"
+
+
 def test_nothing_inserted_is_no_change(bench):
     vault = bench({"a.md": NOTE}, active="a.md", cursor=(0, 0))
     assert vault.run(INSERT_AT_CURSOR, text="")["insertedChars"] == 0

@@ -96,6 +96,12 @@ def test_notes_that_are_no_text_are_left_alone_in_a_scan(bench):
     assert caught.value.code == "NOT_TEXT"
 
 
+def test_instructions_for_other_agents_are_left_alone_in_a_scan(bench):
+    vault = bench({"a.md": "x", "CLAUDE.md": "x", "sub/CLAUDE.md": "x"})
+    assert vault.run(REPLACE_TEXT, find="x", replace="y")["files"] == [{"path": "a.md", "count": 1}, {"path": "sub/CLAUDE.md", "count": 1}]
+    assert vault.warnings == ["PATH_NOT_ALLOWED"]
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [

@@ -1,0 +1,80 @@
+"""Every path argument of every tool passes the one gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.plan.marks import marks_of
+from obsidian_agent.tools.base import Tool
+from obsidian_agent.tools.registry import BUILTIN_TOOLS, TOOLS
+
+REST: dict[str, dict[str, Any]] = {
+    "vault.createFile": {"content": "x"},
+    "vault.writeFile": {"content": "x"},
+    "vault.updateFile": {"content": "x", "mode": "append", "create": True},
+    "vault.replaceText": {"find": "a", "replace": "b"},
+    "vault.rename": {"from": "a.md", "to": "b.md", "overwrite": True},
+    "vault.delete": {"recursive": True},
+    "vault.setFrontmatter": {"set": {"a": 1}},
+    "vault.searchText": {"query": "a"},
+}
+
+PLACES = [
+    (tool, name, marks.items is not None)
+    for tool in BUILTIN_TOOLS
+    for name, marks in marks_of(tool.input).fields.items()
+    if marks.path or (marks.items is not None and marks.items.path)
+]
+
+HOSTILE = [
+    "../outside.md",
+    "a/../../outside.md",
+    "..\\outside.md",
+    "/etc/passwd",
+    "C:\\x.md",
+    "~/x.md",
+    "file:///etc/passwd",
+    "%2e%2e/outside.md",
+    ".obsidian/app.json",
+    ".git/config",
+    ".trash/old.md",
+    "a.md\x00",
+    "link/secret.md",
+    "way/secret.md",
+]
+
+
+def test_the_gate_is_tried_on_every_tool_with_a_path():
+    assert {tool.name for tool, _, _ in PLACES} >= REST.keys() | {
+        "vault.ensureFolder",
+        "vault.readFile",
+        "vault.readFiles",
+        "vault.listFiles",
+    }
+    assert {name for tool, name, _ in PLACES if tool.name == "vault.replaceText"} == {"path", "folder", "paths"}
+
+
+@pytest.mark.parametrize("path", HOSTILE)
+@pytest.mark.parametrize(("tool", "name", "many"), PLACES, ids=lambda value: value.name if isinstance(value, Tool) else str(value))
+def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many, path):
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    (outside / "secret.md").write_text("a secret")
+    vault = bench({"a.md": "a", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
+    (vault.folder / "link").symlink_to(outside)
+    (vault.folder / "way").symlink_to("../elsewhere")
+    args = {**REST.get(tool.name, {}), name: [path] if many else path}
+    assert _refusal(vault, tool, args) in {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
+    assert vault.changes() == []
+
+
+def _refusal(vault, tool, args):
+    """The code with which a call is refused; `vault.readFiles` tells it in the file's place."""
+    if tool is TOOLS["vault.readFiles"]:
+        return vault.run(tool, **args)["files"][0]["error"].partition(":")[0]
+    with pytest.raises(ObsidianAgentError) as caught:
+        vault.run(tool, **args)
+    return caught.value.code
