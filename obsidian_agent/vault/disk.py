@@ -110,13 +110,13 @@ class DiskView:
     def stat(self, path: VaultPath) -> FileStat:
         """See `VaultView.stat`."""
         found = self._item(path)
-        info = self._store.stat(found[0]) if found else None
-        if info is None:
+        status = self._store.stat(found[0]) if found else None
+        if status is None:
             raise missing(path)
+        info, born_ns = status
         if kind_of(info.st_mode) != "file":
             raise not_a_file(path)
-        created_ns: int = int(getattr(info, "st_birthtime", 0) * 1e9) or info.st_ctime_ns
-        return FileStat(info.st_size, info.st_mtime_ns / 1e6, created_ns / 1e6)
+        return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6)
 
     def children(self, folder: VaultPath) -> list[Entry]:
         """See `VaultView.children`."""

@@ -209,8 +209,10 @@ ROOT: Final = _new("")
 
 
 def from_disk(parent: VaultPath, name: str) -> VaultPath:
-    """The path of an entry that a listing of `parent` has shown. PathRefused for a name that no plan could write."""
+    """The path of an entry that a listing of `parent` has shown. PathRefused for a name by which nobody could ask for it."""
     _judge_name(name, name)
+    if foreign := escapes.foreign_code(name, new=False) or (parent.is_root and escapes.foreign_start(name, new=False)):
+        raise _outside(name, foreign)
     return _new(f"{parent.text}/{name}" if parent.text else name, parent)
 
 
@@ -336,7 +338,7 @@ def _name_problem(component: str) -> tuple[str, str] | None:
         return "PATH_NOT_ALLOWED", why
     if names.climbs(component):
         return "PATH_OUTSIDE_VAULT", _CLIMBS
-    if not component or "/" in component or names.vanishes(component):
+    if not component or "/" in component or "\\" in component or names.vanishes(component):
         return "PATH_INVALID", f"{component!r} is no name for a file or folder."
     return None
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
 from obsidian_agent.errors import ConfigError, PathRefused, VaultError
-from obsidian_agent.vault import walk
+from obsidian_agent.vault import birth, walk
 from obsidian_agent.vault.paths import ROOT, VaultPath, config_path, from_disk, is_reserved
 from obsidian_agent.vault.trees import HandleTree, PathTree, ScanEntry, ScanKind, Tree, kind_of
 
@@ -129,21 +129,27 @@ class VaultStore:
 
     def lstat(self, path: VaultPath) -> os.stat_result | None:
         """The status of the entry itself (of a link, not its target), or None when it is missing."""
-        return self._status(path, follow=False)
-
-    def stat(self, path: VaultPath) -> os.stat_result | None:
-        """The status of what the entry leads to inside the vault, or None when it is missing."""
-        return self._status(path, follow=True)
-
-    def _status(self, path: VaultPath, *, follow: bool) -> os.stat_result | None:
+        if path.is_root:
+            return self._root_status()
         try:
-            if path.is_root:
-                return os.stat(self.real_path) if self.root_fd < 0 else os.fstat(self.root_fd)
-            return self._tree.status(path, follow=follow)
+            return self._tree.status(path)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR):
-                return None
-            raise vault_error(error, path) from error
+            _raise_unless_missing(error, path)
+            return None
+
+    def stat(self, path: VaultPath) -> tuple[os.stat_result, int] | None:
+        """The status of what the entry leads to inside the vault and its birth time in nanoseconds, or None when it is missing."""
+        if path.is_root:
+            info = self._root_status()
+            return info, birth.born_ns(info)
+        try:
+            return self._tree.target_status(path)
+        except OSError as error:
+            _raise_unless_missing(error, path)
+            return None
+
+    def _root_status(self) -> os.stat_result:
+        return os.stat(self.real_path) if self.root_fd < 0 else os.fstat(self.root_fd)
 
     def scan(self, folder: VaultPath) -> list[ScanEntry]:
         """Name, kind and is-link of every entry, protected ones too, in no order. Errors as `open_folder`.
@@ -158,10 +164,10 @@ class VaultStore:
 
     def _link_kind(self, folder: VaultPath, name: str) -> ScanKind:
         try:
-            info = self.stat(from_disk(folder, name))
+            found = self.stat(from_disk(folder, name))
         except VaultError:
             return "other"
-        return kind_of(info.st_mode) if info else "other"
+        return kind_of(found[0].st_mode) if found else "other"
 
     @property
     def case_insensitive(self) -> bool:
@@ -200,7 +206,7 @@ class VaultStore:
         try:
             self._tree.make_folder(folder)
         except FileExistsError:
-            if (info := self.stat(folder)) is None or kind_of(info.st_mode) != "folder":
+            if (found := self.stat(folder)) is None or kind_of(found[0].st_mode) != "folder":
                 raise VaultError(f"{folder.text} is in the way and is no folder.", code="NOT_A_FOLDER", path=folder.text) from None
         except OSError as error:
             raise vault_error(error, folder) from error
@@ -246,6 +252,11 @@ def _same_file(one: str, other: str, folder_fd: int | None) -> bool:
         return os.path.samestat(first, os.stat(other, dir_fd=folder_fd, follow_symlinks=False))
     except FileNotFoundError:
         return False
+
+
+def _raise_unless_missing(error: OSError, path: VaultPath) -> None:
+    if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+        raise vault_error(error, path) from error
 
 
 def missing(path: VaultPath) -> VaultError:

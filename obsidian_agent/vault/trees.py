@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal, Protocol
 
-from obsidian_agent.vault import walk
+from obsidian_agent.vault import birth, walk
 from obsidian_agent.vault.paths import VaultPath
 
 ScanKind = Literal["file", "folder", "other"]
@@ -40,7 +40,13 @@ class Tree(Protocol):
         """The components of the path with all links followed."""
         ...
 
-    def status(self, path: VaultPath, *, follow: bool) -> os.stat_result: ...
+    def status(self, path: VaultPath) -> os.stat_result:
+        """Of the entry itself, also when it is a link."""
+        ...
+
+    def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
+        """Of what the entry leads to, and its birth time in nanoseconds."""
+        ...
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         """Names and kinds, None for a link; the root is allowed."""
@@ -130,16 +136,24 @@ class HandleTree:
         with self._place(path, follow=True) as place:
             return place.parts
 
-    def status(self, path: VaultPath, *, follow: bool) -> os.stat_result:
+    def status(self, path: VaultPath) -> os.stat_result:
         fd = self.open_folder(path.parent)
         try:
-            info = os.stat(path.name, dir_fd=fd, follow_symlinks=False)
+            return os.stat(path.name, dir_fd=fd, follow_symlinks=False)
         finally:
             os.close(fd)
-        if not follow or not stat.S_ISLNK(info.st_mode):
-            return info
+
+    def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
+        if birth.KNOWN_BY_HANDLE:
+            fd = self._open(path, birth.PATH_FLAGS)
+            try:
+                info = os.fstat(fd)
+                return info, birth.born_ns(info, fd)
+            finally:
+                os.close(fd)
         with self._place(path, follow=True) as place:
-            return os.stat(place.name, dir_fd=place.folder_fd, follow_symlinks=False)
+            info = os.stat(place.name, dir_fd=place.folder_fd, follow_symlinks=False)
+            return info, birth.born_ns(info)
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         fd = self.open_folder(folder)
@@ -241,8 +255,12 @@ class PathTree:
         name = steps.run(follow_last=True)
         return (*steps.names, name)
 
-    def status(self, path: VaultPath, *, follow: bool) -> os.stat_result:
-        return os.lstat(self.native(path, follow=follow))
+    def status(self, path: VaultPath) -> os.stat_result:
+        return os.lstat(self.native(path, follow=False))
+
+    def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
+        info = os.lstat(self.native(path))
+        return info, birth.born_ns(info)
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         return _scan(self.native(folder))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import PathRefused
+from obsidian_agent.vault.birth import PATH_FLAGS
 from obsidian_agent.vault.paths import VaultPath, is_reserved, protected
 
 HAS_HANDLES: Final = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
@@ -45,7 +46,7 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-_HOW = {flags: _OpenHow(flags, 0, _RESOLVE) for flags in (FOLDER_FLAGS, FILE_FLAGS)}
+_HOW = {flags: _OpenHow(flags, 0, _RESOLVE) for flags in (FOLDER_FLAGS, FILE_FLAGS, PATH_FLAGS)}
 _HOW_ADDRESS = {flags: ctypes.addressof(how) for flags, how in _HOW.items()}
 _HOW_SIZE = ctypes.sizeof(_OpenHow)
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None

@@ -226,15 +226,16 @@ def test_clean_components_are_names(text: str) -> None:
 
 @given(TEXTS)
 def test_disk_names_can_be_asked_for(name: str) -> None:
-    """What a listing shows can be read: `from_disk` and the gate agree on existing names."""
-    folder = parse("Folder", PathUse.FOLDER)
-    try:
-        path = from_disk(folder, name)
-    except PathRefused:
-        return
-    assert path.parent == folder
-    if "\\" not in name and "%" not in name:
-        assert parse(path.text, PathUse.READ) == path
+    """What a listing shows can be read, and the other way round: `from_disk` and the gate agree on existing names."""
+    for folder in (ROOT, parse("Folder", PathUse.FOLDER)):
+        asked = verdict(name if folder.is_root else f"Folder/{name}", PathUse.READ)
+        try:
+            path = from_disk(folder, name)
+        except PathRefused:
+            assert not isinstance(asked, VaultPath) or asked.name != name
+        else:
+            assert path.parent == folder
+            assert asked == path
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "M"], max_codepoint=0x2FF), min_size=1, max_size=8))
