@@ -7,7 +7,23 @@ from types import MappingProxyType
 from typing import Final
 
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.tools import commands, editor, edits, files, moving, properties, reading, replacing, search, util, workspace
+from obsidian_agent.tools import (
+    bodies,
+    bullet_links,
+    commands,
+    editor,
+    edits,
+    files,
+    items,
+    moving,
+    properties,
+    reading,
+    replacing,
+    search,
+    tasks,
+    util,
+    workspace,
+)
 from obsidian_agent.tools.base import Tool
 
 BUILTIN_TOOLS: Final[tuple[Tool, ...]] = (
@@ -36,6 +52,11 @@ BUILTIN_TOOLS: Final[tuple[Tool, ...]] = (
     util.PARSE_TASKS,
     util.FORMAT_LIST,
     util.SLUGIFY_TITLE,
+    bullet_links.LINK_BULLETS,
+    bodies.NOTE_BODY,
+    items.FILTER_ITEMS,
+    tasks.MARK_TASKS,
+    tasks.TAKE_TASKS,
 )
 
 

@@ -1,0 +1,36 @@
+"""`util.noteBody`: a note's text without its properties, for putting it into another note."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.notes import find_file, read_text
+from obsidian_agent.vault import frontmatter
+
+
+class NoteBodyInput(ToolModel):
+    path: PathText = Field(min_length=1)
+
+
+class NoteBodyOutput(ToolModel):
+    path: str
+    body: str = Field(description="The text below the properties, without blank lines at both ends.")
+
+
+def _note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    text = read_text(ctx.view, path)
+    front = frontmatter.span(text)
+    body = text[front.body_start :] if front is not None else text
+    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
+
+
+NOTE_BODY = Tool(
+    name="util.noteBody",
+    summary="The text of a note without its properties.",
+    risk=Risk.READ_ONLY,
+    input=NoteBodyInput,
+    output=NoteBodyOutput,
+    propose=_note_body,
+)

@@ -1,0 +1,133 @@
+"""Tools for the tasks of a note: tick them, and take them out to put them elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.notes import find_file, read_text
+from obsidian_agent.vault import markdown
+from obsidian_agent.vault.changes import ModifyFile
+from obsidian_agent.vault.markdown import Task
+from obsidian_agent.vault.paths import PathUse
+from obsidian_agent.vault.text import encode, split_lines
+
+_BOX = re.compile(r"\[[^\]\r\n]\]")
+_INDENT = re.compile(r"[ \t]*")
+_TAB = 4
+
+
+class TasksOfInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    heading: str | None = Field(default=None, description="Only tasks below this heading (its text, without #).")
+
+
+# --- vault.markTasks ----------------------------------------------------------------------------------------------------------
+
+
+class MarkTasksInput(TasksOfInput):
+    status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
+    only: str = Field(default=" ", description="The characters of the tasks that are marked: by default the open ones.")
+
+
+class MarkTasksOutput(ToolModel):
+    path: str
+    count: int
+
+
+def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    lines = split_lines(text)
+    marked = [task for task in _tasks(text, args.heading) if task.status in args.only and task.status != args.status]
+    for task in marked:
+        lines[task.line - 1] = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
+    changes = (ModifyFile(path, encode("".join(lines))),) if marked else ()
+    return Proposal(MarkTasksOutput(path=path.text, count=len(marked)), changes)
+
+
+MARK_TASKS = Tool(
+    name="vault.markTasks",
+    summary="Tick the open tasks of a note or of one of its sections, or give them another mark.",
+    risk=Risk.WRITES,
+    input=MarkTasksInput,
+    output=MarkTasksOutput,
+    propose=_mark_tasks,
+)
+
+# --- vault.takeTasks ----------------------------------------------------------------------------------------------------------
+
+
+class TakenTask(ToolModel):
+    text: str
+    raw: str = Field(description="Its line and the deeper indented ones below it, without its own indentation.")
+
+
+class TakeTasksOutput(ToolModel):
+    path: str
+    items: list[TakenTask]
+    text: str = Field(description="All of them as a list, without a line end behind the last.")
+    count: int
+
+
+def _take_tasks(args: TasksOfInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    lines = split_lines(text)
+    taken: list[TakenTask] = []
+    gone: set[int] = set()
+    for task in _tasks(text, args.heading):
+        if task.status == " " and task.line not in gone and not lines[task.line - 1].lstrip().startswith(">"):
+            block = list(_block(lines, task.line))
+            gone.update(block)
+            taken.append(TakenTask(text=task.text, raw=_dedented([lines[number - 1] for number in block])))
+    kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    changes = (ModifyFile(path, encode(kept)),) if gone else ()
+    output = TakeTasksOutput(path=path.text, items=taken, text="\n".join(task.raw for task in taken), count=len(taken))
+    return Proposal(output, changes)
+
+
+TAKE_TASKS = Tool(
+    name="vault.takeTasks",
+    summary="Take the open tasks out of a note or of one of its sections, with what is nested below them, to put them elsewhere.",
+    risk=Risk.WRITES,
+    input=TasksOfInput,
+    output=TakeTasksOutput,
+    propose=_take_tasks,
+)
+
+
+def _tasks(text: str, heading: str | None) -> Iterator[Task]:
+    """The tasks of a text, or of the section of its first heading with that text (MARKER_NOT_FOUND when there is none)."""
+    if heading is None:
+        yield from markdown.tasks(text)
+        return
+    section = markdown.section(text, heading)
+    first = text.count("\n", 0, section.start) + 1
+    last = text.count("\n", 0, section.end) + (not text[: section.end].endswith("\n"))
+    yield from (task for task in markdown.tasks(text) if first <= task.line <= last)
+
+
+def _block(lines: list[str], number: int) -> Iterator[int]:
+    """The lines of a task, from 1: its own and those below that are indented deeper, up to a blank one."""
+    yield number
+    own = _columns(lines[number - 1])
+    for following in range(number + 1, len(lines) + 1):
+        line = lines[following - 1]
+        if not line.strip() or _columns(line) <= own:
+            return
+        yield following
+
+
+def _columns(line: str) -> int:
+    indent = _INDENT.match(line)
+    return len(indent[0].expandtabs(_TAB)) if indent else 0
+
+
+def _dedented(lines: list[str]) -> str:
+    indent = _INDENT.match(lines[0])
+    prefix = indent[0] if indent else ""
+    return "\n".join(line.rstrip("\r\n").removeprefix(prefix) for line in lines)

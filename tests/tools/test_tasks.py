@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tools.tasks import MARK_TASKS, TAKE_TASKS
+
+NOTE = """---
+status: open
+---
+# Day
+- [ ] first
+\t- [x] nested done
+\t  more of it
+- [x] ready
+## Later
+Some text
+  - [ ] second
+
+```
+- [ ] code
+```
+> - [ ] quoted
+"""
+
+
+def test_mark_tasks_ticks_the_open_ones_and_nothing_else(bench):
+    vault = bench({"n.md": NOTE})
+    assert vault.run(MARK_TASKS, path="n.md") == {"path": "n.md", "count": 3}
+    expected = NOTE.replace("- [ ] first", "- [x] first").replace("- [ ] second", "- [x] second").replace("- [ ] quoted", "- [x] quoted")
+    assert vault.text("n.md") == expected
+
+
+def test_mark_tasks_stays_in_the_section(bench):
+    vault = bench({"n.md": NOTE.replace("\n", "\r\n")})
+    vault.run(MARK_TASKS, path="n.md", heading="Later", status="-")
+    assert vault.text("n.md").count("[-]") == 2
+    assert "- [ ] first\r\n" in vault.text("n.md")
+
+
+def test_mark_tasks_without_open_tasks_changes_nothing(bench):
+    vault = bench({"n.md": "- [x] a\n"})
+    assert vault.run(MARK_TASKS, path="n.md")["count"] == 0
+    assert vault.changes() == []
+
+
+def test_a_missing_heading_is_an_error(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({"n.md": NOTE}).run(MARK_TASKS, path="n.md", heading="Never")
+    assert caught.value.code == "MARKER_NOT_FOUND"
+
+
+def test_take_tasks_takes_what_is_nested_and_leaves_the_rest(bench):
+    vault = bench({"n.md": NOTE})
+    output = vault.run(TAKE_TASKS, path="n.md")
+    assert output["text"] == "- [ ] first\n\t- [x] nested done\n\t  more of it\n- [ ] second"
+    assert [item["text"] for item in output["items"]] == ["first", "second"]
+    assert vault.text("n.md") == (
+        "---\nstatus: open\n---\n# Day\n- [x] ready\n## Later\nSome text\n\n```\n- [ ] code\n```\n> - [ ] quoted\n"
+    )
+
+
+def test_take_tasks_keeps_the_line_ends_of_what_stays(bench):
+    vault = bench({"n.md": "a\r\n- [ ] t\r\nb\r\n"})
+    assert vault.run(TAKE_TASKS, path="n.md")["text"] == "- [ ] t"
+    assert vault.text("n.md") == "a\r\nb\r\n"
