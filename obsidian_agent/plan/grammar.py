@@ -13,9 +13,13 @@ from obsidian_agent.tools.filters import FilterCall, parse_call
 MAX_REFERENCE = 1000
 """Characters between `${` and `}`; more is no reference."""
 
+MAX_MALFORMED = 20
+"""How many of the `${` in one text that begin no reference are told."""
+
 _NAME = r"[\w-]+(?: +[\w-]+)*"
 _PATH: Final = re.compile(rf"(\$?[^\W\d][\w-]*)((?:\.{_NAME}|\[\d+\])*)")
 _PART: Final = re.compile(rf"\.({_NAME})|\[(\d+)\]")
+_BEGINNING: Final = re.compile(r"[ \t]*(?:\$[a-z]|[^\W\d])")
 _BARE_PARTS = r"(?:\.[\w-]+|\[\d+\])+(?:\|[^|}]*)*"
 _BARE: Final = re.compile(rf"\$(?:steps|vars){_BARE_PARTS}")
 _ESCAPED_BARE: Final = re.compile(rf"\$\$+(?:steps|vars)(?:{_BARE_PARTS})?")
@@ -86,24 +90,25 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
 
 
 def _cut(text: str, long_text: bool) -> Iterator[Piece]:
-    start = 0
+    start = malformed = 0
     while (opened := text.find("${", start)) >= 0:
         if opened > start and text[opened - 1] == "$":
             yield text[start : opened - 1] + "${"
             start = opened + 2
             continue
         yield text[start:opened]
-        closed = text.find("}", opened + 2, opened + 3 + MAX_REFERENCE)
+        closed = text.find("}", opened + 2, opened + 3 + MAX_REFERENCE) if _BEGINNING.match(text, opened + 2) else -1
         source = text[opened : closed + 1]
         reference = parse_reference(text[opened + 2 : closed], source, long_text) if closed >= 0 else None
         if reference is not None:
             yield reference
             start = closed + 1
-        else:
+            continue
+        malformed += 1
+        if malformed <= MAX_MALFORMED:
             yield Malformed(source or text[opened : opened + 40], long_text)
-            if long_text:
-                yield "${"
-            start = opened + 2
+        yield "${"
+        start = opened + 2
     yield text[start:]
 
 

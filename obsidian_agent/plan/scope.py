@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from obsidian_agent.plan.filters import MISSING, NO_SELECTION, FilterContext
@@ -57,7 +57,8 @@ class Scope:
 
     def child(self, item_name: str, item: Any, index_name: str, index: int) -> Scope:
         """The scope of one foreach instance."""
-        return replace(self, local={item_name: item, index_name: index})
+        local = {item_name: item, index_name: index}
+        return Scope(self.context, self.params, self.path_params, self.steps, self.vars, local, self.filters)
 
     def knows(self, reference: Reference) -> bool:
         """Whether the head means anything here. Steps and captured names always do: a wrong one is an error, not text."""
