@@ -29,10 +29,10 @@ from obsidian_agent.providers.offline.slots import SlotReader
 from obsidian_agent.providers.offline.tokens import Token, tokenise
 
 SURE_COST = 0.6
-LIKELY_COST = 2.4
+LIKELY_COST = 1.9
 MARGIN = 0.15
 MAX_CANDIDATES = 3
-_QUESTION_COST = 1.0
+_QUESTION_COST = 2.0
 _CLOSE_COST = 4.5
 _POLITE = regex.compile(r"^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) you(?: please| kindly)?\b", regex.IGNORECASE)
 

@@ -16,9 +16,30 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from obsidian_agent.providers.offline import phrases
 
 SlotKind = Literal[
-    "note", "folder", "entry", "path", "newName", "destination", "text", "heading", "tag", "property", "value", "number", "date", "before", "template", "macro", "daily"
+    "note",
+    "folder",
+    "entry",
+    "path",
+    "newName",
+    "destination",
+    "text",
+    "heading",
+    "newHeading",
+    "tag",
+    "property",
+    "value",
+    "number",
+    "date",
+    "before",
+    "template",
+    "macro",
 ]
-Need = Literal["selection", "activeFile", "dailyTemplate"]
+"""What a slot takes. `entry`: a note, folder or other file; `path`: the name of a new note; `newName` and `destination`: the new path of
+another slot's entry, by its name or its folder; `newHeading`: a heading that may be missing; `before`: a day, from "older than a month".
+"""
+
+Need = Literal["selection", "activeFile", "dailyTemplate", "newHeading"]
+"""What must hold for a recipe or a variant. `newHeading`: the note does not have the heading yet."""
 
 
 class RecipeModel(BaseModel):
@@ -98,6 +119,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "add-task",
     "append-to-note",
     "append-under-heading",
+    "complete-tasks",
     "copy-note",
     "daily-note",
     "delete",
@@ -105,6 +127,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "merge-notes",
     "move",
     "move-old-notes",
+    "move-tasks",
     "move-tagged-notes",
     "new-folder",
     "new-note",

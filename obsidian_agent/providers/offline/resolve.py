@@ -18,7 +18,6 @@ MAX_CHOICES = 3
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
 _SORTS: Mapping[str, tuple[NameSort, ...]] = {
     "note": ("note",),
-    "daily": ("note",),
     "template": ("note",),
     "folder": ("folder",),
     "destination": ("folder",),
@@ -100,7 +99,7 @@ def _doubt(parameter: RecipeParameter, reading: Reading) -> str:
 
 
 def _noun(parameter: RecipeParameter) -> str:
-    return {"entry": "note or folder", "destination": "folder", "daily": "daily note"}.get(parameter.kind, parameter.kind)
+    return {"entry": "note or folder", "destination": "folder"}.get(parameter.kind, parameter.kind)
 
 
 def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any], index: NameIndex) -> tuple[Any, str | None]:
@@ -113,8 +112,9 @@ def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any]
             return (None if other is None else _renamed(value, other)), None
         case "destination":
             return (None if other is None else joined(value, other.rpartition("/")[2])), None
-        case "heading":
-            return (value, None) if other is None else _heading(value, other, index)
+        case "heading" | "newHeading" if other is not None:
+            heading, doubt = _heading(value, other, index)
+            return heading, doubt if parameter.kind == "heading" else None
         case _:
             return value, None
 

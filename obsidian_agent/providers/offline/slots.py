@@ -63,6 +63,7 @@ class SlotReader:
             "destination": self._folder,
             "text": self._text,
             "heading": self._heading,
+            "newHeading": self._heading,
             "tag": self._tag,
             "property": self._property,
             "value": self._value,
@@ -71,7 +72,6 @@ class SlotReader:
             "before": self._before,
             "template": self._template,
             "macro": self._macro,
-            "daily": self._note,
         }
 
     def longest(self, kind: SlotKind) -> int:
@@ -268,6 +268,7 @@ class SlotReader:
         doubt += 0.5 * sum(token.lower in NEGATIONS for token in self.tokens[start:end])
         if self.tokens[start].lower in _DESCRIBING:
             doubt += 0.5
+        doubt += 0.1 * max(0, words - 8)
         return Reading((0.05 if free else 0.35) + 0.03 * words + doubt, raw, raw)
 
     def _heading(self, start: int, end: int, parameter: RecipeParameter, free: bool) -> Reading | None:

@@ -1,0 +1,57 @@
+"""Obsidian's note templates as text with references: `{{title}}`, `{{date}}`, `{{time}}`, with a format behind a colon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from obsidian_agent.agent.recipe_plan import escaped
+from obsidian_agent.plan.moment import format_moment
+
+_VARIABLE = re.compile(r"\{\{\s*(title|date|time)\s*(?::([^{}\n]*))?\}\}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFormats:
+    """How `{{date}}` and `{{time}}` look when the template does not say, in Moment tokens."""
+
+    date: str = "YYYY-MM-DD"
+    time: str = "HH:mm"
+
+    @classmethod
+    def read(cls, config: Callable[[Any], object | None]) -> TemplateFormats:
+        """From Obsidian's `templates.json`, whose keys differ between versions."""
+        document = config("templates")
+        settings = {key: value for key, value in document.items() if isinstance(value, str) and value} if isinstance(document, dict) else {}
+        return cls(
+            settings.get("dateFormat") or settings.get("date_format") or cls.date,
+            settings.get("timeFormat") or settings.get("time_format") or cls.time,
+        )
+
+
+def with_references(template: str, title: str, formats: TemplateFormats, now: datetime) -> str:
+    """The template's text for `content` of a plan. `title` is text with references; dates are written when the plan runs.
+
+    All else is literal. A format that a filter cannot carry (`|`, `}`) is written now.
+    """
+    made: list[str] = []
+    end = 0
+    for found in _VARIABLE.finditer(template):
+        made += escaped(template[end : found.start()]), _value(found, title, formats, now)
+        end = found.end()
+    return "".join([*made, escaped(template[end:])])
+
+
+def moment_reference(pattern: str, now: datetime) -> str:
+    """The run's time in this format: a reference, or the text itself when the format cannot stand in one."""
+    return escaped(format_moment(now, pattern)) if re.search(r"[|}{\n]", pattern) else f"${{now|date:{pattern}}}"
+
+
+def _value(found: re.Match[str], title: str, formats: TemplateFormats, now: datetime) -> str:
+    name = found[1].lower()
+    if name == "title":
+        return title
+    return moment_reference(found[2] or (formats.date if name == "date" else formats.time), now)

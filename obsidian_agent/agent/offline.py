@@ -1,0 +1,209 @@
+"""The planner that needs no model: recipes and the person's macros, matched to the instruction.
+
+Sure readings become plans, unsure ones candidates to pick from with their values filled in, and where nothing fits it says so. What it
+makes goes the way of every plan: validated, previewed, approved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
+from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
+from obsidian_agent.agent.note_template import TemplateFormats, moment_reference, with_references
+from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.recipe_plan import Facts, escaped, plan_of
+from obsidian_agent.agent.vault_names import DailySettings, ViewNames
+from obsidian_agent.errors import Problem
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.providers.offline.matcher import LIKELY_COST, Match, match
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.readings import Surroundings
+from obsidian_agent.providers.offline.recipe import Recipe, packaged
+from obsidian_agent.vault.view import VaultView
+
+NO_SELECTION = "Selection is empty. Please select text first: this works on the selected text, for example on a list of bullets."
+NO_ACTIVE_FILE = "No note is open: open one, or name the note."
+
+
+
+@dataclass(frozen=True, slots=True)
+class OfflinePlanner:
+    """A planner over recipes and macros.
+
+    `view` gives the vault as it is now, `config` the parsed JSON of one of Obsidian's config files, `macros` the saved macros, `tools` the
+    names of the tools there are: a recipe that wants another one is left out.
+    """
+
+    view: Callable[[], VaultView]
+    config: Callable[[Any], object | None]
+    tools: frozenset[str]
+    macros: Callable[[], Sequence[MacroLike]] = tuple
+
+    @property
+    def name(self) -> str:
+        """How it is shown."""
+        return "offline"
+
+    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
+        """One event: the plan, what is asked back, or why not."""
+        yield await asyncio.to_thread(self.decide, request)
+
+    def decide(self, request: PlanRequest) -> TurnEvent:
+        """The same without waiting for a thread. Reads the vault."""
+        turn = _Turn(self, request)
+        return turn.verdict()
+
+
+class _Turn:
+    """One instruction against one vault at one moment."""
+
+    def __init__(self, planner: OfflinePlanner, request: PlanRequest) -> None:
+        self._request = request
+        self._config = planner.config
+        self._daily = DailySettings.read(planner.config)
+        self._names = ViewNames(planner.view(), self._daily)
+        self._macros = {macro.name: macro for macro in planner.macros()}
+        context = request.context
+        self._around = Surroundings(
+            now=context.now,
+            active_file=context.active_file.text if context.active_file is not None else None,
+            has_selection=bool(context.selection and context.selection.text.strip()),
+            macros=tuple(self._macros),
+        )
+        own = tuple(recipe for recipe in packaged() if _tools(recipe) <= planner.tools)
+        self._recipes = (*own, *(recipe_of(macro) for macro in self._macros.values()))
+
+    def verdict(self) -> TurnEvent:
+        """What the planner answers."""
+        params = dict(self._request.params) | dict(self._request.context.params)
+        matches = match(self._request.message, self._recipes, NameIndex(self._names), self._around, params)
+        if not matches or matches[0].cost > LIKELY_COST:
+            return self._nothing(matches)
+        first = matches[0]
+        if not first.sure:
+            return self._unsure(matches)
+        if first.recipe.refusal is not None:
+            return TurnFailed(Problem(first.recipe.refusal.code, first.recipe.refusal.message))
+        if first.recipe.name == "run-macro":
+            return self._macro(first)
+        unmet = self._unmet(first.recipe)
+        if unmet is not None:
+            return NeedsInput(unmet)
+        plan = self._plan(first)
+        if plan is None:
+            return NeedsInput(self._dead_end(first))
+        return PlanReady(plan)
+
+    # --- plans ----------------------------------------------------------------------------------------------------------------
+
+    def _plan(self, found: Match) -> ActionPlan | None:
+        if found.recipe.name in self._macro_names():
+            return macro_match(self._macros[found.recipe.title], found.resolved.values)
+        return plan_of(found.recipe, found.resolved, self._facts(found))
+
+    def _macro_names(self) -> frozenset[str]:
+        return frozenset(recipe.name for recipe in self._recipes if recipe.name.startswith("macro-"))
+
+    def _facts(self, found: Match) -> Facts:
+        """What the plan of this match may need from the vault's settings and templates."""
+        values, references, now = found.resolved.values, found.resolved.references, self._around.now
+        texts: dict[str, str] = {}
+        met = {name for name, there in (("selection", self._around.has_selection), ("activeFile", self._around.active_file)) if there}
+        formats = TemplateFormats.read(self._config)
+        target, heading = values.get("target"), values.get("heading")
+        if isinstance(target, str) and isinstance(heading, str) and heading not in self._names.headings(target):
+            met.add("newHeading")
+        if isinstance(note := values.get("note"), str):
+            texts["noteFolder"] = "${activeFolder}" if references.get("note") == "activeFile" else escaped(note.rpartition("/")[0])
+        if isinstance(template := values.get("template"), str):
+            title = "${path|basename}"
+            texts["templateContent"] = with_references(self._names.text(template) or "", title, formats, now)
+        if found.recipe.name == "daily-note":
+            folder = f"{escaped(self._daily.folder)}/" if self._daily.folder else ""
+            texts["dailyPath"] = f"{folder}{moment_reference(self._daily.format, now)}.md"
+            template_text = self._daily_template()
+            if template_text is not None:
+                met.add("dailyTemplate")
+                title = moment_reference(self._daily.format.rpartition("/")[2], now)
+                texts["dailyContent"] = with_references(template_text, title, formats, now)
+        shown = {"date": now.strftime("%Y-%m-%d"), "activeFile": self._around.active_file or ""}
+        return Facts(frozenset(met), texts, shown)
+
+    def _daily_template(self) -> str | None:
+        """The text of the template that Obsidian's daily notes name, by path or by bare name; None when they name none that is there."""
+        if self._daily.template is None:
+            return None
+        path = self._daily.template.removesuffix(".md").strip("/")
+        found = NameIndex(self._names).find(path, ("note",))
+        return self._names.text(found.paths[0]) if found is not None and len(found.paths) == 1 else None
+
+    def _macro(self, found: Match) -> TurnEvent:
+        """Run a macro by its name; text behind "for" goes to the one parameter that needs a value."""
+        macro = self._macros[found.resolved.values["macro"]]
+        text = found.resolved.values.get("text")
+        values = {name: value for name, value in self._request.params.items() if name in macro.plan.parameters}
+        plan = macro_match(macro, values, text if isinstance(text, str) else None)
+        if plan is None:
+            return NeedsInput(f"“{text}” does not say which input of the macro “{macro.name}” it is: {', '.join(macro.plan.parameters)}.")
+        return PlanReady(plan)
+
+    # --- questions back -------------------------------------------------------------------------------------------------------
+
+    def _unmet(self, recipe: Recipe) -> str | None:
+        if "selection" in recipe.requires and not self._around.has_selection:
+            return NO_SELECTION
+        if "activeFile" in recipe.requires and self._around.active_file is None:
+            return NO_ACTIVE_FILE
+        return None
+
+    def _unsure(self, matches: Sequence[Match]) -> NeedsInput:
+        usable = [found for found in matches if found.recipe.refusal is None and self._unmet(found.recipe) is None]
+        candidates = tuple(self._candidate(found) for found in usable)
+        if not usable:
+            refusal = matches[0].recipe.refusal
+            return NeedsInput(refusal.message if refusal is not None else self._unmet(matches[0].recipe) or "")
+        first = usable[0]
+        alone = len(usable) == 1 or usable[1].recipe != first.recipe and usable[1].cost - first.cost > 0.5
+        if alone and first.resolved.missing:
+            return NeedsInput(_asking(first), candidates[:1], first.resolved.missing)
+        return NeedsInput(_choosing(first, len(candidates)), candidates)
+
+    def _candidate(self, found: Match) -> Candidate:
+        plan = self._plan(found) if found.recipe.name != "run-macro" else None
+        title = plan.goal if plan is not None else found.recipe.title
+        declared = plan.parameters if plan is not None else {}
+        values = {name: value for name, value in found.resolved.values.items() if name in declared} if plan is not None else found.resolved.values
+        return Candidate(title, plan, values, found.resolved.missing, found.score)
+
+    def _dead_end(self, found: Match) -> str:
+        return f"“{found.recipe.title}” cannot be done here: {'; '.join(found.resolved.doubts) or 'something it needs is missing'}."
+
+    def _nothing(self, matches: Sequence[Match]) -> NeedsInput:
+        near = f" The nearest thing I can do without a model: {matches[0].recipe.title.lower()}." if matches else ""
+        return NeedsInput(f"I don't know how to do that without a language model.{near} Choose a model (--model or the settings), or say it otherwise.")
+
+
+def _tools(recipe: Recipe) -> frozenset[str]:
+    plans = [recipe.plan] if recipe.plan is not None else [variant.plan for variant in recipe.variants]
+    return frozenset(step["tool"] for plan in plans for step in plan.get("steps", []))
+
+
+def _asking(found: Match) -> str:
+    missing = ", ".join(found.recipe.parameters[name].description.lower() for name in found.resolved.missing)
+    doubts = f" ({'; '.join(found.resolved.doubts)})" if found.resolved.doubts else ""
+    return f"{found.recipe.title}: what is missing is {missing}{doubts}."
+
+
+def _choosing(first: Match, count: int) -> str:
+    doubts = list(first.resolved.doubts)
+    if first.left_out:
+        doubts.append("nothing covers " + ", ".join(f"“{text}”" for text in first.left_out))
+    why = f" ({'; '.join(doubts)})" if doubts else ""
+    return f"I am not sure what you mean{why}. {'Is it this?' if count == 1 else 'Which of these is it?'}"
+
+
+

@@ -1,0 +1,85 @@
+"""The names in a vault as the offline matcher wants them, taken from one walk over a view, and Obsidian's settings for daily notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.plan.moment import format_moment
+from obsidian_agent.vault import markdown
+from obsidian_agent.vault.paths import ROOT, PathUse, parse
+from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.view import VaultView
+
+DEFAULT_DAILY_FORMAT = "YYYY-MM-DD"
+
+
+@dataclass(frozen=True, slots=True)
+class DailySettings:
+    """Where daily notes are (a folder, "" for the root), how they are named (Moment tokens), and the path of their template."""
+
+    folder: str = ""
+    format: str = DEFAULT_DAILY_FORMAT
+    template: str | None = None
+
+    @classmethod
+    def read(cls, config: Callable[[Any], object | None]) -> DailySettings:
+        """From Obsidian's `daily-notes.json`; what is missing or no text is as Obsidian has it by default."""
+        document = config("daily-notes")
+        settings = {key: value.strip() for key, value in document.items() if isinstance(value, str)} if isinstance(document, dict) else {}
+        return cls(settings.get("folder", "").strip("/"), settings.get("format") or DEFAULT_DAILY_FORMAT, settings.get("template") or None)
+
+    def path(self, day: date) -> str:
+        """The path of a day's note."""
+        name = format_moment(datetime.combine(day, time()), self.format)
+        return f"{self.folder}/{name}.md" if self.folder else f"{name}.md"
+
+
+class ViewNames:
+    """Names of everything below the root of a view, at the moment it was made."""
+
+    def __init__(self, view: VaultView, daily: DailySettings) -> None:
+        self._view = view
+        self._daily = daily
+        notes: list[str] = []
+        files: list[str] = []
+        folders: list[str] = []
+        for entry in view.walk(ROOT):
+            kept = folders if entry.kind == "folder" else notes if entry.path.text.lower().endswith(".md") else files
+            kept.append(entry.path.text)
+        self._notes, self._files, self._folders = tuple(notes), tuple(files), tuple(folders)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Paths of the Markdown notes."""
+        return self._notes
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Paths of all other files."""
+        return self._files
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """Paths of the folders, without the root."""
+        return self._folders
+
+    def headings(self, note: str) -> Sequence[str]:
+        """Texts of a note's headings, in order; none when it cannot be read."""
+        text = self.text(note)
+        return [heading.text for heading in markdown.headings(text)] if text is not None else []
+
+    def daily_note(self, day: date) -> str:
+        """Where the daily note of a day belongs."""
+        return self._daily.path(day)
+
+    def text(self, note: str) -> str | None:
+        """The text of a note, or None when it is missing or no text."""
+        try:
+            path = parse(note, PathUse.READ)
+            return decode(self._view.read(path), path.text)
+        except VaultError:
+            return None
