@@ -96,6 +96,7 @@ class Recorded:
 class _State:
     behaviours: list[Behaviour]
     requests: list[Recorded] = field(default_factory=list)
+    asked: threading.Event = field(default_factory=threading.Event)
     client_gone: threading.Event = field(default_factory=threading.Event)
     stopping: threading.Event = field(default_factory=threading.Event)
     bytes_written: int = 0
@@ -144,6 +145,11 @@ class LlmServer:
         return self._state.requests
 
     @property
+    def asked(self) -> threading.Event:
+        """Set when the first request has arrived."""
+        return self._state.asked
+
+    @property
     def client_gone(self) -> threading.Event:
         """Set when a client closed its connection while an answer was still going on."""
         return self._state.client_gone
@@ -181,6 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(raw) if raw else None
         protocol = _protocol_of(self.path)
         self.state.requests.append(Recorded(self.path, protocol, {name.lower(): value for name, value in self.headers.items()}, body))
+        self.state.asked.set()
         if protocol is None:
             self._fail(Failure(404, "no such path"), "openai")
             return

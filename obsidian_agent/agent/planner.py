@@ -172,12 +172,12 @@ class ModelPlanner:
         checked = validate(document, self.tools, self.policy)
         if checked.problems and not checked.final:
             return _Rejected(checked.problems)
-        if checked.plan is None:
-            return TurnFailed(checked.problems[0], checked.problems)
-        if not checked.plan.steps and not checked.problems:
-            return Answer(_in_words(checked.plan))
-        # What the person does not allow, or what lies out of reach, is shown as part of the preview: asking again would not change it.
-        return PlanReady(checked.plan, repairs)
+        if checked.plan is not None:
+            return PlanReady(checked.plan, repairs) if checked.plan.steps else Answer(_in_words(checked.plan))
+        if checked.draft is not None:
+            # What the person does not allow, or what lies out of reach, fails as a plan does: asking again would not change it.
+            return PlanReady(checked.draft, repairs)
+        return TurnFailed(checked.problems[0], checked.problems)
 
 
 def _in_words(plan: ActionPlan) -> str:

@@ -20,7 +20,8 @@ def _load_server_module() -> None:
     if "llm_server" not in sys.modules:
         path = Path(__file__).parent.parent / "llm_server.py"
         spec = importlib.util.spec_from_file_location("llm_server", path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules["llm_server"] = module
         spec.loader.exec_module(module)

@@ -22,7 +22,8 @@ async def test_it_runs_in_another_thread_and_loop() -> None:
         yield threading.get_ident(), id(asyncio.get_running_loop())
 
     ((thread, loop),) = [item async for item in in_own_loop(where)]
-    assert thread != threading.get_ident() and loop != id(asyncio.get_running_loop())
+    assert thread != threading.get_ident()
+    assert loop != id(asyncio.get_running_loop())
 
 
 async def test_its_exception_comes_after_its_items() -> None:
@@ -30,11 +31,10 @@ async def test_its_exception_comes_after_its_items() -> None:
         yield 1
         raise ValueError("broken")
 
-    seen = []
+    items = in_own_loop(fail)
+    assert await anext(items) == 1
     with pytest.raises(ValueError, match="broken"):
-        async for item in in_own_loop(fail):
-            seen.append(item)
-    assert seen == [1]
+        await anext(items)
 
 
 async def test_a_blocking_generator_does_not_block_the_consumer() -> None:

@@ -21,7 +21,8 @@ from obsidian_agent.providers.redact import redact
     ],
 )
 def test_what_looks_like_a_key_goes(text: str) -> None:
-    assert "abcdefgh" not in redact(text) and "wxyz" not in redact(text)
+    assert "abcdefgh" not in redact(text)
+    assert "wxyz" not in redact(text)
     assert "[key]" in redact(text)
 
 

@@ -15,7 +15,8 @@ from obsidian_agent.providers.scripted import ScriptedProvider
 
 def endpoint(spec: str, base_url: str | None = None) -> Endpoint:
     provider = open_provider(spec, base_url=base_url)
-    assert isinstance(provider, RetryingProvider) and isinstance(provider.inner, LiteLLMProvider)
+    assert isinstance(provider, RetryingProvider)
+    assert isinstance(provider.inner, LiteLLMProvider)
     assert provider.name == spec
     return provider.inner.endpoint
 
@@ -115,7 +116,8 @@ def test_a_script(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "x"}', encoding="utf-8")
     provider = open_provider(f"scripted/{path}")
-    assert isinstance(provider, ScriptedProvider) and provider.name == f"scripted/{path}"
+    assert isinstance(provider, ScriptedProvider)
+    assert provider.name == f"scripted/{path}"
     with pytest.raises(ConfigError):
         open_provider(f"scripted/{tmp_path}/missing.jsonl")
 

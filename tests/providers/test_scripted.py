@@ -59,11 +59,10 @@ async def test_an_error_is_raised_also_in_mid_answer(tmp_path: Path) -> None:
     with pytest.raises(ProviderError) as caught:
         await play(provider)
     assert (caught.value.code, caught.value.retryable, caught.value.retry_after) == ("API_RATE_LIMIT", True, 3.0)
-    seen = []
+    deltas = provider.stream(REQUEST)
+    assert await anext(deltas) == TextChunk("begun")
     with pytest.raises(ProviderError):
-        async for delta in provider.stream(REQUEST):
-            seen.append(delta)
-    assert said(seen) == "begun"
+        await anext(deltas)
 
 
 async def test_running_out_of_answers_says_so(tmp_path: Path) -> None:
@@ -71,7 +70,8 @@ async def test_running_out_of_answers_says_so(tmp_path: Path) -> None:
     await play(provider)
     with pytest.raises(ProviderError, match="1 answers, and this is request 2") as caught:
         await play(provider)
-    assert caught.value.code == "SCRIPT_EXHAUSTED" and not caught.value.retryable
+    assert caught.value.code == "SCRIPT_EXHAUSTED"
+    assert not caught.value.retryable
 
 
 def test_blank_lines_and_comments_are_left_out(tmp_path: Path) -> None:
@@ -96,7 +96,8 @@ def test_a_bad_script_names_the_place(tmp_path: Path, content: str, contains: st
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         ScriptedProvider.load(path)
-    assert "bad.jsonl" in caught.value.message and contains in caught.value.message
+    assert "bad.jsonl" in caught.value.message
+    assert contains in caught.value.message
 
 
 def test_a_missing_script_is_named(tmp_path: Path) -> None:
