@@ -7,23 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from obsidian_agent.errors import Problem
+from obsidian_agent.journal.effects import Effects
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview, Timings
 
 RunStatus = Literal["done", "failed", "stopped", "cancelled", "conflict", "refused", "recovered"]
 Outcome = Literal["done", "refused", "error", "needs-input"]
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What a run did to the vault, from the journal. Vault paths as text; renames as (from, to)."""
-
-    created: tuple[str, ...] = ()
-    modified: tuple[str, ...] = ()
-    deleted: tuple[str, ...] = ()
-    renamed: tuple[tuple[str, str], ...] = ()
-    folders: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

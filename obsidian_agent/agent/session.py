@@ -7,6 +7,7 @@ front ends that must not wait.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.executor import execute
 from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.runs import Runs
+from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.plan.binding import bind
@@ -37,11 +39,12 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.shown import diff_of
+from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.changes import NetChange
 from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.paths import ROOT, PathUse, parse
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.text import decode
 
@@ -75,13 +78,15 @@ class Session:
         tools: Mapping[str, Tool],
         policy: Policy,
         runs: Runs,
-        clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+        saved: SavedActions,
+        clock: Callable[[], datetime],
     ) -> None:
         self.store = store
         self.planner = planner
         self.tools = tools
         self.policy = policy
         self.runs = runs
+        self.saved = saved
         self.focus = Focus()
         self._clock = clock
         self._open = _Open(None, None, {})
@@ -102,13 +107,10 @@ class Session:
 
     def notes(self) -> list[str]:
         """Paths of all notes, sorted. May block."""
-        view = self.view()
-        return [entry.path.text for entry in view.walk(view.root) if entry.path.is_note]
+        return [entry.path.text for entry in self.view().walk(ROOT) if entry.path.is_note]
 
     def read_note(self, path: str) -> str:
         """The text of a note, line ends as they are. May block."""
-        from obsidian_agent.vault.paths import PathUse, parse
-
         where = parse(path, PathUse.READ)
         return decode(self.view().read(where), where.text)
 
@@ -140,8 +142,10 @@ class Session:
             raise PlanError("A value is not valid.", problems=bound.problems)
         if bound.missing:
             raise MissingInput(tuple(bound.missing))
-        context = run_context(self.store, view, self.focus, self._clock(), bound.values)
-        return preview(checked, self.tools, view, context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen)
+        context = self.context(bound.values)
+        return preview(
+            checked, self.tools, self.view(), context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen
+        )
 
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
@@ -191,6 +195,12 @@ class Session:
         async for event in self._preview(document, values or {}, disabled, None):
             yield event
 
+    async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+        """Preview a saved action; NeedsInput when values are missing."""
+        macro = await asyncio.to_thread(self.saved.get, name)
+        async for event in self._preview(macro.plan.to_json(), values, frozenset(), None):
+            yield event
+
     async def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
 
@@ -213,8 +223,7 @@ class Session:
                 self._open = _Open(instruction, ActionPlan.model_validate(document), values)
                 emit(NeedsInput(error.message, missing=error.missing))
             except PlanError as error:
-                for problem in error.problems:
-                    emit(TurnFailed(problem))
+                emit(TurnFailed(error.problem(), error.problems))
             except ObsidianAgentError as error:
                 emit(TurnFailed(error.problem()))
 

@@ -46,9 +46,9 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
 def schema_command(options: argparse.Namespace, out: Output) -> Exit:
     """The JSON Schemas of plans and of the tools' arguments."""
     from obsidian_agent.plan.schema import plan_schema, tools_schema
-    from obsidian_agent.tools.registry import TOOLS
+    from obsidian_agent.tools.registry import BUILTIN_TOOLS
 
-    schema = plan_schema() if options.what == "plan" else tools_schema(TOOLS)
+    schema = plan_schema() if options.what == "plan" else tools_schema(BUILTIN_TOOLS)
     print(json.dumps(schema, ensure_ascii=False, indent=None if out.as_json else 2))
     return Exit.DONE
 

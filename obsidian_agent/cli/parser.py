@@ -29,7 +29,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
 
 
-def _shared() -> argparse.ArgumentParser:
+def _shared() -> _Parser:
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("everywhere")
     group.add_argument("--vault", metavar="VAULT", help="folder, or name of a vault that Obsidian knows")
@@ -41,7 +41,7 @@ def _shared() -> argparse.ArgumentParser:
     return parser
 
 
-def _context() -> argparse.ArgumentParser:
+def _context() -> _Parser:
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("what the plan knows")
     group.add_argument("--active-file", metavar="PATH", help="the open note")
@@ -55,7 +55,7 @@ def _context() -> argparse.ArgumentParser:
     return parser
 
 
-def _planner() -> argparse.ArgumentParser:
+def _planner() -> _Parser:
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("who plans")
     group.add_argument("--offline", action="store_true", help="the built-in planner: no model, no network")
@@ -72,7 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
-    def add(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
 
     command = add("preview", "validate and dry-run a plan; writes nothing", context)
@@ -115,12 +115,12 @@ def _undo_commands(add: AddCommand) -> None:
 
 
 def _macro_commands(
-    commands: argparse._SubParsersAction[_Parser], shared: argparse.ArgumentParser, context: argparse.ArgumentParser
+    commands: argparse._SubParsersAction[_Parser], shared: _Parser, context: _Parser
 ) -> None:
     macro = commands.add_parser("macro", help="saved plans: list, run, save, show, …", description="saved plans")
     actions = macro.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
 
-    def add(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
         return actions.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
 
     add("list", "saved macros")

@@ -34,7 +34,8 @@ from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.shown import preview_document, rejected_document
+from obsidian_agent.plan.strict_json import read_json
+from obsidian_agent.plan.document import preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
 
 
@@ -167,16 +168,7 @@ def show_preview(session: Session, ready: Preview, out: Output) -> None:
 
 def load_document(name: str) -> object:
     """A plan file's JSON value: strict JSON, as written by a person or a program."""
-    parsed = parse_plan(read_bytes(name))
-    match parsed:
-        case ParsedPlan(document=document):
-            return document
-        case ParsedProse():
-            raise PlanError(f"{name} is not JSON.", code="SCHEMA_INVALID")
-        case ParseFailed(message=message):
-            raise PlanError(f"{name}: {message}", code="SCHEMA_INVALID")
-        case _:
-            assert_never(parsed)
+    return read_json(read_bytes(name), "The plan" if name == "-" else name)
 
 
 def _parse(options: argparse.Namespace, out: Output) -> Exit:

@@ -22,7 +22,7 @@ from obsidian_agent.plan.flags import flags_of
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.result import Instance, Preview, Timings
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
-from obsidian_agent.plan.shown import diff_of
+from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.tools.base import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.tools.linktext import LinkWriter

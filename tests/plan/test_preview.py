@@ -14,7 +14,7 @@ from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN, preview
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.shown import diff_of, preview_document
+from obsidian_agent.plan.document import diff_of, preview_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Position, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS

@@ -1,0 +1,75 @@
+"""The runs of a vault: what was done, and how to take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from obsidian_agent.journal.records import HistoryEntry
+from obsidian_agent.journal.recover import InterruptedRun, Recovery, interrupted, recover
+from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.undo import UndoResult, redo, undo, undo_content, undo_preview
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.vault.diff import unified_diff
+from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.vault.store import VaultStore
+
+
+class Runs:
+    """History, undo, redo and recovery of one vault. Every method may block; each opens the journal for itself."""
+
+    def __init__(self, store: VaultStore, state: Path) -> None:
+        self._store = store
+        self._state = state
+
+    @contextmanager
+    def journal(self) -> Iterator[Journal]:
+        """The journal, open for the block."""
+        with Journal.open(self._state, self._store) as journal:
+            yield journal
+
+    def history(self, limit: int = 50) -> list[HistoryEntry]:
+        """Runs, newest first."""
+        with self.journal() as journal:
+            return journal.history(limit)
+
+    def plan_of(self, run_id: str) -> ActionPlan:
+        """The plan of a run. JournalError when there is none."""
+        with self.journal() as journal:
+            return ActionPlan.model_validate(journal.plan_of(run_id))
+
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
+        """Undo a run (None: the last one not undone). Nothing that changed since is overwritten, except the paths in `force`."""
+        with self.journal() as journal:
+            return undo(journal, self._store, run_id, force=force, skip=skip)
+
+    def undo_preview(self, run_id: str | None, *, redoing: bool = False) -> UndoResult:
+        """What undo (or redo) would do just now."""
+        with self.journal() as journal:
+            return undo_preview(journal, self._store, run_id, redoing=redoing)
+
+    def redo(self) -> UndoResult:
+        """Redo what was undone last, unless a later run changed the vault."""
+        with self.journal() as journal:
+            return redo(journal, self._store)
+
+    def conflict_diff(self, run_id: str | None, path: str) -> str:
+        """Unified diff from a file as it is now to what undoing the run would put there; "" for binary content."""
+        with self.journal() as journal:
+            wanted = undo_content(journal, self._store, run_id, path)
+        where = parse(path, PathUse.READ)
+        now = self._store.read(where) if self._store.lstat(where) is not None else None
+        return unified_diff(now, wanted, where.text, where.text)
+
+    def interrupted(self) -> list[InterruptedRun]:
+        """Runs that a crash left half done, oldest first."""
+        with self.journal() as journal:
+            return interrupted(journal, self._store)
+
+    def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
+        """Finish interrupted runs, or roll them back; None: all of them."""
+        with self.journal() as journal:
+            return recover(journal, self._store, finish=finish, run_id=run_id)
+
+

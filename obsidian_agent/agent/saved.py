@@ -1,0 +1,82 @@
+"""Saved actions: macros kept in the vault, made from runs, exchanged as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from obsidian_agent.agent.macro_making import macro_from_run
+from obsidian_agent.agent.macros import Imported, Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.agent.runs import Runs
+from obsidian_agent.plan.strict_json import read_json
+from obsidian_agent.tools.base import Tool
+
+MAX_FILE = 2 * 1024 * 1024
+
+
+class SavedActions:
+    """The macros of one vault. Every method may block."""
+
+    def __init__(self, macros: MacroStore, runs: Runs, tools: Mapping[str, Tool]) -> None:
+        self._macros = macros
+        self._runs = runs
+        self._tools = tools
+
+    def list(self) -> list[Macro]:
+        """Macros that can be read, sorted by name."""
+        return self._macros.all()
+
+    def get(self, name: str) -> Macro:
+        """One macro; MacroError when there is none of that name."""
+        return self._macros.get(name)
+
+    def used(self, name: str) -> int:
+        """How often it was run."""
+        return self._macros.used(name)
+
+    def count(self, name: str) -> None:
+        """Note that it was run."""
+        self._macros.count(name)
+
+    def save(
+        self, run_id: str, name: str, description: str | None = None, parameters: Mapping[str, str] | None = None, *, replacing: bool = False
+    ) -> Macro:
+        """Keep the plan of a run. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
+        plan = self._runs.plan_of(run_id)
+        return self._macros.save(macro_from_run(plan.to_json(), name, self._tools, description, parameters), replacing=replacing)
+
+    def rename(self, name: str, new_name: str) -> Macro:
+        """Give it another name."""
+        return self._macros.rename(name, new_name)
+
+    def delete(self, name: str) -> None:
+        """Remove it."""
+        self._macros.delete(name)
+
+    def export(self, name: str, file: str) -> Path:
+        """Write it to a new file of the operating system. MacroError when the file exists or cannot be written."""
+        path = Path(file).expanduser()
+        document = json.dumps(self.get(name).to_json(), ensure_ascii=False, indent=2) + "\n"
+        try:
+            with open(path, "x", encoding="utf-8") as out:
+                out.write(document)
+        except OSError as error:
+            raise MacroError(f"{path} cannot be written: {error.strerror or error}.", path=str(path)) from error
+        return path
+
+    def read(self, file: str) -> Imported:
+        """Read and judge a macro file; nothing is kept yet."""
+        path = Path(file).expanduser()
+        try:
+            with open(path, "rb") as source:
+                data = source.read(MAX_FILE + 1)
+        except OSError as error:
+            raise MacroError(f"{path} cannot be read: {error.strerror or error}.", path=str(path)) from error
+        if len(data) > MAX_FILE:
+            raise MacroError(f"{path} is larger than {MAX_FILE // 2**20} MB.", path=str(path))
+        return read_macro(read_json(data, str(path)), self._tools)
+
+    def keep(self, imported: Imported, *, replacing: bool = False) -> Macro:
+        """Accept a macro that was read."""
+        return self._macros.save(imported.macro, replacing=replacing)

@@ -1,0 +1,55 @@
+"""Composition root: the only module that names concrete classes together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from obsidian_agent.agent.macros import MacroStore
+from obsidian_agent.agent.offline import OfflinePlanner
+from obsidian_agent.agent.planner import ModelPlanner, Planner, Sampling
+from obsidian_agent.agent.runs import Runs
+from obsidian_agent.agent.saved import SavedActions
+from obsidian_agent.agent.session import Session
+from obsidian_agent.journal.store import vault_key
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.providers.registry import open_provider
+from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.vault.appfolder import AppFolder
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.store import VaultStore
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Plain values from options and settings. `model` None means the offline planner; `now` freezes the clock."""
+
+    store: VaultStore
+    state: Path
+    policy: Policy = Policy()
+    model: str | None = None
+    base_url: str | None = None
+    temperature: float = 0.2
+    max_tokens: int | None = None
+    now: datetime | None = None
+
+
+def build_session(wiring: Wiring) -> Session:
+    """A session on an open vault."""
+    runs = Runs(wiring.store, wiring.state)
+    usage = wiring.state / "vaults" / vault_key(wiring.store.real_path) / "macro-usage.json"
+    saved = SavedActions(MacroStore(AppFolder(wiring.store, "macros"), usage, TOOLS), runs, TOOLS)
+    return Session(wiring.store, _planner(wiring, saved), TOOLS, wiring.policy, runs, saved, _clock(wiring.now))
+
+
+def _clock(now: datetime | None) -> Callable[[], datetime]:
+    return (lambda: now) if now is not None else (lambda: datetime.now().astimezone())
+
+
+def _planner(wiring: Wiring, saved: SavedActions) -> Planner:
+    if wiring.model is None:
+        return OfflinePlanner(lambda: DiskView(wiring.store), wiring.store.obsidian_config, frozenset(TOOLS), saved.list)
+    provider = open_provider(wiring.model, base_url=wiring.base_url)
+    return ModelPlanner(provider, TOOLS, wiring.policy, Sampling(wiring.temperature, wiring.max_tokens))
