@@ -1,0 +1,137 @@
+"""`macro …`: saved plans, without a model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from obsidian_agent.agent.macros import Macro
+from obsidian_agent.agent.session import MissingInput, Session
+from obsidian_agent.cli.exits import Exit, of_problems
+from obsidian_agent.cli.opening import open_session, parameters
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.plans import needs_input, run_document, show_preview
+from obsidian_agent.errors import PlanError
+from obsidian_agent.plan.document import rejected_document
+
+
+def macro_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Dispatch to one action."""
+    session = open_session(options)
+    actions: dict[str, Callable[[argparse.Namespace, Session, Output], Exit]] = {
+        "list": _list,
+        "save": _save,
+        "run": _run,
+        "show": _show,
+        "rename": _rename,
+        "delete": _delete,
+        "export": _export,
+        "import": _import,
+    }
+    return actions[options.action](options, session, out)
+
+
+def _list(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    macros = session.saved.list()
+    if out.as_json:
+        out.document({"macros": [_listed(macro, session) for macro in macros]})
+    for macro in macros:
+        inputs = f" ({', '.join(macro.plan.parameters)})" if macro.plan.parameters else ""
+        out.line(f"{macro.name}{inputs}{f': {macro.description}' if macro.description else ''}")
+    if not macros:
+        out.line("No macros yet; a good run is saved with: obsidian-agent macro save NAME --run RUN")
+    return Exit.DONE
+
+
+def _listed(macro: Macro, session: Session) -> dict[str, Any]:
+    inputs = {name: parameter.model_dump(mode="json", by_alias=True) for name, parameter in macro.plan.parameters.items()}
+    return {"name": macro.name, "description": macro.description, "parameters": inputs, "used": session.saved.used(macro.name)}
+
+
+def _save(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    macro = session.saved.save(options.run, options.name, options.description, replacing=options.replace)
+    return _kept(macro, "Saved", out)
+
+
+def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    macro = session.saved.get(options.name)
+    values = parameters(options)
+    document = macro.plan.to_json()
+    if not options.dry_run:
+        code = run_document(session, document, values, options.yes, out)
+        if code == Exit.DONE:
+            session.saved.count(macro.name)
+        return code
+    try:
+        ready = session.dry_run(document, values)
+    except MissingInput as error:
+        return needs_input(error.message, out, missing=error.missing)
+    except PlanError as error:
+        if out.as_json:
+            out.document(rejected_document(error.problems))
+        out.problems(error.problems)
+        return of_problems(error.problems)
+    show_preview(session, ready, out)
+    return Exit.DONE if ready.valid else of_problems(ready.errors)
+
+
+def _show(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    out.document(session.saved.get(options.name).to_json())
+    return Exit.DONE
+
+
+def _rename(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    return _kept(session.saved.rename(options.name, options.new_name), "Renamed", out)
+
+
+def _delete(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    macro = session.saved.get(options.name)
+    if not _confirmed(f"Delete the macro {macro.name}?", options.yes, out):
+        return Exit.NOT_APPROVED
+    session.saved.delete(macro.name)
+    return _kept(macro, "Deleted", out)
+
+
+def _export(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    macro = session.saved.get(options.name)
+    if options.file is None:
+        out.document(macro.to_json())
+        return Exit.DONE
+    path = session.saved.export(macro.name, options.file)
+    out.note(f"Written to {path}.")
+    return _kept(macro, "Exported", out)
+
+
+def _import(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    imported = session.saved.read(options.file)
+    out.problems(imported.warnings)
+    if not options.yes:
+        for line in (f"Name: {imported.macro.name}", f"Goal: {imported.macro.plan.goal}"):
+            out.line(line)
+        for step in imported.macro.plan.steps:
+            out.line(f"  {step.id}: {step.tool} {step.preview or ''}")
+    if not _confirmed(f"Keep the macro {imported.macro.name}?", options.yes, out):
+        return Exit.NOT_APPROVED
+    return _kept(session.saved.keep(imported, replacing=options.replace), "Imported", out)
+
+
+def _kept(macro: Macro, verb: str, out: Output) -> Exit:
+    if out.as_json:
+        out.document({"name": macro.name, "outcome": "done", "parameters": list(macro.plan.parameters)})
+    out.line(f"{verb}: {macro.name}")
+    return Exit.DONE
+
+
+def _confirmed(question: str, yes: bool, out: Output) -> bool:
+    if yes:
+        return True
+    if out.as_json or not sys.stdin.isatty():
+        message = "Not done: add --yes, or run it in a terminal to be asked."
+        if out.as_json:
+            out.document({"outcome": "refused", "message": message, "errors": [{"code": "NOT_APPROVED", "message": message}]})
+        out.note(message)
+        return False
+    out.line(question)
+    return input("Type yes: ").strip().lower() in ("y", "yes")
