@@ -83,7 +83,11 @@ def _edit_lines(block: str, parsed: Block, wish: Wish, newline: str) -> str:
     named = _named(parsed, wish)
     targets = wish.targets({key: entry.node.value for key, entry in named.items()})
     layout = Layout(newline, parsed.column)
-    splices = [yaml_splice.remove(block, entry, layout) for key, entry in named.items() if key in wish.remove]
+    splices = [
+        yaml_splice.remove(block, entry, layout, above.start if above else None)
+        for above, entry in zip((None, *parsed.entries), parsed.entries, strict=False)
+        if entry.key is not None and entry.key in wish.remove
+    ]
     for key in targets:
         if key in named:
             splices += yaml_splice.replace(block, named[key], targets[key], layout)

@@ -13,11 +13,10 @@ import yaml
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.yaml_scalar import resolve
+from obsidian_agent.vault.yaml_simple import LONGEST_BLOCK
 
 Style = Literal["plain", "'", '"', "|", ">", "empty", "alias", "flow", "block"]
 
-LONGEST_BLOCK = 1 << 20
-"""Characters; a longer block is refused."""
 _MOST_NODES = 50_000
 _DEEPEST = 60
 

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 from obsidian_agent.vault.yaml_scalar import resolve
 
+LONGEST_BLOCK = 1 << 20
+"""Characters; a longer block is refused by everything that reads one."""
+
 _LONGEST_KEY = 200
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
 _END = r"\r?\n"
@@ -49,6 +52,8 @@ class Region(NamedTuple):
 
 def split(block: str) -> list[Region] | None:
     """The regions of a simple block in order, None when the block is not simple."""
+    if len(block) > LONGEST_BLOCK:
+        return None
     found: list[Region] = []
     position = _skip(block, 0)
     while position < len(block):
@@ -62,6 +67,8 @@ def split(block: str) -> list[Region] | None:
 
 def read(block: str) -> dict[str, Any] | None:
     """The properties of a simple block, of equal keys the last one; None when the block is not simple."""
+    if len(block) > LONGEST_BLOCK:
+        return None
     found: dict[str, Any] = {}
     position = _skip(block, 0)
     while position < len(block):

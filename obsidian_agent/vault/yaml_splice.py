@@ -18,6 +18,9 @@ from obsidian_agent.vault.yaml_scalar import Quote, is_date, is_plain, write_sca
 _COLON = re.compile(r"[ \t]*:")
 _PROPERTIES = re.compile(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
 _HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>][-+0-9]*")
+_BLOCK_TEXT = re.compile(r"[|>][-+0-9]*[ \t]*(?:\#.*)?\r?$", re.MULTILINE)
+_BELOW = re.compile(r"(?:[ \t]*\r?\n|[ \t]+#[^\n]*\n)*")
+_ONE_PIECE = frozenset(("plain", "'", '"', "flow", "alias"))
 _DASH_LINE = re.compile(r"^[ ]*-", re.MULTILINE)
 
 
@@ -119,10 +122,18 @@ def replace(block: str, entry: Entry, value: Any, layout: Layout) -> list[Splice
     return _put_inline(block, colon, node, "" if value is None else _inline(value, quote=_quote_of(node), dates=_takes_dates(node)))
 
 
-def remove(block: str, entry: Entry, layout: Layout) -> Splice:
-    """The property's lines go, with what stands behind its value on the last one; comments on their own lines stay."""
+def remove(block: str, entry: Entry, layout: Layout, above: int | None = None) -> Splice:
+    """The property's lines go, with what stands behind its value on the last one; comments on their own lines stay.
+
+    `above` is where the property above it begins: when that ends in a block of text, blank lines and indented comments below the removed
+    one go too, because they would become text.
+    """
     _colon(block, entry, layout)
-    return Splice(entry.start - layout.column, _next_line(block, max(entry.node.end, entry.key_end)), "")
+    end = _next_line(block, max(entry.node.end, entry.key_end))
+    if above is not None and _BLOCK_TEXT.search(block, above, entry.start):
+        below = _BELOW.match(block, end)
+        end = below.end() if below else end
+    return Splice(entry.start - layout.column, end, "")
 
 
 def _colon(block: str, entry: Entry, layout: Layout) -> int:
@@ -137,7 +148,7 @@ def _colon(block: str, entry: Entry, layout: Layout) -> int:
 
 def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
     """Puts a one-line value (or nothing) in the place of the old one; a comment behind it stays."""
-    if node.style in ("plain", "'", '"', "flow", "alias"):
+    if node.style in _ONE_PIECE or _begins_at_dash(block, colon, node):
         return [Splice(node.start, node.end, text) if text else Splice(colon, node.end, "")]
     if node.style in ("|", ">"):
         header_end, line_end = _header(block, node)
@@ -146,6 +157,11 @@ def _put_inline(block: str, colon: int, node: Node, text: str) -> list[Splice]:
     if node.style == "empty":
         return [lead]
     return [lead, Splice(_line_end(block, colon), node.end, "")]
+
+
+def _begins_at_dash(block: str, dash_end: int, node: Node) -> bool:
+    """Whether a list or map begins in the line of the dash before it (``- - a``), with no anchor or tag between."""
+    return node.style == "block" and node.start < _line_end(block, dash_end) and block[node.start] not in "&!"
 
 
 def _put_behind_colon(block: str, colon: int, old_end: int, text: str) -> Splice:
@@ -162,7 +178,7 @@ def _put_behind_colon(block: str, colon: int, old_end: int, text: str) -> Splice
 
 def _put_lines(block: str, colon: int, node: Node, lines: str) -> list[Splice]:
     """Puts a value of several lines below the key; a comment behind the old value stays on the key's line."""
-    if node.style in ("plain", "'", '"', "flow", "alias"):
+    if node.style in _ONE_PIECE:
         line_end = _line_end(block, node.end)
         return [Splice(colon, node.end, ""), Splice(line_end, line_end, lines)]
     if node.style in ("|", ">"):
