@@ -61,7 +61,7 @@ class Template:
 
 
 class MissingValue(ToolError):
-    """A reference leads to nothing: REFERENCE_ERROR, or NO_SELECTION."""
+    """A reference leads to nothing: REFERENCE_ERROR, or NO_SELECTION. `path` is the reference without its filters."""
 
     default_code = "REFERENCE_ERROR"
 
@@ -96,11 +96,13 @@ def resolve_reference(reference: Reference, scope: Scope) -> Any:
 
 def _missing(reference: Reference, value: Missing) -> MissingValue:
     if value is filters.NO_SELECTION:
-        return MissingValue("Nothing is selected, and the plan needs ${selection}.", code="NO_SELECTION", hint="Select text and try again.")
+        message, hint = "Nothing is selected, and the plan needs ${selection}.", "Select text and try again."
+        return MissingValue(message, code="NO_SELECTION", path=reference.name, hint=hint)
     if reference.kind == "name" and reference.head in ("activeFile", "activeFolder") and not reference.parts:
-        return MissingValue(f"{reference.source}: no note is active.", hint="Open a note, or name one with --active-file.")
+        message, hint = f"{reference.source}: no note is active.", "Open a note, or name one with --active-file."
+        return MissingValue(message, path=reference.name, hint=hint)
     message = f"{reference.source} leads to nothing: {reference.name} does not exist."
-    return MissingValue(message, hint="Check the path, or add |default:text.")
+    return MissingValue(message, path=reference.name, hint="Check the path, or add |default:text.")
 
 
 # --- the nodes of a template --------------------------------------------------------------------------------------------------

@@ -166,6 +166,7 @@ def test_missing_is_an_error_that_names_the_reference(written: str) -> None:
         resolve(written)
     assert raised.value.code == "REFERENCE_ERROR"
     assert written in raised.value.message
+    assert raised.value.path == written.strip("${}").replace("steps", "$steps")
 
 
 @pytest.mark.parametrize("written", ["${n|nope}", "${n|join:,}", "${title|date:YYYY}", "${n|default}", "${n|upper:x}", "${n", "${a b}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.base import Risk, Tool
@@ -362,6 +364,7 @@ def test_any_json_in_a_step_is_judged(tools: Mapping[str, Tool], value: Any, pla
     assert judged.valid == (judged.problems == ())
     if judged.plan is not None:
         assert validate(judged.plan, tools).problems == ()
+        assert ActionPlan.model_validate(json.loads(json.dumps(judged.plan.to_json()))) == judged.plan
 
 
 def test_depth_is_bounded(tools: Mapping[str, Tool]) -> None:
