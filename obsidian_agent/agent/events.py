@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.journal.effects import Effects
+from obsidian_agent.journal.effects import Effects as Effects
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview, Timings
 

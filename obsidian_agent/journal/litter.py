@@ -1,0 +1,126 @@
+"""Temporary files that an interrupted run has left in the vault: thrown away when they are ours, put back when they are somebody's."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.journal.records import Record, StoredAction
+from obsidian_agent.vault.actions import MoveEntry, PutFile
+from obsidian_agent.vault.handles import Content, FolderHandles, content_of, io_error
+from obsidian_agent.vault.paths import ROOT, VaultPath, from_disk, trash_path
+from obsidian_agent.vault.renames import exchange, rename_to_free
+from obsidian_agent.vault.survey import Images, is_torn
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A temporary entry: the folder it lies in, its name, and the action it was made for (None: not known)."""
+
+    folder: VaultPath
+    name: str
+    action: PutFile | MoveEntry | None
+
+
+def leftovers(handles: FolderHandles, record: Record, actions: Sequence[StoredAction]) -> Iterator[Leftover]:
+    """Every temporary entry of a record, wherever in the vault its folder is by now."""
+    pattern = re.compile(rf"\.{re.escape(record.token)}\.(\d+)\.[0-9a-f]+")
+    for folder, name in _hidden_names(handles, ROOT):
+        match = pattern.fullmatch(name)
+        if match is not None:
+            number = int(match[1])
+            action = actions[number].action if number < len(actions) else None
+            yield Leftover(folder, name, action if isinstance(action, PutFile | MoveEntry) else None)
+
+
+def _hidden_names(handles: FolderHandles, folder: VaultPath) -> list[tuple[VaultPath, str]]:
+    found: list[tuple[VaultPath, str]] = []
+    below: list[VaultPath] = []
+    try:
+        with os.scandir(handles.get(folder)) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    found.append((folder, entry.name))
+                    if folder.is_root and entry.name == trash_path().name and entry.is_dir(follow_symlinks=False):
+                        below.append(trash_path())
+                elif entry.is_dir(follow_symlinks=False):
+                    with suppress(PathRefused):
+                        below.append(from_disk(folder, entry.name))
+    except VaultError:
+        return found
+    except OSError as error:
+        raise io_error(error, folder) from error
+    for inner in below:
+        found += _hidden_names(handles, inner)
+    return found
+
+
+def clear(handles: FolderHandles, leftover: Leftover, images: Images) -> str | None:
+    """Deal with one leftover. Answers what to tell people when it holds something that is not of the run."""
+    folder, name = handles.get(leftover.folder), leftover.name
+    action = leftover.action
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if isinstance(action, MoveEntry):
+            return _put_back(folder, name, leftover.folder, action.path.name)
+        if action is None or not stat.S_ISREG(status.st_mode):
+            return _keep_beside(folder, name, leftover.folder, action.path.name if action else "note.md")
+        content = content_of(folder, name)
+        if content is None:
+            return None
+        there = content_of(folder, action.path.name)
+        if not _ours(content, action, images):
+            return _give_back(folder, leftover, action.path.name, there, action, images)
+        if there is None and content.hash == action.before and action.after is None:
+            return _put_back(folder, name, leftover.folder, action.path.name)
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise io_error(error, leftover.folder) from error
+    return None
+
+
+def _ours(content: Content, action: PutFile, images: Images) -> bool:
+    if content.hash in (action.before, action.after):
+        return True
+    known = (images(hash) for hash in (action.after, action.before) if hash is not None)
+    return any(image is not None and is_torn(content.data, image) for image in known)
+
+
+def _give_back(folder: int, leftover: Leftover, target: str, there: Content | None, action: PutFile, images: Images) -> str | None:
+    """Somebody else's content was displaced: it gets its place back if we hold it, else a visible name of its own."""
+    if there is not None and _ours(there, action, images):
+        if exchange(folder, leftover.name, target):
+            os.unlink(leftover.name, dir_fd=folder)
+        else:
+            os.replace(leftover.name, target, src_dir_fd=folder, dst_dir_fd=folder)
+        return None
+    return _put_back(folder, leftover.name, leftover.folder, target)
+
+
+def _put_back(folder: int, name: str, parent: VaultPath, target: str) -> str | None:
+    try:
+        rename_to_free(folder, name, folder, target)
+    except FileExistsError:
+        return _keep_beside(folder, name, parent, target)
+    return None
+
+
+def _keep_beside(folder: int, name: str, parent: VaultPath, target: str) -> str:
+    stem, dot, suffix = target.rpartition(".")
+    stem, suffix = (stem, dot + suffix) if stem else (target, "")
+    count = 1
+    while True:
+        free = f"{stem} (recovered{'' if count == 1 else f' {count}'}){suffix}"
+        try:
+            rename_to_free(folder, name, folder, free)
+        except FileExistsError:
+            count += 1
+        else:
+            return f"What was there before is now {parent.text + '/' if parent.text else ''}{free}."

@@ -1,0 +1,353 @@
+"""The journal of one vault: every run with all it needs to be undone, kept outside the vault, durable before the vault is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from obsidian_agent.errors import JournalError
+from obsidian_agent.journal import schema
+from obsidian_agent.journal.effects import effects_of
+from obsidian_agent.journal.images import ImageSource, damaged, read_actions
+from obsidian_agent.journal.lock import is_locked, vault_lock
+from obsidian_agent.journal.records import HistoryEntry, Kind, NewRecord, Record, Status, StoredAction, bits, numbers
+from obsidian_agent.journal.retention import prune
+from obsidian_agent.journal.writer import RecordWriter
+from obsidian_agent.vault import durable
+from obsidian_agent.vault.paths import clean_component
+from obsidian_agent.vault.store import VaultStore
+
+FILE: Final = "journal.db"
+CHECKPOINT_BYTES: Final = 4 << 20
+"""Size of the log from which it is brought into the database after a run."""
+
+_COLUMNS: Final = (
+    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count,"
+    " applied, reversed, undone, bytes > 0 OR count = 0, commands"
+)
+
+
+class Journal:
+    """The journal of one vault. Opening reads nothing and makes nothing; a vault without runs has none.
+
+    Reading is safe from any thread and process. Writing is done under `lock()`, by one thread. Every method raises JournalError when the
+    journal cannot be read or written; then nothing in the vault was touched.
+    """
+
+    def __init__(self, folder: Path, store: VaultStore) -> None:
+        self.folder = folder
+        self.file = folder / FILE
+        self.vault = store.real_path
+        self._vault_fd = store.root_fd
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._reading = threading.RLock()
+        self._fresh = False
+
+    @classmethod
+    def open(cls, state_dir: Path, store: VaultStore) -> Self:
+        """The journal of a vault below the user's state folder, in a folder named after the vault's real path."""
+        return cls(state_dir / "vaults" / vault_key(store.real_path), store)
+
+    def close(self) -> None:
+        """Close the connections. Whatever was committed stays."""
+        with self._reading:
+            if self._writer is not None:
+                # The reader goes last, so that closing neither checkpoints nor flushes.
+                with suppress(JournalError, sqlite3.Error):
+                    self._read_connection()
+                self._writer.close()
+                self._writer = None
+            if self._reader is not None:
+                self._reader.close()
+                self._reader = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # --- writing ---------------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the one writer of this vault. JournalError (VAULT_BUSY) naming the process that is."""
+        with schema.journal_errors(self.file):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            held = vault_lock(self.folder / "lock", self._vault_fd)
+            held.__enter__()
+        try:
+            yield
+        finally:
+            held.__exit__(None, None, None)
+
+    @property
+    def locked(self) -> bool:
+        """Whether a process is writing just now."""
+        return is_locked(self.folder / "lock")
+
+    @contextmanager
+    def begin(self, new: NewRecord) -> Iterator[RecordWriter]:
+        """Start a record; add its actions, then commit, all within the block. Left without a commit, nothing was recorded."""
+        with schema.journal_errors(self.file):
+            connection = self._write_connection()
+            connection.execute("BEGIN IMMEDIATE")
+        try:
+            with schema.journal_errors(self.file):
+                if new.kind == "run":
+                    prune(connection, time.time())
+                writer = RecordWriter(connection, self.file, new, self._flush)
+            with writer:
+                yield writer
+        finally:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+
+    def finish(
+        self, record: Record, status: Status, applied: Iterable[int], *, commands: Iterable[str] = (), origins: Iterable[int] | None = None
+    ) -> None:
+        """Mark a record as ended. `applied` are the numbers of its actions that are in effect.
+
+        For an undo or redo `origins` are the run's actions that it took back or brought back, and the run's own marks change with it.
+        This needs no flush: a mark that a power loss takes away is found again by recovery.
+        """
+        with schema.journal_errors(self.file):
+            connection = self._write_connection()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.execute(
+                    "UPDATE record SET status = ?, applied = ?, commands = ? WHERE seq = ?",
+                    (status, bits(applied, record.count), json.dumps(list(commands)), record.seq),
+                )
+                if record.kind != "run" and origins is not None:
+                    self._mark_run(connection, record, frozenset(origins))
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            if _size(self._log) > CHECKPOINT_BYTES:
+                schema.checkpoint(connection)
+
+    def _mark_run(self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]) -> None:
+        row = connection.execute("SELECT reversed, count FROM record WHERE seq = ?", (record.run,)).fetchone()
+        if row is None:
+            return
+        before, undone = numbers(row[0] or b""), record.kind == "undo"
+        after = before | origins if undone else before - origins
+        connection.execute("UPDATE record SET reversed = ?, undone = ? WHERE seq = ?", (bits(after, row[1]), undone, record.run))
+        if not undone:
+            connection.execute("UPDATE record SET undone = 1 WHERE seq = ?", (record.source,))
+
+    def set_aside(self) -> Path:
+        """Move a damaged journal out of the way; answers where its database is now. A new one starts with the next run."""
+        self.close()
+        aside = self.folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        with schema.journal_errors(self.file):
+            aside.mkdir(mode=0o700)
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    (self.folder / (FILE + suffix)).rename(aside / (FILE + suffix))
+        return aside / FILE
+
+    # --- reading ---------------------------------------------------------------------------------------------------------------
+
+    def history(self, limit: int = 50) -> list[HistoryEntry]:
+        """The runs, newest first, with what they did; a damaged one has no effects."""
+        return [self._listed(record) for record in self._records("kind = 'run' ORDER BY seq DESC LIMIT ?", limit)]
+
+    def run(self, run_id: str) -> Record | None:
+        """The record with this id, or None."""
+        return next(iter(self._records("run_id = ?", run_id)), None)
+
+    def record(self, seq: int) -> Record | None:
+        """The record with this number, or None."""
+        return next(iter(self._records("seq = ?", seq)), None)
+
+    def last_undoable(self) -> Record | None:
+        """The newest run that has something to take back and was not undone, or None."""
+        found = self._records("kind = 'run' AND undone = 0 AND bytes > 0 AND status != 'applying' ORDER BY seq DESC")
+        return next((record for record in found if record.in_effect), None)
+
+    def last_redoable(self) -> Record | None:
+        """The newest undo that was not redone, with no later run that changed the vault; or None."""
+        changed = "applied IS NOT NULL AND applied != zeroblob(length(applied))"
+        newest_run = f"SELECT COALESCE(MAX(seq), 0) FROM record WHERE kind = 'run' AND {changed}"
+        wanted = f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC"
+        return next((record for record in self._records(wanted) if record.in_effect), None)
+
+    def unfinished(self) -> list[Record]:
+        """Records that never reached their end, oldest first: interrupted, or still at work while `locked`."""
+        return self._records("status = 'applying' ORDER BY seq")
+
+    def plan_of(self, run_id: str) -> dict[str, Any]:
+        """The plan of a run as its JSON document. JournalError when there is no such run or it had none."""
+        with self._query("SELECT plan FROM record WHERE run_id = ?", run_id) as rows:
+            row = next(iter(rows), None)
+        if row is None or row[0] is None:
+            raise no_run(run_id)
+        try:
+            plan: dict[str, Any] = json.loads(zlib.decompress(row[0]))
+        except (zlib.error, ValueError) as error:
+            raise damaged() from error
+        return plan
+
+    def actions_of(self, record: Record) -> tuple[StoredAction, ...]:
+        """The actions of a record, in order. JournalError when they are damaged."""
+        return tuple(action for _, blob, first in self._parts(record.seq) for action in read_actions(blob, first).actions)
+
+    def images_of(self, record: Record) -> ImageSource:
+        """The contents kept with a record and with those that it takes back."""
+        where: dict[str, tuple[int, int, int]] = {}
+        following: Record | None = record
+        while following is not None:
+            for part, blob, first in self._parts(following.seq):
+                for hash, (start, end) in read_actions(blob, first).images.items():
+                    where[hash] = (part, start, end)
+            following = self.record(following.source) if following.source is not None else None
+        return ImageSource(where, self._load_part)
+
+    # --- connections -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / f"{FILE}-wal"
+
+    def _listed(self, record: Record) -> HistoryEntry:
+        undoable = bool(record.in_effect) and record.has_images and record.status != "applying"
+        try:
+            stored = self.actions_of(record)
+        except JournalError:
+            stored, undoable = (), False
+        done = stored if record.applied is None else [action for action in stored if action.number in record.applied]
+        effects = effects_of((action.action for action in done), record.commands)
+        return HistoryEntry(record.run_id, record.time, record.goal, record.status, effects, record.undone, undoable)
+
+    def _parts(self, seq: int) -> list[tuple[int, bytes, int]]:
+        with self._query("SELECT rowid, actions, first FROM part WHERE record = ? ORDER BY number", seq) as rows:
+            return list(rows)
+
+    def _load_part(self, part: int) -> tuple[bytes, bytes, int]:
+        with self._query("SELECT actions, images, checksum FROM part WHERE rowid = ?", part) as rows:
+            row: tuple[bytes, bytes | None, int] | None = next(iter(rows), None)
+        if row is None or row[1] is None:
+            raise damaged()
+        return row[0], row[1], row[2]
+
+    def _records(self, condition: str, *values: object) -> list[Record]:
+        with self._query(f"SELECT {_COLUMNS} FROM record WHERE {condition}", *values) as rows:
+            return [_record(row) for row in rows]
+
+    @contextmanager
+    def _query(self, sql: str, *values: object) -> Iterator[Iterable[Any]]:
+        with self._reading, schema.journal_errors(self.file):
+            connection = self._read_connection()
+            yield connection.execute(sql, values) if connection is not None else ()
+
+    def _read_connection(self) -> sqlite3.Connection | None:
+        if self._reader is None and self.file.exists():
+            self._reader = schema.open_reader(self.file, self.vault)
+        return self._reader
+
+    def _write_connection(self) -> sqlite3.Connection:
+        if self._writer is None:
+            if not self.file.exists():
+                schema.create(self.file, self.vault)
+            self._writer = schema.open_writer(self.file, self.vault)
+            # Nothing of a database or log made just now is on the disk for sure, not even their names.
+            self._fresh = not _size(self._log)
+        return self._writer
+
+    def _flush(self) -> None:
+        """Make the last commit survive a power loss."""
+        fresh, self._fresh = self._fresh, False
+        if fresh:
+            flush_all_of(self.folder)
+            return
+        fd = os.open(self._log, os.O_RDWR)
+        try:
+            os.fsync(fd)
+            durable.flush_disk(fd)
+        finally:
+            os.close(fd)
+
+
+def no_run(run_id: str) -> JournalError:
+    """RUN_NOT_FOUND for an id."""
+    return JournalError(f"The journal has no run {run_id}.", code="RUN_NOT_FOUND", hint="`obsidian-agent history` lists the runs.")
+
+
+def vault_key(real_path: str) -> str:
+    """The name of a vault's folder in the state folder: readable, and unlike that of every other path."""
+    digest = hashlib.sha256(os.fsencode(real_path)).hexdigest()[:12]
+    return f"{digest}-{clean_component(os.path.basename(real_path))[:40]}"
+
+
+def flush_all_of(folder: Path) -> None:
+    """Flush the files of a folder, its names, and the names of the folders above it."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        if durable.flush_file_system(fd):
+            return
+        for entry in folder.iterdir():
+            if entry.is_file():
+                _fsync(entry, os.O_RDWR)
+        durable.flush_folder(fd)
+        durable.flush_disk(fd)
+    finally:
+        os.close(fd)
+    for parent in folder.parents:
+        with suppress(OSError):
+            _fsync(parent, os.O_RDONLY)
+
+
+def _fsync(path: Path, flags: int) -> None:
+    fd = os.open(path, flags)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    seq, run_id, kind, moment, goal, plan_hash, status, token, source, run, count, *marks = row
+    applied, taken_back, undone, has_images, commands = marks
+    kinds: dict[str, Kind] = {"run": "run", "undo": "undo", "redo": "redo"}
+    return Record(
+        seq,
+        run_id,
+        kinds[kind],
+        moment,
+        goal,
+        plan_hash,
+        status,
+        token,
+        source,
+        run,
+        count,
+        None if applied is None else numbers(applied),
+        numbers(taken_back or b""),
+        bool(undone),
+        bool(has_images),
+        tuple(json.loads(commands)),
+    )

@@ -1,0 +1,311 @@
+"""Undo and redo: a record taken back, action by action, in reverse, wherever the disk still is as the record left it.
+
+What somebody changed since is left alone and reported, unless it is forced; then the overwritten bytes go into the journal first. An undo
+is a record like a run, so it survives a crash, and redo is nothing but the undo of an undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from obsidian_agent.errors import JournalError, Problem, VaultError
+from obsidian_agent.journal.images import ImageSource
+from obsidian_agent.journal.records import Kind, NewRecord, Record
+from obsidian_agent.journal.recover import settle
+from obsidian_agent.journal.store import Journal, no_run
+from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, reverse
+from obsidian_agent.vault.apply import Applier, HalfDone
+from obsidian_agent.vault.handles import FolderHandles
+from obsidian_agent.vault.paths import is_trash
+from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.survey import Finding, State, Survey
+
+Choice = Literal["force", "skip", "leave"]
+"""What to do about a conflict: overwrite what is there, keep it knowingly, or leave it as a conflict."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoConflict:
+    """Why a file was, or would be, left alone."""
+
+    path: str
+    reason: str
+
+
+Resolve = Callable[[UndoConflict], Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """What an undo or redo did. `restored` are paths as they are afterwards, of what was put back, moved back or removed again."""
+
+    run_id: str
+    """The run that was taken back or brought back."""
+    restored: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    """Left alone on request, or because there was nothing to do: as wanted already, or a folder with other things in it."""
+    conflicts: tuple[UndoConflict, ...] = ()
+    errors: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class _Task:
+    """An action to carry out, with the content that it overwrites if that is nobody's but the person's."""
+
+    action: Action
+    origin: int
+    overwritten: tuple[str, bytes] | None = None
+
+
+@dataclass(slots=True)
+class _Reversal:
+    """The work of one undo: decided by the survey, carried out afterwards."""
+
+    force: Collection[str]
+    skip: Collection[str]
+    resolve: Resolve | None
+    images: ImageSource
+    tasks: list[_Task] = field(default_factory=list)
+    settled: set[int] = field(default_factory=set)
+    restored: dict[str, None] = field(default_factory=dict)
+    skipped: dict[str, None] = field(default_factory=dict)
+    conflicts: dict[str, str] = field(default_factory=dict)
+    errors: list[Problem] = field(default_factory=list)
+    left: set[str] = field(default_factory=set)
+
+    # --- deciding --------------------------------------------------------------------------------------------------------------
+
+    def decide(self, survey: Survey, action: Action, origin: int) -> None:
+        """Look at one action, and take it up as a task, or not."""
+        names = {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+        if not names.isdisjoint(self.skip) or action.path.text in self.left:
+            if action.path.text not in self.left:
+                self.skipped[action.path.text] = None
+            self._leave(action)
+            return
+        finding = survey.look(action)
+        if finding.state is State.DONE:
+            self.settled.add(origin)
+            if not isinstance(action, PutFolder):
+                self.skipped[action.path.text] = None
+            return
+        tasks = self._ready(action, origin, finding) if finding.possible else None
+        if tasks is None:
+            conflict = UndoConflict(action.path.text, finding.reason or "its old content is no longer kept")
+            choice: Choice = "force" if not names.isdisjoint(self.force) else self.resolve(conflict) if self.resolve else "leave"
+            if choice == "force":
+                tasks = self._forced(survey, action, origin, finding)
+            if tasks is None:
+                if choice == "skip":
+                    self.skipped[conflict.path] = None
+                else:
+                    self.conflicts.setdefault(conflict.path, conflict.reason)
+                self._leave(action)
+                return
+        for task in tasks:
+            survey.assume(task.action)
+        self.tasks += tasks
+
+    def _leave(self, action: Action) -> None:
+        if not isinstance(action, PutFolder):
+            self.left.add(action.path.text)
+
+    def _ready(self, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
+        if isinstance(action, PutFile):
+            if action.after is not None and self.images.find(action.after) is None:
+                return None
+            if action.after is None and finding.status is not None:
+                action = replace(action, mode=finding.status.st_mode & 0o7777)
+        return [_Task(action, origin)]
+
+    def _forced(self, survey: Survey, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
+        """The same against what is there now; None where even that cannot be done (a folder in the way, the content not kept)."""
+        match action:
+            case PutFile(path, _, after):
+                if finding.state is State.MISSING and after is not None:
+                    return self._ready(PutFile(path, None, after, action.mode), origin, finding)
+                if finding.content is None:
+                    return None
+                tasks = self._ready(replace(action, before=finding.content.hash), origin, finding)
+                if tasks is not None:
+                    tasks[0].overwritten = (finding.content.hash, finding.content.data)
+                return tasks
+            case MoveEntry() if finding.state is State.FOREIGN and finding.actual is not None:
+                return [_Task(replace(action, hash=finding.actual), origin)]
+            case MoveEntry() if finding.state is State.BLOCKED:
+                way = survey.look(PutFile(action.new_path, None, None))
+                if way.content is None:
+                    return None
+                clear = PutFile(action.new_path, way.content.hash, None, way.content.status.st_mode & 0o7777)
+                return [_Task(clear, origin, (way.content.hash, way.content.data)), _Task(action, origin)]
+            case _:
+                return None
+
+    # --- doing -----------------------------------------------------------------------------------------------------------------
+
+    def carry_out(self, applier: Applier) -> tuple[set[int], set[int]]:
+        """Do the tasks; the numbers of those that are in effect, and the origins that are settled by them."""
+        applied, failed = set[int](), set[int]()
+        for number, task in enumerate(self.tasks):
+            action = task.action
+            if action.path.text in self.left or task.origin in failed:
+                self._leave(action)
+                failed.add(task.origin)
+                continue
+            try:
+                content = self.images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
+                done = applier.carry_out(action, number, content)
+            except HalfDone:
+                raise
+            except (VaultError, JournalError) as error:
+                self._failed(action, error)
+                failed.add(task.origin)
+                continue
+            self.settled.add(task.origin)
+            if done:
+                applied.add(number)
+                self.note(action)
+            elif not is_trash(action.path):
+                self.skipped[action.path.text] = None
+        return applied, self.settled - failed
+
+    def _failed(self, action: Action, error: VaultError | JournalError) -> None:
+        self._leave(action)
+        if error.code == "CONFLICT":
+            self.conflicts.setdefault(action.path.text, error.message)
+        else:
+            self.errors.append(error.problem())
+
+    def note(self, action: Action) -> None:
+        """Count an action as restored."""
+        if isinstance(action, MoveEntry):
+            old, new = action.path.text, action.new_path.text
+            for path in [path for path in self.restored if path == old or path.startswith(old + "/")]:
+                del self.restored[path]
+                self.restored[new + path[len(old) :]] = None
+            self.restored[new] = None
+        elif not is_trash(action.path):
+            self.restored[action.path.text] = None
+
+    def result(self, run_id: str) -> UndoResult:
+        """What came of it, for the run with this id."""
+        conflicts = tuple(UndoConflict(path, reason) for path, reason in sorted(self.conflicts.items()))
+        return UndoResult(run_id, tuple(sorted(self.restored)), tuple(sorted(self.skipped)), conflicts, tuple(self.errors))
+
+
+def undo(
+    journal: Journal,
+    store: VaultStore,
+    run_id: str | None = None,
+    *,
+    force: Collection[str] = (),
+    skip: Collection[str] = (),
+    resolve: Resolve | None = None,
+) -> UndoResult:
+    """Take back a run (None: the last one not undone), file by file.
+
+    A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`, or
+    `resolve` says so; the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
+    RECOVERY_NEEDED, or a journal that cannot be used.
+    """
+    with journal.lock():
+        settle(journal, store)
+        record = _undoable(journal, run_id)
+        return _take_back(journal, store, record, "undo", force=force, skip=skip, resolve=resolve)
+
+
+def redo(
+    journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = (), resolve: Resolve | None = None
+) -> UndoResult:
+    """Take back the last undo, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
+    with journal.lock():
+        settle(journal, store)
+        record = _redoable(journal)
+        return _take_back(journal, store, record, "redo", force=force, skip=skip, resolve=resolve)
+
+
+def undo_preview(journal: Journal, store: VaultStore, run_id: str | None = None, *, redoing: bool = False) -> UndoResult:
+    """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
+    record = _redoable(journal) if redoing else _undoable(journal, run_id)
+    with FolderHandles(store) as handles:
+        reversal = _surveyed(journal, handles, record, (), (), None)
+    for task in reversal.tasks:
+        reversal.note(task.action)
+    return reversal.result(_behind(journal, record).run_id)
+
+
+def _undoable(journal: Journal, run_id: str | None) -> Record:
+    record = journal.last_undoable() if run_id is None else journal.run(run_id)
+    if run_id is not None and (record is None or record.kind != "run"):
+        raise no_run(run_id)
+    if record is None or not record.in_effect:
+        message = "There is no run to undo." if run_id is None else f"Run {run_id} has nothing left to undo."
+        raise JournalError(message, code="NOTHING_TO_UNDO")
+    if not record.has_images:
+        raise JournalError(f"Run {record.run_id} is too old to undo: its contents are no longer kept.", code="NOTHING_TO_UNDO")
+    return record
+
+
+def _redoable(journal: Journal) -> Record:
+    record = journal.last_redoable()
+    if record is None:
+        raise JournalError("There is nothing to redo.", code="NOTHING_TO_REDO")
+    return record
+
+
+def _behind(journal: Journal, record: Record) -> Record:
+    """The run that a record is about."""
+    run = record if record.run is None else journal.record(record.run)
+    return run or record
+
+
+def _surveyed(
+    journal: Journal, handles: FolderHandles, record: Record, force: Collection[str], skip: Collection[str], resolve: Resolve | None
+) -> _Reversal:
+    reversal = _Reversal(force, skip, resolve, journal.images_of(record))
+    survey = Survey(handles)
+    for stored in reversed(journal.actions_of(record)):
+        if stored.number in record.in_effect:
+            reversal.decide(survey, reverse(stored.action), stored.origin)
+    return reversal
+
+
+def _take_back(
+    journal: Journal,
+    store: VaultStore,
+    record: Record,
+    kind: Kind,
+    *,
+    force: Collection[str],
+    skip: Collection[str],
+    resolve: Resolve | None,
+) -> UndoResult:
+    run = _behind(journal, record)
+    with FolderHandles(store) as handles:
+        reversal = _surveyed(journal, handles, record, force, skip, resolve)
+        if not reversal.tasks and not reversal.settled:
+            return reversal.result(run.run_id)
+        with journal.begin(NewRecord(kind, run.goal, source=record.seq, run=run.seq)) as writer:
+            for task in reversal.tasks:
+                writer.add(task.action, [task.overwritten] if task.overwritten else (), task.origin)
+            new = writer.commit()
+        with Applier(handles, new.token) as applier:
+            applied, origins = reversal.carry_out(applier)
+            applier.complete()
+        journal.finish(new, "conflict" if reversal.conflicts else "failed" if reversal.errors else "done", applied, origins=origins)
+    return reversal.result(run.run_id)
+
+
+def undo_content(journal: Journal, store: VaultStore, run_id: str | None, path: str) -> bytes | None:
+    """What undoing a run (None: the last one) would put at a path that it wrote; None where it would remove the file.
+
+    JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
+    """
+    record = _undoable(journal, run_id)
+    for stored in journal.actions_of(record):
+        action = stored.action
+        if isinstance(action, PutFile) and action.path.text == path:
+            return journal.images_of(record).get(action.before) if action.before is not None else None
+    raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)

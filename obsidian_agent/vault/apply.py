@@ -1,0 +1,380 @@
+"""Carrying out one action on the disk: all of it or none, and never over content that nobody has agreed to lose.
+
+A file's new content is written under a temporary name in the target's own folder. It then takes a free name, or changes places with the old
+file; what was displaced is hashed before it is thrown away, and put back if it is somebody else's. Temporary names are
+`.<token>.<number>.<attempt>`, so that after a crash they can be found and told apart. Nothing is flushed before `flush`, once for all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, Self, assert_never
+
+from obsidian_agent.errors import Conflict, VaultError
+from obsidian_agent.vault import durable
+from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, io_error, read_all
+from obsidian_agent.vault.paths import VaultPath, collision_key
+from obsidian_agent.vault.renames import exchange, rename_to_free
+
+WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_USUAL_MODE: Final = 0o666
+_NOT_A_FILE: Final = frozenset({errno.ENOENT, errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENOTDIR})
+_HAS_ATTRIBUTES: Final = hasattr(os, "listxattr")
+_RECOVER: Final = "Run `obsidian-agent recover` when the disk works again."
+
+
+class HalfDone(VaultError):
+    """The disk failed twice: doing an action and taking it back. Nothing is lost, and recovery sorts it out."""
+
+
+class Applier:
+    """Carries out actions in one vault. `token` is unlike that of any other run; numbers are those of the actions in their record."""
+
+    def __init__(self, handles: FolderHandles, token: str) -> None:
+        self._handles = handles
+        self._token = token
+        self._attempts = secrets.randbelow(1 << 24)
+        self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else None
+        self._touched: dict[str, tuple[VaultPath, set[str]]] = {}
+        self._devices: dict[int, int] = {}
+        self._left: list[tuple[VaultPath, str]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for fd in self._devices.values():
+            os.close(fd)
+        self._devices.clear()
+
+    def carry_out(self, action: Action, number: int, content: bytes = b"") -> bool:
+        """Do one action; `content` is what a file gets. False when a folder is there already, or must stay because it isn't empty.
+
+        Conflict when the disk is not as the action expects, VaultError (IO_ERROR) when the system refuses: then the place is as it was.
+        HalfDone when it is not.
+        """
+        try:
+            match action:
+                case PutFile():
+                    self._put_file(action, number, content)
+                case PutFolder(path, made):
+                    return self._make_folder(path) if made else self._remove_folder(path)
+                case MoveEntry():
+                    self._move(action, number)
+                case _:
+                    assert_never(action)
+        except OSError as error:
+            raise io_error(error, action.path) from error
+        except VaultError as error:
+            if error.code in ("FILE_NOT_FOUND", "NOT_A_FOLDER"):
+                raise Conflict(f"{action.path.text} cannot be reached any more: its folder is gone.", path=action.path.text) from error
+            raise
+        return True
+
+    def complete(self) -> None:
+        """Make everything that was carried out survive a power loss, with no temporary file left. HalfDone when the disk fails at that."""
+        left, self._left = self._left, []
+        for parent, temp in left:
+            self._discard(parent, self._handles.get(parent), temp)
+        if self._left:
+            raise HalfDone("The disk fails: temporary files of this run could not be removed.", hint=_RECOVER)
+        try:
+            for fd in self._devices.values():
+                if not durable.flush_file_system(fd):
+                    self._flush_each()
+                    durable.flush_disk(fd)
+        except OSError as error:
+            raise HalfDone(f"What was written may not have reached the disk ({error.strerror or error}).", hint=_RECOVER) from error
+
+    def _flush_each(self) -> None:
+        for folder, names in self._touched.values():
+            with contextlib.suppress(VaultError):
+                handle = self._handles.get(folder)
+                for name in names:
+                    with contextlib.suppress(FileNotFoundError):
+                        fd = os.open(name, READ_FLAGS, dir_fd=handle)
+                        try:
+                            os.fsync(fd)
+                        finally:
+                            os.close(fd)
+                durable.flush_folder(handle)
+
+    def _folder(self, folder: VaultPath) -> int:
+        """The handle of a folder in which a name is about to change."""
+        fd = self._handles.get(folder)
+        if folder.text not in self._touched:
+            self._touched[folder.text] = (folder, set())
+            device = os.fstat(fd).st_dev
+            if device not in self._devices:
+                self._devices[device] = os.dup(fd)
+        return fd
+
+    def _temporary(self, number: int) -> str:
+        self._attempts += 1
+        return f".{self._token}.{number}.{self._attempts:x}"
+
+    def _discard(self, parent: VaultPath, folder: int, temp: str) -> None:
+        try:
+            os.unlink(temp, dir_fd=folder)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            self._left.append((parent, temp))
+
+    # --- files -----------------------------------------------------------------------------------------------------------------
+
+    def _put_file(self, action: PutFile, number: int, content: bytes) -> None:
+        folder = self._folder(action.path.parent)
+        temp = self._temporary(number)
+        if action.before is None:
+            self._create(action, folder, temp, content)
+        elif action.after is None:
+            self._remove(action, folder, temp)
+        else:
+            self._replace(action, folder, temp, content)
+        if action.after is not None:
+            self._touched[action.path.parent.text][1].add(action.path.name)
+
+    def _create(self, action: PutFile, folder: int, temp: str, content: bytes) -> None:
+        path = action.path
+        fd = os.open(temp, WRITE_FLAGS, _USUAL_MODE if action.mode is None else action.mode, dir_fd=folder)
+        try:
+            try:
+                if action.mode is not None:
+                    os.fchmod(fd, action.mode)
+                _write_all(fd, content)
+            finally:
+                os.close(fd)
+            rename_to_free(folder, temp, folder, path.name)
+        except BaseException as error:
+            self._discard(path.parent, folder, temp)
+            if isinstance(error, FileExistsError):
+                raise Conflict(f"{path.text} exists by now, so it is not created.", path=path.text) from None
+            raise
+
+    def _replace(self, action: PutFile, folder: int, temp: str, content: bytes) -> None:
+        path = action.path
+        try:
+            old = os.open(path.name, READ_FLAGS, dir_fd=folder)
+        except OSError as error:
+            raise (_changed(path) if error.errno in _NOT_A_FILE else error) from error
+        try:
+            status = os.fstat(old)
+            if not stat.S_ISREG(status.st_mode):
+                raise _changed(path)
+            try:
+                self._write_like(old, status, folder, temp, content)
+                self._swap(action, folder, temp, old, status, content)
+            except HalfDone:
+                raise
+            except BaseException:
+                self._discard(path.parent, folder, temp)
+                raise
+        finally:
+            os.close(old)
+        self._discard(path.parent, folder, temp)
+
+    def _write_like(self, old: int, status: os.stat_result, folder: int, temp: str, content: bytes) -> None:
+        """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
+        mode = stat.S_IMODE(status.st_mode)
+        fd = os.open(temp, WRITE_FLAGS, mode, dir_fd=folder)
+        try:
+            if self._owner is not None and (status.st_uid, status.st_gid) != self._owner:
+                with contextlib.suppress(OSError):
+                    os.fchown(fd, status.st_uid, status.st_gid)
+            if _HAS_ATTRIBUTES:
+                _copy_attributes(old, fd)
+            os.fchmod(fd, mode)
+            _write_all(fd, content)
+        finally:
+            os.close(fd)
+
+    def _swap(self, action: PutFile, folder: int, temp: str, old: int, status: os.stat_result, content: bytes) -> None:
+        """Let the new content take the old one's place. Afterwards the old content is under the temporary name, or nothing is."""
+        path = action.path
+        try:
+            exchanged = exchange(folder, temp, path.name)
+        except FileNotFoundError:
+            raise _changed(path) from None
+        if not exchanged:
+            if _hash(old, status) != action.before or not _is_at(folder, path.name, status):
+                raise _changed(path)
+            os.replace(temp, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            return
+        expected = False
+        try:
+            expected = _is_at(folder, temp, status) and _hash(old, status) == action.before
+        finally:
+            if not expected:
+                with _taking_back(path):
+                    exchange(folder, temp, path.name)
+                    _check_own(folder, temp, content)
+        if not expected:
+            raise _changed(path)
+
+    def _remove(self, action: PutFile, folder: int, temp: str) -> None:
+        path = action.path
+        try:
+            rename_to_free(folder, path.name, folder, temp)
+        except FileNotFoundError:
+            raise _changed(path) from None
+        expected = False
+        try:
+            fd = os.open(temp, READ_FLAGS, dir_fd=folder)
+            try:
+                status = os.fstat(fd)
+                expected = stat.S_ISREG(status.st_mode) and _hash(fd, status) == action.before
+            finally:
+                os.close(fd)
+        except OSError as error:
+            if error.errno not in _NOT_A_FILE:
+                raise
+        finally:
+            if not expected:
+                with _taking_back(path):
+                    rename_to_free(folder, temp, folder, path.name)
+        if not expected:
+            raise _changed(path)
+        self._discard(path.parent, folder, temp)
+
+    # --- folders and moves -----------------------------------------------------------------------------------------------------
+
+    def _make_folder(self, path: VaultPath) -> bool:
+        folder = self._folder(path.parent)
+        try:
+            os.mkdir(path.name, dir_fd=folder)
+        except FileExistsError:
+            if not stat.S_ISDIR(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise Conflict(f"{path.text} cannot be made: a file has that name.", path=path.text) from None
+            return False
+        return True
+
+    def _remove_folder(self, path: VaultPath) -> bool:
+        folder = self._folder(path.parent)
+        self._handles.drop(path)
+        try:
+            os.rmdir(path.name, dir_fd=folder)
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            raise _changed(path) from None
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise
+        self._touched.pop(path.text, None)
+        return True
+
+    def _move(self, action: MoveEntry, number: int) -> None:
+        path, new_path = action.path, action.new_path
+        self._check_moved(action)
+        source, target = self._folder(path.parent), self._folder(new_path.parent)
+        try:
+            rename_to_free(source, path.name, target, new_path.name)
+        except FileNotFoundError:
+            raise _changed(path) from None
+        except FileExistsError:
+            self._move_onto_itself(action, source, target, number)
+        if action.folder:
+            self._handles.forget()
+            below = [text for text, (folder, _) in self._touched.items() if folder == path or folder.within(path)]
+            for folder, names in [self._touched.pop(text) for text in below]:
+                moved = folder.rebased(path, new_path)
+                self._touched[moved.text] = (moved, names)
+
+    def _check_moved(self, action: MoveEntry) -> None:
+        path = action.path
+        if action.hash is not None:
+            content, _ = self._handles.read_through(path)
+            if content is None or content.hash != action.hash:
+                raise _changed(path)
+            return
+        status = self._handles.status(path)
+        if status is None or stat.S_ISDIR(status.st_mode) != action.folder:
+            raise _changed(path)
+
+    def _move_onto_itself(self, action: MoveEntry, source: int, target: int, number: int) -> None:
+        """The new name is the entry itself: another spelling on a disk that ignores case, or the link of a move that was cut off."""
+        path, new_path = action.path, action.new_path
+        here = os.stat(path.name, dir_fd=source, follow_symlinks=False)
+        if not _is_at(target, new_path.name, here):
+            raise Conflict(f"{path.text} cannot move: {new_path.text} exists by now.", path=path.text)
+        if collision_key(path.text) != collision_key(new_path.text):
+            if here.st_nlink < 2 or action.folder:
+                raise Conflict(f"{path.text} cannot move: {new_path.text} is the same entry.", path=path.text)
+            os.unlink(path.name, dir_fd=source)
+            return
+        temp = self._temporary(number)
+        rename_to_free(source, path.name, source, temp)
+        try:
+            rename_to_free(source, temp, target, new_path.name)
+        except BaseException:
+            with _taking_back(path):
+                rename_to_free(source, temp, source, path.name)
+            raise
+
+
+@contextlib.contextmanager
+def _taking_back(path: VaultPath) -> Iterator[None]:
+    """Around the way back of an action: when that fails too, the file is still there under its temporary name."""
+    try:
+        yield
+    except OSError as error:
+        raise HalfDone(
+            f"{path.text} could neither be changed nor put back ({error.strerror}); its content is safe beside it.",
+            path=path.text,
+            hint=_RECOVER,
+        ) from error
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    written = os.write(fd, data)
+    if written < len(data):
+        view = memoryview(data)[written:]
+        while view:
+            view = view[os.write(fd, view) :]
+
+
+def _hash(fd: int, status: os.stat_result) -> str:
+    return hashlib.sha256(read_all(fd, status.st_size)).hexdigest()
+
+
+def _is_at(folder: int, name: str, status: os.stat_result) -> bool:
+    """Whether the entry under this name is the one with this status."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
+
+
+def _check_own(folder: int, temp: str, content: bytes) -> None:
+    """OSError unless the temporary file holds what was written to it: somebody may have replaced the file while it was at its place."""
+    fd = os.open(temp, READ_FLAGS, dir_fd=folder)
+    try:
+        if read_all(fd, len(content)) != content:
+            raise OSError(errno.EBUSY, "another program writes it again and again")
+    finally:
+        os.close(fd)
+
+
+def _copy_attributes(source: int, target: int) -> None:
+    try:
+        names = os.listxattr(source)
+    except OSError:
+        return
+    for name in names:
+        with contextlib.suppress(OSError):
+            os.setxattr(target, name, os.getxattr(source, name))
+
+
+def _changed(path: VaultPath) -> Conflict:
+    return Conflict(f"{path.text} is no longer what the preview read; it was left alone.", path=path.text)
