@@ -200,10 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, behaviour: Behaviour, protocol: Protocol, body: Any) -> None:
         match behaviour:
             case Reply():
-                if body.get("stream"):
-                    self._stream(behaviour, protocol)
-                else:
-                    self._send(200, "application/json", json.dumps(_whole(protocol, behaviour)).encode())
+                self._stream(behaviour, protocol, str(body.get("model")))
             case Failure():
                 self._fail(behaviour, protocol)
             case Raw():
@@ -215,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 assert_never(behaviour)
 
-    def _stream(self, reply: Reply, protocol: Protocol) -> None:
+    def _stream(self, reply: Reply, protocol: Protocol, model: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "application/x-ndjson" if protocol == "ollama" else "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
@@ -224,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(b": keep-alive\n\n", 0)
         early = reply.ending in ("clean-cut", "reset", "error-event", "stall")
         deltas = 0
-        for is_text, event in _events(protocol, reply):
+        for is_text, event in _events(protocol, reply, model):
             if early and is_text and deltas == reply.cut_after:
                 self._end_early(reply.ending, protocol)
                 return
@@ -311,6 +308,8 @@ def _protocol_of(path: str) -> Protocol | None:
 def _refusal(protocol: Protocol, request: Recorded) -> Failure | None:
     """What the real service would refuse."""
     headers, body = request.headers, request.body
+    if body.get("stream") is not True:
+        return Failure(400, "this service only streams", "invalid_request_error")
     match protocol:
         case "openai":
             bearer = headers.get("authorization")
@@ -366,7 +365,7 @@ def _pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _events(protocol: Protocol, reply: Reply) -> Iterator[tuple[bool, bytes]]:
+def _events(protocol: Protocol, reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
     """The stream as (is it a text delta, bytes)."""
     match protocol:
         case "openai":
@@ -374,7 +373,7 @@ def _events(protocol: Protocol, reply: Reply) -> Iterator[tuple[bool, bytes]]:
         case "anthropic":
             yield from _anthropic_events(reply)
         case "ollama":
-            yield from _ollama_events(reply)
+            yield from _ollama_events(reply, model)
         case _:
             assert_never(protocol)
 
@@ -435,9 +434,9 @@ def _anthropic_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
         yield False, event("message_stop")
 
 
-def _ollama_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
+def _ollama_events(reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
     def line(message: dict[str, Any], **fields: Any) -> bytes:
-        document = {"model": "test-model", "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", **message}, "done": False}
+        document = {"model": model, "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", **message}, "done": False}
         return json.dumps({**document, **fields}, ensure_ascii=False).encode() + b"\n"
 
     for piece in _pieces(reply.thinking, reply.piece):
@@ -446,16 +445,3 @@ def _ollama_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
         yield True, line({"content": piece})
     counts = {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
     yield False, line({"content": ""}, done=True, done_reason=reply.finish, **counts)
-
-
-def _whole(protocol: Protocol, reply: Reply) -> dict[str, Any]:
-    """The answer to a request that does not stream."""
-    if protocol == "anthropic":
-        prompt, completion = reply.usage or (0, 0)
-        content = [{"type": "text", "text": reply.text}]
-        usage = {"input_tokens": prompt, "output_tokens": completion}
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "test-model"}
-        return {**head, "content": content, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
-    message = {"role": "assistant", "content": reply.text}
-    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
-    return {**_OPENAI_HEAD, "object": "chat.completion", "choices": [choice], "usage": _openai_usage(reply.usage or (0, 0))}

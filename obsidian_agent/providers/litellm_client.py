@@ -226,8 +226,16 @@ def _load() -> Any:
 
 
 def _know_model(litellm: Any, endpoint: Endpoint) -> None:
-    """Tell litellm that a model costs nothing, or it asks an Ollama server (its default one) for details."""
-    if endpoint.dialect == "ollama_chat":
+    """Set what litellm believes about a model where it would leave the way we chose.
+
+    It asks an Ollama server (its default one) for the details of models that it has no price for, and takes another protocol, through
+    packages that are not here, for models that OpenAI itself offers no chat for, although other services do.
+    """
+    if endpoint.dialect == "openai":
+        for name in (endpoint.model, f"openai/{endpoint.model}", endpoint.model.rpartition("/")[2]):
+            if litellm.model_cost.get(name, {}).get("mode") == "responses":
+                litellm.model_cost[name] = {**litellm.model_cost[name], "mode": "chat"}
+    elif endpoint.dialect == "ollama_chat":
         free = {"litellm_provider": "ollama_chat", "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
         litellm.model_cost.setdefault(f"{endpoint.dialect}/{endpoint.model}", free)
 

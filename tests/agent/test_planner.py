@@ -300,7 +300,8 @@ async def test_an_error_of_the_provider_never_escapes() -> None:
         name = "broken"
 
         async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
-            raise ProviderError("no", code="API_NETWORK", hint="Check the network.")
+            for _ in request.messages:
+                raise ProviderError("no", code="API_NETWORK", hint="Check the network.")
             yield TextChunk("")
 
     (failed,) = await play(Broken())

@@ -91,6 +91,30 @@ async def test_sends_messages_and_parameters(vendor: str, connect: Open, llm_ser
             assert options["num_ctx"] >= 16_000
 
 
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ("openai/gpt-5", "/v1/chat/completions"),
+        ("openai/gpt-5-codex", "/v1/chat/completions"),
+        ("openrouter/openai/o1-pro", "/v1/chat/completions"),
+        ("gemini/gemini-2.5-pro", "/v1/chat/completions"),
+        ("zenmux/anthropic/claude-opus-4-1", "/v1/chat/completions"),
+        ("lm_studio/qwen/qwen3-4b", "/v1/chat/completions"),
+        ("custom/azure/gpt-4", "/v1/chat/completions"),
+        ("anthropic/claude-sonnet-4-5", "/v1/messages"),
+        ("ollama/gpt-oss:20b", "/api/chat"),
+    ],
+)
+async def test_each_vendor_is_asked_where_it_listens(spec: str, path: str, llm_server: LlmServer) -> None:
+    """Also for names of which the client library has ideas of its own."""
+    url = llm_server.openai_url if path.endswith("completions") else llm_server.url
+    provider = open_provider(spec, base_url=url, find_key=lambda _: KEY)
+    deltas = [delta async for delta in provider.stream(ChatRequest(MESSAGES, max_tokens=50, json_only=True))]
+    assert said(deltas) == "ok"
+    assert [request.path for request in llm_server.requests] == [path]
+    assert llm_server.requests[0].body["model"] == spec.partition("/")[2]
+
+
 async def test_no_parameter_is_sent_that_was_not_given(connect: Open, llm_server: LlmServer) -> None:
     await answer(connect("openai"))
     assert "max_tokens" not in llm_server.requests[0].body
