@@ -35,11 +35,11 @@ from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.plan.binding import bind
+from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.changes import NetChange

@@ -32,10 +32,10 @@ from obsidian_agent.cli.opening import open_session, parameters, read_bytes
 from obsidian_agent.cli.output import Output, preview_lines, result_lines
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.plan.document import preview_document, rejected_document
 from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.strict_json import read_json
-from obsidian_agent.plan.document import preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
 
 
