@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from obsidian_agent.vault.names import climbs, protected, unreadable
+from obsidian_agent.vault.names import climbs, is_variable, protected, unreadable
 
 _SCHEME_OR_DRIVE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _KNOWN_SCHEME = re.compile(
     r"(?:https?|file|ftps?|sftp|ssh|smb|nfs|webdavs?|data|javascript|vbscript|mailto|obsidian|vscode|app|blob|about):", re.IGNORECASE
 )
 _DRIVE = re.compile(r"[A-Za-z]:")
-_VARIABLE = re.compile(r"\$(?:env:)?[a-z_]\w*|\$\{\w+\}|%\w+%", re.ASCII | re.IGNORECASE)
 _PERCENT = re.compile(r"%(?:u([0-9a-f]{4})|([0-9a-f]{2}))", re.IGNORECASE)
 _OVERLONG = re.compile(r"%(?:c[01]%[0-9a-f]{2}|e0%[89]|f0%8)", re.IGNORECASE)
 _ROUNDS: Final = 4
@@ -29,7 +28,7 @@ def foreign_start(first: str, *, new: bool) -> str | None:
         return "starts with '~', which stands for a home folder"
     if new and _DRIVE.match(first):
         return "starts with a drive"
-    return "starts with a variable, which is never filled in" if new and _VARIABLE.fullmatch(first) else None
+    return "starts with a variable, which is never filled in" if new and is_variable(first) else None
 
 
 def foreign_code(path: str, *, new: bool) -> str | None:

@@ -56,6 +56,7 @@ _NO_TEXT = re.compile(
     "[\ud800-\udfff\ufdd0-\ufdef" + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)) + "]"
 )
 _OPTION = re.compile(r"-[-A-Za-z0-9_=.]+")
+_VARIABLE = re.compile(r"\$(?:env:)?[a-z_]\w*|\$\{\w+\}|%\w+%", re.ASCII | re.IGNORECASE)
 _PERCENT_CODE = re.compile(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
 
 _SUBDIVISION_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
@@ -122,6 +123,11 @@ def vanishes(component: str) -> bool:
     return not unicodedata.normalize("NFKC", component).strip(". \t")
 
 
+def is_variable(component: str) -> bool:
+    """Whether shells would put something else in the place of a name: `$HOME`, `${HOME}`, `%USERPROFILE%`, `$env:HOME`."""
+    return _VARIABLE.fullmatch(component) is not None
+
+
 def unportable(component: str) -> str | None:
     """Why a new name would be illegal, an alias or invisible somewhere, or None. The answer completes "the name …"."""
     if illegal := _ILLEGAL.search(component):
@@ -186,6 +192,8 @@ def clean_component(text: str) -> str:
     if protected(cleaned) or vanishes(cleaned):
         # What is left is disguised: compatibility forms of dots, 8.3 names.
         cleaned = _cleaned(unicodedata.normalize("NFKC", cleaned).replace("~", "-"))
+    if is_variable(cleaned):
+        cleaned = _trimmed(cleaned.strip("$%"))
     if _is_device(cleaned) or protected(cleaned):
         head, dot, tail = cleaned.partition(".")
         cleaned = f"{head.rstrip()}-{dot}{tail}"
@@ -193,6 +201,13 @@ def clean_component(text: str) -> str:
 
 
 def _cleaned(text: str) -> str:
+    """Cleaned until nothing changes: what one rule takes away can bring together what another one forbids."""
+    while text != (text := _cleaned_once(text)):
+        pass
+    return text
+
+
+def _cleaned_once(text: str) -> str:
     text = _CONTROL.sub(" ", unicodedata.normalize("NFC", _NO_TEXT.sub("", text)))
     text = re.sub(r":\s+", " - ", text.strip(' <>:"|?*\\/'))
     text = _UNLINKABLE.sub("", _PERCENT_CODE.sub("-", text.replace("|", "-").replace("${", "-")))

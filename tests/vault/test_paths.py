@@ -215,6 +215,10 @@ def test_refusals_can_be_shown_and_suggestions_taken(text: str, use: PathUse) ->
 @example("opencode.json")
 @example("nul .txt")
 @example("%2e%2e")
+@example("$A")
+@example("%PATH%")
+@example("%$A%")
+@example("%[00")
 def test_clean_components_are_names(text: str) -> None:
     name = clean_component(text)
     assert 0 < len(name.encode()) <= MAX_CLEAN_BYTES
