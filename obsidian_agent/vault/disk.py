@@ -57,7 +57,7 @@ class DiskView:
 
     @property
     def unreadable_names(self) -> int:
-        """How many entries of the folders listed so far are left out because their names are no legal text."""
+        """How much of what was listed so far is left out: entries whose names nobody could ask for, folders that may not be read."""
         return sum(listing.unreadable for listing in self._listings.values())
 
     def invalidate(self, folder: VaultPath) -> None:
@@ -120,16 +120,17 @@ class DiskView:
 
     def children(self, folder: VaultPath) -> list[Entry]:
         """See `VaultView.children`."""
-        return sorted(self._entries(self._existing_folder(folder)), key=_text)
+        return sorted(self._entries(self._listing(self._existing_folder(folder))), key=_text)
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
-        """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not."""
+        """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not; neither is what this user may not read."""
+        start = self._existing_folder(folder)
         entries: list[Entry] = []
-        pending = [self._existing_folder(folder)]
+        pending = [start]
         while pending:
             here = pending.pop()
-            listing = self._listing(here)
-            for entry in self._entries(here):
+            listing = self._listing(here) if here is start else self._listing_if_allowed(here)
+            for entry in self._entries(listing):
                 entries.append(entry)
                 if entry.kind == "folder" and not listing.items[entry.path.name].link:
                     pending.append(entry.path)
@@ -191,10 +192,20 @@ class DiskView:
             raise not_a_folder(path)
         return entry.path
 
-    def _entries(self, folder: VaultPath) -> Iterator[Entry]:
-        for name, item in self._listing(folder).items.items():
+    def _entries(self, listing: _Listing) -> Iterator[Entry]:
+        for name, item in listing.items.items():
             if item.kind != "other":
-                yield Entry(from_disk(folder, name), item.kind)
+                yield Entry(from_disk(listing.path, name), item.kind)
+
+    def _listing_if_allowed(self, folder: VaultPath) -> _Listing:
+        """The listing of a folder met on a walk: empty (and counted) where it may not be read, empty when it is gone by now."""
+        try:
+            return self._listing(folder)
+        except VaultError as error:
+            if not isinstance(error.__cause__, (PermissionError, FileNotFoundError)):
+                raise
+            closed = _Listing(folder, unreadable=int(isinstance(error.__cause__, PermissionError)))
+            return self._listings.setdefault(folder.text, closed)
 
     def _link_refusal(self, path: VaultPath) -> VaultError:
         """Why a link is not followed, in the store's own words."""

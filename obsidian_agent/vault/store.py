@@ -25,6 +25,16 @@ READ_LIMIT: Final = 64 * 1024 * 1024
 CONFIG_LIMIT: Final = 4 * 1024 * 1024
 """Largest file of Obsidian's own config that is read, in bytes."""
 
+_REASONS: Final = {
+    errno.EACCES: "may not be read or changed by this user; check its permissions",
+    errno.EPERM: "may not be read or changed by this user; check its permissions",
+    errno.EROFS: "is on a disk that is mounted read-only",
+    errno.ENOSPC: "does not fit: the disk is full; make room and try again",
+    errno.EDQUOT: "does not fit: your share of the disk is used up; make room and try again",
+    errno.EMFILE: "cannot be opened: too many files are open; try again",
+    errno.EIO: "cannot be read or written: the disk reports an error",
+}
+
 ConfigName = Literal["app", "daily-notes", "templates", "core-plugins", "community-plugins", "workspace", "hotkeys", "types"]
 _CONFIG_NAMES: Final = frozenset(get_args(ConfigName))
 
@@ -287,6 +297,6 @@ def vault_error(error: OSError, path: VaultPath) -> VaultError:
             return PathRefused(f"{path.text} goes through links that were not followed.", code="PATH_OUTSIDE_VAULT", path=path.text)
         case errno.ENAMETOOLONG:
             return PathRefused(f"{path.text[:80]}… has a name that is too long for this disk.", code="PATH_INVALID", path=path.text)
-        case _:
-            reason = error.strerror or type(error).__name__
-            return VaultError(f"{path.text or 'The vault'}: the system says {reason!r}.", code="IO_ERROR", path=path.text, retryable=True)
+        case number:
+            reason = _REASONS.get(number or 0) or f"could not be read or written: {error.strerror or type(error).__name__}"
+            return VaultError(f"{path.text or 'The vault'} {reason}.", code="IO_ERROR", path=path.text, retryable=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import unicodedata
@@ -14,6 +15,7 @@ from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.trees import ScanKind
 from obsidian_agent.vault.view import Entry, VaultView
 
 Build = Callable[[Sequence[Sequence[str]]], None]
@@ -209,6 +211,42 @@ def test_links_are_listed_once_and_loops_end(view: DiskView, build: Build) -> No
 def test_a_folder_link_that_is_asked_for_is_walked(view: DiskView, build: Build) -> None:
     build([["file", "Real/Sub/n.md"], ["link", "Alias", "Real"]])
     assert texts(list(view.walk(at("Alias")))) == ["Alias/Sub", "Alias/Sub/n.md"]
+
+
+def test_a_closed_folder_does_not_hide_the_rest(view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    build([["file", "a/x.md"], ["file", "closed/y.md"], ["file", "gone/z.md"]])
+    scan = store._tree.scan
+
+    def refuse(folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
+        if folder.text in ("closed", "gone"):
+            number = errno.EACCES if folder.text == "closed" else errno.ENOENT
+            raise OSError(number, os.strerror(number))
+        return scan(folder)
+
+    monkeypatch.setattr(store._tree, "scan", refuse)
+    assert texts(list(view.walk(ROOT))) == ["a", "a/x.md", "closed", "gone"]
+    assert view.unreadable_names == 1
+    view.invalidate(ROOT)
+    for ask in (view.children, view.walk):
+        with pytest.raises(VaultError, match="permissions"):
+            ask(at("closed"))
+
+
+def test_a_failing_disk_is_not_taken_for_an_empty_one(
+    view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build([["file", "a/x.md"]])
+    scan = store._tree.scan
+
+    def fail(folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
+        if folder.text == "a":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return scan(folder)
+
+    monkeypatch.setattr(store._tree, "scan", fail)
+    with pytest.raises(VaultError) as caught:
+        view.walk(ROOT)
+    assert caught.value.code == "IO_ERROR"
 
 
 @pytest.mark.parametrize(
