@@ -95,7 +95,7 @@ def from_exception(service: Service, error: BaseException) -> ProviderError:
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE_VERIFY_FAILED" in text:
         return _error(service, "API_NETWORK", "cannot be reached safely (TLS)", text, "Check the base URL and the machine's certificates.")
     if names & {"ConnectError", "ConnectionFailed", "ConnectionRefusedError", "gaierror"}:
-        return unreachable(service, text)
+        return unreachable(service, _clean(str(list(_causes(error))[-1]), service.secrets))
     if names & {"NetworkError", "ProtocolError", "TransportError", "OSError"}:
         return stream_cut(service, _last_text(error, service))
     named = _named_by_text(service, text)
@@ -132,8 +132,8 @@ def timed_out(service: Service) -> ProviderError:
 
 def unreachable(service: Service, detail: str = "") -> ProviderError:
     """No connection."""
-    hint = f"Is {service.name} running at {service.address}?" if service.local else "Check the network and the base URL."
-    where = f" at {service.address}" if service.address and not service.local else ""
+    hint = "Is it running?" if service.local else "Check the network and the base URL."
+    where = f" at {service.address}" if service.address else ""
     return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
 
 

@@ -68,7 +68,7 @@ VENDORS = (
         extra=(("num_ctx", OLLAMA_CONTEXT),),
     ),
     Vendor("lm_studio", "LM Studio", "openai", "http://localhost:1234/v1", ("LM_STUDIO_API_KEY",), needs_key=False, patience=SLOW),
-    Vendor("custom", "The endpoint", "openai", None, ("OBSIDIAN_AGENT_API_KEY",), ("OBSIDIAN_AGENT_BASE_URL",), needs_key=False),
+    Vendor("custom", "The model service", "openai", None, ("OBSIDIAN_AGENT_API_KEY",), ("OBSIDIAN_AGENT_BASE_URL",), needs_key=False),
 )
 
 KeyFinder = Callable[[Vendor], str | None]

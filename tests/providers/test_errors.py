@@ -74,7 +74,7 @@ def test_a_cause_below_other_exceptions_is_found() -> None:
 
 def test_a_local_service_that_is_not_there_is_asked_after() -> None:
     problem = from_exception(LOCAL, httpx.ConnectError("refused")).problem()
-    assert "Is Ollama running at http://localhost:11434?" in problem.message
+    assert problem.message == "Ollama cannot be reached at http://localhost:11434: refused. Is it running?"
 
 
 @pytest.mark.parametrize(
