@@ -28,10 +28,10 @@ class ObsidianAgentApp(App[None]):
     """One window, one vault."""
 
     TITLE = "obsidian-agent"
-    CSS_PATH = ["styles/app.tcss", "styles/plan.tcss"]
+    CSS_PATH = ["styles/app.tcss", "styles/plan.tcss", "styles/modals.tcss"]
     BINDINGS = bindings("app")
     COMMANDS = {Commands}
-    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_DISPLAY = "^p"
     NOTIFICATION_TIMEOUT = 4
     PAUSE_GC_ON_SCROLL = True
 

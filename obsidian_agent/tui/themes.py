@@ -7,14 +7,7 @@ from textual.theme import Theme
 DARK = "obsidian-agent-dark"
 LIGHT = "obsidian-agent-light"
 
-_SHARED = {
-    "border-blurred": "$panel",
-    "footer-background": "$background",
-    "footer-item-background": "$background",
-    "footer-description-foreground": "$text-muted",
-    "block-cursor-text-style": "none",
-    "block-hover-background": "$boost",
-}
+_SHARED = {"block-cursor-text-style": "none"}
 
 THEMES = (
     Theme(
@@ -33,6 +26,11 @@ THEMES = (
         error="#ec7a80",
         variables={
             **_SHARED,
+            "footer-background": "#15151a",
+            "footer-item-background": "#15151a",
+            "footer-description-background": "#15151a",
+            "footer-description-foreground": "#9694a3",
+            "footer-key-background": "#15151a",
             "footer-key-foreground": "#a894f0",
             "block-cursor-background": "#38324f",
             "block-cursor-foreground": "#f2f0fa",
@@ -66,6 +64,11 @@ THEMES = (
         error="#b3262e",
         variables={
             **_SHARED,
+            "footer-background": "#f3f2ef",
+            "footer-item-background": "#f3f2ef",
+            "footer-description-background": "#f3f2ef",
+            "footer-description-foreground": "#67636f",
+            "footer-key-background": "#f3f2ef",
             "footer-key-foreground": "#5f48b8",
             "block-cursor-background": "#ddd6f6",
             "block-cursor-foreground": "#221c3d",

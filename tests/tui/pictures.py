@@ -40,13 +40,7 @@ async def _tour(folder: Path, name: str, session: FakeSession, theme: str, size:
             await pilot.press("down")
         await pilot.press(*["x"] * 5)
         await shot("3-note")
-        await pilot.press("escape")
-        await pilot.press("f6", "f6", "f6")
-        for _ in range(3):
-            if app.focused is not None and app.focused.id != "prompt":
-                await pilot.press("f6")
         await say(pilot, "Make a note for each bullet in the selection, please")
-        await say(pilot, "")
         await pilot.pause(0.6)
         await shot("4-plan")
         await pilot.press("p", "down")

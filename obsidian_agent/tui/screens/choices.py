@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent.tui import sanitize
@@ -27,6 +28,7 @@ class ChoiceList(VirtualList[Choice]):
     """Shows `Choice`s; its height is that of its rows."""
 
     DEFAULT_CSS = "ChoiceList { height: auto; }"
+    BINDINGS = [Binding("enter", "choose", "Choose", key_display="⏎")]
 
     def draw_row(self, row: Choice, width: int) -> Content:
         word = f"{sanitize.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""

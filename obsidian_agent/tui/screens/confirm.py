@@ -22,7 +22,7 @@ class Confirm(Modal[bool]):
 
     def body(self) -> ComposeResult:
         yield Static(Content(sanitize.block(self._text)), markup=False)
-        yield Buttons(Button(Content(self._no), id="no"), Button(Content(self._yes), id="yes", variant="error" if self._danger else "default"))
+        yield Buttons(Button(Content(self._no), compact=True, id="no"), Button(Content(self._yes), compact=True, id="yes", variant="error" if self._danger else "default"))
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()

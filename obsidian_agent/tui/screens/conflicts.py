@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent.errors import ObsidianAgentError
@@ -33,6 +34,7 @@ class ConflictList(VirtualList["UndoConflict"]):
     """One file a line, with what happens to it."""
 
     DEFAULT_CSS = "ConflictList { height: auto; min-height: 2; }"
+    BINDINGS = [Binding("enter", "choose", "Show diff", key_display="⏎")]
 
     def __init__(self, rows: Sequence[UndoConflict]) -> None:
         super().__init__(rows)
@@ -51,7 +53,6 @@ class ConflictList(VirtualList["UndoConflict"]):
 class Conflicts(Modal[ConflictChoices]):
     """Dismisses with the choices; everything is kept unless the person says otherwise."""
 
-    DEFAULT_CSS = "Conflicts > #box { width: 110; }"
     BINDINGS = bindings("conflicts")
 
     def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]) -> None:

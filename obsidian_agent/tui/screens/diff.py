@@ -17,12 +17,6 @@ from obsidian_agent.tui.widgets.diff_view import DiffView
 class DiffScreen(ModalScreen[None]):
     """A diff, or a text that is safe to show."""
 
-    DEFAULT_CSS = """
-    DiffScreen { background: $surface; }
-    DiffScreen #head { height: 1; padding: 0 2; background: $boost; margin-bottom: 1; }
-    DiffScreen DiffView { height: 1fr; margin: 0 1; }
-    DiffScreen VerticalScroll { height: 1fr; padding: 0 2; scrollbar-size-vertical: 1; }
-    """
     BINDINGS = [binding for binding in bindings("diff") if binding.id == "diff.close"]
 
     def __init__(self, title: str, content: Diff | str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -11,31 +13,38 @@ from obsidian_agent.tui.keys import KEYS, PLACES, readable
 from obsidian_agent.tui.screens.modal import Modal
 
 
+KEYS_WIDTH = 24
+
+
 class Help(Modal[None]):
     """The key table."""
-
-    DEFAULT_CSS = "Help > #box { height: 90%; width: 96; } Help VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; }"
 
     def __init__(self) -> None:
         super().__init__("Keys")
 
     def body(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(_table(), markup=False)
+            yield Static("", id="keys", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
 
-def _table() -> Content:
-    parts: list[tuple[str, str]] = [
-        ("Say what should change. You see every file and every line first. Nothing is written before you press ", "$quiet"),
-        ("a", "bold $primary"),
-        (" in the plan, and ", "$quiet"),
-        ("u", "bold $primary"),
-        (" takes it back.\n", "$quiet"),
-    ]
+    def _draw(self) -> None:
+        self.query_one("#keys", Static).update(_table(self.query_one(VerticalScroll).scrollable_content_region.width))
+
+
+def _table(width: int) -> Content:
+    intro = "Say what should change. You see every file and every line first; nothing is written before you approve, and all of it can be undone."
+    parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
+    room = max(width - KEYS_WIDTH - 1, 16)
     for place, title in PLACES.items():
         parts.append((f"\n{title}\n", "bold"))
-        parts += [piece for key in KEYS if key.place == place for piece in ((f"  {readable(key.keys):<24}", "$primary"), (f"{key.help}\n", "$foreground"))]
+        for key in KEYS:
+            if key.place == place:
+                first, *rest = textwrap.wrap(key.help, room)
+                parts += [(f"{readable(key.keys):<{KEYS_WIDTH}}", "$primary"), (f"{first}\n", "$foreground")]
+                parts += [(f"{'':<{KEYS_WIDTH}}{line}\n", "$foreground") for line in rest]
     return Content.assemble(*parts).rstrip()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent.tui import sanitize
@@ -35,6 +36,7 @@ class HistoryList(VirtualList["HistoryEntry"]):
     """One line a run."""
 
     DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
+    BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         status, style = ("undone", "$quiet") if row.undone else (row.status, _STYLES.get(row.status, "$quiet"))
@@ -49,7 +51,6 @@ class HistoryList(VirtualList["HistoryEntry"]):
 class History(Modal[HistoryRequest]):
     """Dismisses with what to do; the screen below does it, so conflicts and results are shown in one way."""
 
-    DEFAULT_CSS = "History > #box { width: 110; }"
     BINDINGS = bindings("history")
 
     def __init__(self, bridge: Bridge) -> None:

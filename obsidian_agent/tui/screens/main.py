@@ -59,7 +59,7 @@ class MainScreen(Screen[None]):
         session = self.bridge.session
         yield TopBar(session.vault_name, session.planner_name)
         yield self.panes
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         self._state_changed()

@@ -20,18 +20,6 @@ R = TypeVar("R")
 class Modal(ModalScreen[R], Generic[R]):
     """Subclasses give a title and yield the body."""
 
-    DEFAULT_CSS = """
-    Modal { align: center middle; background: $background 60%; }
-    Modal > #box { width: 84; max-width: 94%; height: auto; max-height: 90%; background: $surface; border: round $primary 60%; padding: 1 2 0 2; }
-    Modal #modal-title { text-style: bold; height: auto; margin-bottom: 1; }
-    Modal #modal-hint { color: $quiet; height: auto; margin-top: 1; }
-    Modal #modal-problem { color: $error; height: auto; display: none; }
-    Modal Footer { dock: none; height: 1; background: $surface; margin-top: 1; }
-    Modal FooterKey { background: $surface; }
-    Modal Input { border: round $panel; background: $surface; height: 3; &:focus { border: round $primary; } }
-    Modal Button { border: none; height: 1; min-width: 8; margin-right: 2; background: $panel; &:focus { background: $primary; color: $background; text-style: bold; } }
-    Modal VirtualList { height: auto; max-height: 60vh; }
-    """
     BINDINGS = [Binding("escape", "close", "Close")]
 
     def __init__(self, title: str, hint: str = "") -> None:
@@ -64,8 +52,5 @@ class Modal(ModalScreen[R], Generic[R]):
 
 class Buttons(Horizontal):
     """A row of buttons."""
-
-    DEFAULT_CSS = "Buttons { height: 1; margin-top: 1; }"
-
     def __init__(self, *buttons: Widget) -> None:
         super().__init__(*buttons)

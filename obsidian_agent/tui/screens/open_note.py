@@ -18,7 +18,6 @@ from obsidian_agent.tui.screens.modal import Modal
 class OpenNote(Modal[str]):
     """Dismisses with the path of the chosen note. The list of notes is read while the person types already."""
 
-    DEFAULT_CSS = "OpenNote ChoiceList { height: 50vh; } OpenNote #found { color: $quiet; height: 1; padding: 0 1; }"
     BINDINGS = [
         Binding("down", "move(1)", "Down", show=False, priority=True),
         Binding("up", "move(-1)", "Up", show=False, priority=True),
@@ -53,7 +52,7 @@ class OpenNote(Modal[str]):
             return
         paths = await asyncio.to_thread(self._search.find, query)
         self.query_one(ChoiceList).set_choices([_choice(path) for path in paths], 0)
-        self.query_one("#found", Static).update(Content(f"{len(paths):,} notes" if paths else "No note has these letters in its name."))
+        self.query_one("#found", Static).update(Content(f"{len(paths):,} note{'s' if len(paths) != 1 else ''}" if paths else "No note has these letters in its name."))
 
     def on_input_submitted(self) -> None:
         self.query_one(ChoiceList).action_choose()

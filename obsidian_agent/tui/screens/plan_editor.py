@@ -18,12 +18,6 @@ from obsidian_agent.tui.keys import bindings
 class PlanEditor(ModalScreen[Mapping[str, Any]]):
     """Dismisses with the edited document, or None when nothing is to change."""
 
-    DEFAULT_CSS = """
-    PlanEditor { background: $surface; }
-    PlanEditor #head { height: 1; padding: 0 2; background: $boost; }
-    PlanEditor #problem { height: auto; max-height: 5; padding: 0 2; color: $error; display: none; }
-    PlanEditor TextArea { height: 1fr; border: none; background: $surface; padding: 1 1; scrollbar-size-vertical: 1; }
-    """
     BINDINGS = bindings("editor")
 
     def __init__(self, document: Mapping[str, Any]) -> None:

@@ -36,7 +36,7 @@ class Recovery(Modal[RecoveryChoice]):
             ),
             markup=False,
         )
-        yield Buttons(Button(Content("Roll back"), id="back"), Button(Content("Finish"), id="finish"), Button(Content("Later"), id="later"))
+        yield Buttons(Button(Content("Roll back"), compact=True, id="back"), Button(Content("Finish"), compact=True, id="finish"), Button(Content("Later"), compact=True, id="later"))
 
     def on_mount(self) -> None:
         self.query_one("#back").focus()

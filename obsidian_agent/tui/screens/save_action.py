@@ -37,7 +37,6 @@ class SaveRequest:
 class SaveAction(Modal[SaveRequest]):
     """Dismisses with what to save."""
 
-    DEFAULT_CSS = "SaveAction .label { color: $quiet; height: 1; } SaveAction ChoiceList { max-height: 24vh; }"
     BINDINGS = [Binding("ctrl+s", "save", "Save")]
     AUTO_FOCUS = "#name"
 
@@ -56,7 +55,7 @@ class SaveAction(Modal[SaveRequest]):
         found = ", ".join(sanitize.line(name) for name in self._plan.parameters)
         yield Static(Content(f"Asks already for: {found}" if found else "Texts of the plan; Enter makes one a parameter that is asked for"), classes="label", markup=False)
         yield ChoiceList(empty=" No texts that could be asked for.")
-        yield Buttons(Button(Content("Save"), id="save"))
+        yield Buttons(Button(Content("Save"), compact=True, id="save"))
 
     def on_mount(self) -> None:
         self._draw()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
+from textual.binding import Binding
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import sanitize
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.port import MacroInfo
 
 
+class SavedList(ChoiceList):
+    """The actions; Enter runs one."""
+
+    BINDINGS = [Binding("enter", "choose", "Run", key_display="⏎")]
+
+
 class SavedActions(Modal[str]):
     """Dismisses with the name of the action to run."""
 
@@ -32,10 +39,10 @@ class SavedActions(Modal[str]):
         self._macros: Sequence[MacroInfo] = ()
 
     def body(self) -> ComposeResult:
-        yield ChoiceList(empty=" Nothing is saved yet. After a run, m saves its plan as an action.")
+        yield SavedList(empty=" Nothing is saved yet. After a run, m saves its plan as an action.")
 
     def on_mount(self) -> None:
-        self.query_one(ChoiceList).focus()
+        self.query_one(SavedList).focus()
         self._reload()
 
     @work(group="saved")
@@ -43,13 +50,13 @@ class SavedActions(Modal[str]):
         self._macros = await self._bridge.call(self._bridge.session.macros)
         choices = [_choice(macro) for macro in self._macros]
         cursor = next((index for index, choice in enumerate(choices) if choice.key == keep), None)
-        self.query_one(ChoiceList).set_choices(choices, cursor)
+        self.query_one(SavedList).set_choices(choices, cursor)
 
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+    def on_virtual_list_chosen(self, event: SavedList.Chosen) -> None:
         self.dismiss(event.list.rows[event.index].key)
 
     def _current(self) -> str | None:
-        choice = self.query_one(ChoiceList).current
+        choice = self.query_one(SavedList).current
         return choice.key if choice is not None else None
 
     @work(group="saved")

@@ -30,10 +30,6 @@ class Field:
 class ValuesForm(Modal[Mapping[str, Any]]):
     """Dismisses with a value for each field; Enter goes on to the next field, and from the last one submits."""
 
-    DEFAULT_CSS = """
-    ValuesForm VerticalScroll { height: auto; max-height: 60vh; scrollbar-size-vertical: 1; }
-    ValuesForm .label { height: auto; color: $quiet; }
-    """
     AUTO_FOCUS = "Input"
 
     def __init__(self, title: str, fields: Sequence[Field]) -> None:
@@ -46,7 +42,7 @@ class ValuesForm(Modal[Mapping[str, Any]]):
                 label = Content.assemble((sanitize.line(field.name), "bold $foreground"), (f"  {sanitize.shortened(field.description or '', 200)}", "$quiet"))
                 yield Static(label, classes="label", markup=False)
                 yield Input(field.value, placeholder=_HINTS.get(field.type, ""), id=f"field-{index}")
-        yield Buttons(Button(Content("Go on"), id="go"))
+        yield Buttons(Button(Content("Go on"), compact=True, id="go"))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         index = int((event.input.id or "field-0").removeprefix("field-"))

@@ -86,6 +86,29 @@ class SelectionChip(Static):
         self.update(Content.assemble(head, (f" · {name}", "$quiet"), (f"  ^t {'off' if use else 'on'}", "$quiet")))
 
 
+class Welcome(Static):
+    """What a new conversation begins with."""
+
+    DEFAULT_CSS = "Welcome { height: auto; margin: 0 1 1 1; padding: 0 2; color: $quiet; }"
+
+    def on_mount(self) -> None:
+        keys = (
+            ("Ctrl+O", "open a note; select lines in it with Shift and the arrows"),
+            ("F2", "saved actions"),
+            ("F3", "history and undo"),
+            ("F6", "next pane"),
+            ("F1", "all keys"),
+        )
+        lines = [piece for key, what in keys for piece in ((f"{key:<8}", "$primary"), (f"{what}\n", "$quiet"))]
+        self.update(
+            Content.assemble(
+                ("Say what should change in your notes.\n", "bold $foreground"),
+                ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
+                *lines,
+            ).rstrip()
+        )
+
+
 class ChatPane(Vertical):
     """Puts the parts together; says things on behalf of others."""
 
@@ -100,6 +123,9 @@ class ChatPane(Vertical):
         yield Static("", id="hint", markup=False)
         yield SelectionChip("", id="chip", markup=False)
         yield Prompt(id="prompt")
+
+    def on_mount(self) -> None:
+        self.transcript.mount(Welcome("", markup=False))
 
     @property
     def transcript(self) -> Transcript:

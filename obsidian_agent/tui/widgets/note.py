@@ -104,7 +104,8 @@ class NoteArea(TextArea):
     def action_select_line(self) -> None:
         """Select the line; when whole lines are selected already, take one line more."""
         start, end = sorted(self.selection)
-        whole = start[1] == 0 and start != end and end[1] == len(self.document.get_line(end[0]))
+        empty = not self.document.get_line(end[0])
+        whole = start[1] == 0 and (start != end or empty) and end[1] == len(self.document.get_line(end[0]))
         last = min(end[0] + 1, self.document.line_count - 1) if whole else end[0]
         self.selection = Marked((start[0], 0), (last, len(self.document.get_line(last))))
 

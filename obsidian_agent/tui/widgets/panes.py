@@ -29,20 +29,6 @@ ORDER: tuple[PaneName, ...] = ("chat", "note", "work")
 class Panes(Horizontal):
     """Knows which pane is in front, and which of note and work stands beside the chat."""
 
-    DEFAULT_CSS = """
-    Panes { height: 1fr; }
-    Panes > * { width: 1fr; }
-    Panes > #note, Panes > #work { margin-left: 1; }
-    .-narrow Panes > * { display: none; margin-left: 0; }
-    .-narrow Panes.-front-chat > #chat, .-narrow Panes.-front-note > #note, .-narrow Panes.-front-work > #work { display: block; }
-    .-medium Panes > #chat { width: 2fr; }
-    .-medium Panes > #note, .-medium Panes > #work { width: 3fr; }
-    .-medium Panes.-side-work > #note, .-medium Panes.-side-note > #work { display: none; }
-    .-wide Panes > #chat { width: 3fr; }
-    .-wide Panes > #note { width: 3fr; }
-    .-wide Panes > #work { width: 4fr; }
-    """
-
     front: reactive[PaneName] = reactive[PaneName]("chat")
     side: reactive[PaneName] = reactive[PaneName]("work")
 
@@ -109,8 +95,10 @@ class Panes(Horizontal):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         for node in event.widget.ancestors_with_self:
-            if node.id in ORDER and node.parent is self:
-                self.front = node.id
+            if node.parent is self:
+                # When the focused pane is hidden, Textual may move the focus inside it once more.
+                if node.display and self.screen.focused is event.widget:
+                    self.front = ORDER[self.children.index(node)]
                 return
 
     # --- what the person looks at ---------------------------------------------------------------------------------------------

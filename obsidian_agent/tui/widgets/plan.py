@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from textual.app import ComposeResult
@@ -130,7 +131,10 @@ class PlanPane(Vertical):
         parts: list[Content | tuple[str, str]] = [(sanitize.folded(preview.plan.goal, GOAL_LINES), "bold"), "\n"]  # type: ignore[list-item]
         parts.append((f"{RISK_WORDS[preview.risk.value]}", f"{RISK_STYLES[preview.risk.value]} bold"))
         for kind, words in plan_rows.counts(changes):
-            parts += [("  ·  ", "$quiet"), (words, KIND_STYLES[kind])]
+            parts += [(" · ", "$quiet"), (words, KIND_STYLES[kind])]
+        notices = len(preview.flags) + len(preview.warnings)
+        if notices:
+            parts += [(" · ", "$quiet"), (f"▲ {notices:,} to notice", "$warning")]
         deleted = plan_rows.deletions(changes)
         if deleted:
             more = f" and {len(deleted) - 2:,} more" if len(deleted) > 2 else ""
@@ -155,7 +159,7 @@ class PlanPane(Vertical):
         detail = self.query_one(Detail)
         match row:
             case ChangeRow():
-                self.run_worker(self._show_diff(self.preview, row.change), group="diff", exclusive=True, exit_on_error=False)
+                self.run_worker(partial(self._show_diff, self.preview, row.change), group="diff", exclusive=True, exit_on_error=False)
             case StepRow():
                 detail.show_text(row.step.id, plan_rows.step_detail(row.step, self.preview))
             case RemarkRow():

@@ -11,7 +11,7 @@ from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanR
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 KIND_STYLES = {"delete": "$error", "rename": "$secondary", "modify": "$warning", "create": "$success", "mkdir": "$success"}
-_REMARKS = {"error": ("✗ error  ", "$error"), "warning": ("▲ warning", "$warning"), "notice": ("▲ notice ", "$warning"), "assumes": ("· assumes", "$quiet")}
+_REMARKS = {"error": ("✗", "$error"), "warning": ("▲", "$warning"), "notice": ("▲", "$warning"), "assumes": ("·", "$quiet")}
 
 
 class PlanList(VirtualList[PlanRow]):

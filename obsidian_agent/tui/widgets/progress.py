@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -44,6 +45,7 @@ class RunLog(VirtualList[LogRow]):
     """What has been done."""
 
     BINDING_GROUP_TITLE = "Run"
+    BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: LogRow, width: int) -> Content:
         sign, style = _SIGNS[row.kind]

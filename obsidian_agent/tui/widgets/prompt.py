@@ -46,7 +46,7 @@ class Prompt(TextArea):
             tab_behavior="focus",
             compact=False,
             highlight_cursor_line=False,
-            placeholder="What should change? Enter sends, Ctrl+J makes a new line",
+            placeholder="What should change?",
         )
         self._said: list[str] = []
         self._at = 0
