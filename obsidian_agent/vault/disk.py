@@ -52,16 +52,18 @@ class DiskView:
     def __init__(self, store: VaultStore) -> None:
         self._store = store
         self._listings: dict[str, _Listing] = {}
+        self._closed: set[str] = set()
         self._folders: dict[str, VaultPath | None] = {"": ROOT}
         self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
 
     @property
     def unreadable_names(self) -> int:
         """How much of what was listed so far is left out: entries whose names nobody could ask for, folders that may not be read."""
-        return sum(listing.unreadable for listing in self._listings.values())
+        return sum(listing.unreadable for listing in self._listings.values()) + len(self._closed)
 
     def invalidate(self, folder: VaultPath) -> None:
         """Forget what is known of a folder and everything below it."""
+        self._closed.clear()
         for text in [text for text, listing in self._listings.items() if text == folder.text or listing.path.within(folder)]:
             del self._listings[text]
         self._folders = {"": ROOT}
@@ -204,8 +206,9 @@ class DiskView:
         except VaultError as error:
             if not isinstance(error.__cause__, (PermissionError, FileNotFoundError)):
                 raise
-            closed = _Listing(folder, unreadable=int(isinstance(error.__cause__, PermissionError)))
-            return self._listings.setdefault(folder.text, closed)
+            if isinstance(error.__cause__, PermissionError):
+                self._closed.add(folder.text)
+            return _Listing(folder)
 
     def _link_refusal(self, path: VaultPath) -> VaultError:
         """Why a link is not followed, in the store's own words."""
@@ -220,8 +223,9 @@ class DiskView:
     def _listing(self, folder: VaultPath) -> _Listing:
         known = self._listings.get(folder.text)
         if known is None:
+            found = self._store.scan(folder)
             known = self._listings[folder.text] = _Listing(folder)
-            for name, kind, link in self._store.scan(folder):
+            for name, kind, link in found:
                 if protected(name):
                     continue
                 try:
