@@ -26,7 +26,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import MissingInput, Session
-from obsidian_agent.cli.exits import Exit, of_problems, of_result
+from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
 from obsidian_agent.cli.interrupts import interruptible
 from obsidian_agent.cli.opening import open_session, parameters, read_bytes
 from obsidian_agent.cli.output import Output, preview_lines, result_lines
@@ -37,6 +37,10 @@ from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, pars
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.strict_json import read_json
 from obsidian_agent.plan.validate import validate
+
+
+REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
+"""What a planner may answer when an instruction must not be followed."""
 
 
 def preview_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -223,6 +227,9 @@ async def _plan(session: Session, instruction: str, out: Output) -> PlanReady | 
 
 
 def _failed(problem: Problem, out: Output) -> Exit:
+    """Tell why there is no plan: a refusal of what was asked for, or a failure of the service."""
+    if problem.code in REFUSALS:
+        return refuse((problem,), out)
     if out.as_json:
         out.document(result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,))))
     out.problems([problem])

@@ -17,12 +17,12 @@ from typing import Any
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.compiled import CompiledStep
+from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.filters import FilterContext
 from obsidian_agent.plan.flags import flags_of
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.result import Instance, Preview, Timings
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
-from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.tools.base import Proposal, RunContext, Tool, ToolContext
 from obsidian_agent.tools.linktext import LinkWriter
@@ -71,6 +71,7 @@ class _DryRun:
     cancelled: Callable[[], bool]
     started: float = field(default_factory=time.perf_counter)
     first_screen_ms: float | None = None
+    looped: int = 0
     outputs: dict[str, Any] = field(default_factory=dict)
     captured: dict[str, Any] = field(default_factory=dict)
     instances: list[Instance] = field(default_factory=list)
@@ -147,11 +148,12 @@ class _DryRun:
     def _items(self, step: Step, compiled: CompiledStep) -> list[Any]:
         try:
             found = compiled.items(self.scope)
-            if len(self.instances) + len(found) > MAX_INSTANCES:
-                raise PlanError(f"A plan may make at most {MAX_INSTANCES} calls; this one makes more.", code="PLAN_TOO_LARGE")
+            if self.looped + len(found) > MAX_INSTANCES:
+                raise PlanError(f"The loops of a plan may run {MAX_INSTANCES} times in all; these run more often.", code="PLAN_TOO_LARGE")
         except ObsidianAgentError as error:
             self._fail(step, None, error)
             return []
+        self.looped += len(found)
         return found
 
     def _instance(self, step: Step, compiled: CompiledStep, scope: Scope, index: int | None) -> Any:
@@ -172,7 +174,7 @@ class _DryRun:
         except ObsidianAgentError as error:
             self._fail(step, index, error)
             return None
-        self._note(step, name, compiled, scope, notes, proposal)
+        self._note(step, name, notes, proposal)
         output = proposal.output.model_dump(mode="json", by_alias=True, exclude_unset=True)
         depends_on = self.checked.needed[step.id]
         self.instances.append(Instance(name, step.id, index, step.tool, args, "ready", output, opaque=tool.opaque, depends_on=depends_on))
@@ -195,13 +197,9 @@ class _DryRun:
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
         self.instances.append(Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason))
 
-    def _note(self, step: Step, name: str, compiled: CompiledStep, scope: Scope, notes: list[str], proposal: Proposal) -> None:
-        """Warnings of one call: names that were cleaned, references that stay as written, and what the tool says."""
+    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal) -> None:
+        """Warnings of one call: names that were cleaned, and what the tool says."""
         self._warn(Problem("PATH_INVALID", note, step.id, name) for note in notes)
-        if compiled.args.references:
-            for reference in compiled.args.unknown(scope):
-                text = f"{reference.source} means nothing here, so it stays as it is written."
-                self._warn([Problem("UNKNOWN_REFERENCE", text, step.id, name)])
         self._warn(warning.at(step.id, name) for warning in proposal.warnings)
 
     def _record(self, step: Step, output: Any) -> None:
