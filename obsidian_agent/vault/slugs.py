@@ -12,7 +12,8 @@ MOST_BYTES = 240
 """Bytes of UTF-8: what file systems take for a name, with room for an extension and a number."""
 
 _APOSTROPHES = regex.compile(r"(?<=\p{L})['\u2019\u02bc](?=\p{L})")
-_NO_WORD = regex.compile(r"[^\p{L}\p{M}\p{N}_\p{So}\p{Sk}\u200d\ufe0f]+")
+_KEPT = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
+_NO_WORD = regex.compile(rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+", regex.V1)
 _CLUSTER = regex.compile(r"\X")
 _DEVICE = regex.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
 _EMPTY = "untitled"

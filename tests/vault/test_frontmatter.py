@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError, VaultError
@@ -474,6 +474,7 @@ def test_dump_is_the_lines_between_the_fences() -> None:
 
 # --- laws ---------------------------------------------------------------------------------------------------------------------------
 
+LAW = settings(deadline=None)
 KEYS = ("a", "b", "my key", "tags", "été", "1", "yes")
 SCALARS = (
     "plain",
@@ -530,6 +531,7 @@ def without(values: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != key}
 
 
+@LAW
 @given(note=notes(), key=st.sampled_from((*KEYS, "new")), value=JSON)
 def test_law_set_changes_one_property_and_nothing_else(note: str, key: str, value: Any) -> None:
     result = frontmatter.edit(note, set={key: value})
@@ -545,6 +547,7 @@ def test_law_set_changes_one_property_and_nothing_else(note: str, key: str, valu
         assert "\r" not in result
 
 
+@LAW
 @given(note=notes(), value=JSON)
 def test_law_what_was_written_reads_back_under_both_yaml_versions(note: str, value: Any) -> None:
     assume("2024-01-01" not in json.dumps(value))
@@ -552,12 +555,14 @@ def test_law_what_was_written_reads_back_under_both_yaml_versions(note: str, val
     assert properties(result)["new"] == properties(result, yaml.SafeLoader)["new"] == value
 
 
+@LAW
 @given(note=notes())
 def test_law_the_value_there_is_changes_nothing(note: str) -> None:
     there = frontmatter.read(note)
     assert frontmatter.edit(note, set=there) == note
 
 
+@LAW
 @given(note=notes(), key=st.sampled_from(KEYS))
 def test_law_remove_removes_one_property(note: str, key: str) -> None:
     result = frontmatter.edit(note, remove=[key])
@@ -567,11 +572,13 @@ def test_law_remove_removes_one_property(note: str, key: str) -> None:
         assert result == note
 
 
+@LAW
 @given(note=notes(), values=st.dictionaries(st.sampled_from(("n1", "n2", "n 3")), JSON, max_size=3))
 def test_law_adding_and_removing_restores_the_bytes(note: str, values: dict[str, Any]) -> None:
     assert frontmatter.edit(frontmatter.edit(note, set=values), remove=list(values)) == note
 
 
+@LAW
 @given(
     first=TEXTS.filter(lambda text: text != "2024-01-01") | st.integers() | st.booleans() | st.none(),
     second=TEXTS | st.integers() | st.none(),
@@ -584,6 +591,7 @@ def test_law_back_and_forth_restores_a_canonical_value(first: Any, second: Any, 
     assert frontmatter.edit(there, set={"k": [first] if listed else first}) == canonical
 
 
+@LAW
 @given(note=notes(), tags=st.lists(st.sampled_from(("new", "plain", "Dq", "x/y")), unique=True))
 def test_law_added_tags_are_there_once_and_can_be_taken_back(note: str, tags: list[str]) -> None:
     if isinstance(frontmatter.read(note).get("tags"), dict):
@@ -601,6 +609,7 @@ def test_law_added_tags_are_there_once_and_can_be_taken_back(note: str, tags: li
     assert not {str(tag).casefold() for tag in left} & {tag.casefold() for tag in tags}
 
 
+@LAW
 @given(before=st.text("ak-:#'\"[]{}&*!|>%@? \n\t,x1\u2028\x85", max_size=40), value=st.sampled_from(("new", ["x"], None, {"m": 1})))
 def test_law_no_text_makes_an_edit_that_is_wrong(before: str, value: Any) -> None:
     note = f"---\n{before}\n---\nBody"
