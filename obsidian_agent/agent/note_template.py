@@ -11,6 +11,8 @@ from typing import Any
 from obsidian_agent.agent.recipe_plan import escaped
 from obsidian_agent.plan.moment import format_moment
 
+_DATE = "YYYY-MM-DD"
+_TIME = "HH:mm"
 _VARIABLE = re.compile(r"\{\{\s*(title|date|time)\s*(?::([^{}\n]*))?\}\}", re.IGNORECASE)
 
 
@@ -18,8 +20,8 @@ _VARIABLE = re.compile(r"\{\{\s*(title|date|time)\s*(?::([^{}\n]*))?\}\}", re.IG
 class TemplateFormats:
     """How `{{date}}` and `{{time}}` look when the template does not say, in Moment tokens."""
 
-    date: str = "YYYY-MM-DD"
-    time: str = "HH:mm"
+    date: str = _DATE
+    time: str = _TIME
 
     @classmethod
     def read(cls, config: Callable[[Any], object | None]) -> TemplateFormats:
@@ -27,8 +29,8 @@ class TemplateFormats:
         document = config("templates")
         settings = {key: value for key, value in document.items() if isinstance(value, str) and value} if isinstance(document, dict) else {}
         return cls(
-            settings.get("dateFormat") or settings.get("date_format") or cls.date,
-            settings.get("timeFormat") or settings.get("time_format") or cls.time,
+            settings.get("dateFormat") or settings.get("date_format") or _DATE,
+            settings.get("timeFormat") or settings.get("time_format") or _TIME,
         )
 
 

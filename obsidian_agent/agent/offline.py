@@ -26,6 +26,9 @@ from obsidian_agent.providers.offline.recipe import Recipe, packaged
 from obsidian_agent.vault.view import VaultView
 
 NO_SELECTION = "Selection is empty. Please select text first: this works on the selected text, for example on a list of bullets."
+_CLEARLY = 0.3
+"""How much less doubt the best reading must leave than the next, so that only its missing values are asked for."""
+
 NO_ACTIVE_FILE = "No note is open: open one, or name the note."
 
 
@@ -162,12 +165,14 @@ class _Turn:
 
     def _unsure(self, matches: Sequence[Match]) -> NeedsInput:
         usable = [found for found in matches if found.recipe.refusal is None and self._unmet(found.recipe) is None]
+        if usable and not usable[0].resolved.missing:
+            usable = [found for found in usable if not found.resolved.missing]
         candidates = tuple(self._candidate(found) for found in usable)
         if not usable:
             refusal = matches[0].recipe.refusal
             return NeedsInput(refusal.message if refusal is not None else self._unmet(matches[0].recipe) or "")
         first = usable[0]
-        alone = len(usable) == 1 or usable[1].recipe != first.recipe and usable[1].cost - first.cost > 0.5
+        alone = len(usable) == 1 or usable[1].cost - first.cost >= _CLEARLY
         if alone and first.resolved.missing:
             return NeedsInput(_asking(first), candidates[:1], first.resolved.missing)
         return NeedsInput(_choosing(first, len(candidates)), candidates)

@@ -12,8 +12,8 @@ from obsidian_agent.providers.offline.recipe import Recipe, SlotKind
 from obsidian_agent.providers.offline.resolve import Resolved
 
 _PATH_KINDS: frozenset[SlotKind] = frozenset({"note", "folder", "entry", "path", "newName", "destination", "template"})
-_INLINE = re.compile(r"<<([A-Za-z][A-Za-z0-9_]*)>>")
-_REFERENCE = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|(default:[^|}]*|basename))?\}")
+_INLINE = re.compile(r"<<(?P<inline>[A-Za-z][A-Za-z0-9_]*)>>")
+_SHOWN = re.compile(rf"{_INLINE.pattern}|\$\{{(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\|(?P<filter>default:[^|}}]*|basename))?\}}")
 _BARE = re.compile(r"\$+(?:steps|vars)\b\S*")
 
 
@@ -81,7 +81,7 @@ def _step(step: Mapping[str, Any], texts: Mapping[str, str], references: Mapping
     made = dict(step)
     for key in ("args", "foreach", "when"):
         if key in made:
-            made[key] = _rewritten(made[key], lambda text: _pointed(_INLINE.sub(lambda found: texts[found[1]], text), references))
+            made[key] = _rewritten(made[key], lambda text: _INLINE.sub(lambda found: texts[found[1]], _pointed(text, references)))
     if "preview" in made:
         made["preview"] = _display(made["preview"], texts, shown)
     return made
@@ -105,15 +105,17 @@ def _pointed(text: str, references: Mapping[str, str]) -> str:
 
 
 def _display(text: str, texts: Mapping[str, str], shown: Mapping[str, str]) -> str:
-    """Text for people: values in place of references."""
+    """Text for people: values in place of references. What is put in is not looked at again."""
 
     def value(found: re.Match[str]) -> str:
-        said = shown.get(found[1], "…")
-        if found[2] == "basename":
+        if found["inline"]:
+            return texts[found["inline"]]
+        said = shown.get(found["name"], "…")
+        if found["filter"] == "basename":
             return said.rpartition("/")[2].removesuffix(".md")
-        return said or (found[2] or "").removeprefix("default:") or "the vault"
+        return said or (found["filter"] or "").removeprefix("default:") or "the vault"
 
-    return _REFERENCE.sub(value, _INLINE.sub(lambda found: texts[found[1]], text))
+    return _SHOWN.sub(value, text)
 
 
 def _said(value: Any) -> str:

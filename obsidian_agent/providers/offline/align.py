@@ -6,8 +6,9 @@ Costs count doubt: nothing for a word that fits, much for a word of the instruct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
 from typing import TypeVar, assert_never
 
@@ -19,8 +20,9 @@ from obsidian_agent.providers.offline.tokens import Token
 TYPO = 0.3
 MISSING_SLOT = 0.6
 VAGUE = 0.7
+_WORDS_ABSENT = 0.5
 _LONGEST_GAP = 8
-_MOST = 3.5
+_MOST = 2.8
 """Beyond this cost an alignment is no longer followed."""
 
 
@@ -37,6 +39,10 @@ class Alignment:
 
     def plus(self, other: Alignment) -> Alignment:
         """Both, one after the other."""
+        if other is NOTHING:
+            return self
+        if self is NOTHING:
+            return other
         return Alignment(
             self.cost + other.cost,
             self.words + other.words,
@@ -46,6 +52,9 @@ class Alignment:
             self.missing + other.missing,
         )
 
+
+NOTHING = Alignment()
+"""Nothing said, nothing doubted."""
 
 Ends = dict[int, Alignment]
 Key = TypeVar("Key")
@@ -64,6 +73,8 @@ class TokenTable:
 
     def gap(self, start: int, end: int) -> Alignment:
         """What it costs to leave tokens `start` to `end` (exclusive) unexplained."""
+        if start == end:
+            return NOTHING
         cost = self._sums[end] - self._sums[start]
         left = tuple(position for position in range(start, end) if self._prices[position] >= 1) if cost >= 1 else ()
         return Alignment(cost=cost, unexplained=left)
@@ -89,34 +100,39 @@ class TokenTable:
 
 
 class Aligner:
-    """Aligns one instruction with the phrases of one recipe, whose slots `read` and `longest` know."""
+    """Aligns one instruction with the phrases of one recipe, whose slots `read` and `longest` know.
 
-    def __init__(self, table: TokenTable, read: ReadSlot, longest: Callable[[Slot], int]) -> None:
+    Slots in `given` have a value already, so that leaving them out costs nothing.
+    """
+
+    def __init__(self, table: TokenTable, read: ReadSlot, longest: Callable[[Slot], int], given: Collection[str] = ()) -> None:
         self._table = table
         self._tokens = table.tokens
         self._read = read
         self._longest = longest
+        self._given = given
         self._kept: dict[tuple[int, int], Ends] = {}
 
     def align(self, phrase: Phrase) -> Alignment | None:
         """The cheapest alignment of all tokens with all segments of the phrase in any order, or None."""
         count = len(self._tokens)
         everything = (1 << len(phrase.segments)) - 1
-        states: dict[tuple[int, int], Alignment] = {(0, 0): Alignment(cost=VAGUE if phrase.vague else 0.0)}
+        states: dict[tuple[int, int], Alignment] = {(0, 0): Alignment(cost=VAGUE) if phrase.vague else NOTHING}
+        absent = [self._absent(segment) for segment in phrase.segments]
         best: Alignment | None = None
         for position in range(count + 1):
             for mask in range(everything + 1):
                 state = states.get((position, mask))
-                if state is None:
+                if state is None or (best is not None and state.cost >= best.cost):
                     continue
                 for number, segment in enumerate(phrase.segments):
                     if not mask >> number & 1:
                         for end, part in self._run(segment, position).items():
                             _keep(states, (end, mask | 1 << number), state.plus(part))
-                rest = [segment for number, segment in enumerate(phrase.segments) if not mask >> number & 1]
-                total = state.plus(self._table.gap(position, count)).plus(_absent(rest))
-                if state.words and total.cost <= _MOST and (best is None or total.cost < best.cost):
-                    best = total
+                rest = [absent[number] for number in range(len(absent)) if not mask >> number & 1]
+                cost = state.cost + self._table.gap_cost(position, count) + sum(each.cost for each in rest)
+                if state.words and cost <= _MOST and (best is None or cost < best.cost):
+                    best = reduce(Alignment.plus, rest, state.plus(self._table.gap(position, count)))
         return best
 
     def _run(self, node: Node, start: int) -> Ends:
@@ -132,7 +148,7 @@ class Aligner:
             case Slot():
                 return self._slot(node, start)
             case Sequence(parts):
-                ends: Ends = {start: Alignment()}
+                ends: Ends = {start: NOTHING}
                 for part in parts:
                     following: Ends = {}
                     for position, state in ends.items():
@@ -147,7 +163,7 @@ class Aligner:
                         _keep(ends, end, piece)
                 return ends
             case Maybe(part):
-                ends = {start: Alignment()}
+                ends = {start: NOTHING}
                 for end, piece in self._run(part, start).items():
                     if end > start:
                         _keep(ends, end, piece)
@@ -156,7 +172,7 @@ class Aligner:
                 assert_never(node)
 
     def _word(self, word: Word, start: int) -> Ends:
-        ends: Ends = {start: Alignment(cost=_weight(word))}
+        ends: Ends = {} if word.must else {start: Alignment(cost=_weight(word))}
         for position, doubt in self._table.hits(word):
             if start <= position < start + _LONGEST_GAP and self._table.gap_cost(start, position) <= _MOST:
                 piece = Alignment(cost=doubt, words=1, typos=int(doubt > 0))
@@ -173,8 +189,18 @@ class Aligner:
             reading = self._read(slot, opening, end)
             if reading is not None:
                 _keep(ends, end, Alignment(cost=reading.cost, readings=((slot.name, reading),)))
-        _keep(ends, start, Alignment(cost=MISSING_SLOT, missing=(slot.name,)))
+        _keep(ends, start, NOTHING if slot.name in self._given else Alignment(cost=MISSING_SLOT, missing=(slot.name,)))
         return ends
+
+
+    def _absent(self, segment: Node) -> Alignment:
+        """The cost of a segment that the instruction does not have."""
+        if isinstance(segment, Maybe):
+            return NOTHING
+        slots = tuple(slots_in(segment))
+        missing = tuple(name for name in slots if name not in self._given)
+        cost = MISSING_SLOT * len(missing) if slots else _WORDS_ABSENT
+        return Alignment(cost=cost, missing=missing)
 
 
 def skipping(token: Token) -> float:
@@ -189,17 +215,7 @@ def skipping(token: Token) -> float:
 
 
 def _weight(word: Word) -> float:
-    return 0.35 if word.text in PREPOSITIONS else 1.0
-
-
-def _absent(segments: list[Node]) -> Alignment:
-    """The cost of segments that the instruction does not have."""
-    total = Alignment()
-    for segment in segments:
-        if not isinstance(segment, Maybe):
-            missing = tuple(slots_in(segment))
-            total = total.plus(Alignment(cost=max(MISSING_SLOT * len(missing), 0.5), missing=missing))
-    return total
+    return 0.35 if word.text in PREPOSITIONS else 1.3
 
 
 def _keep(states: dict[Key, Alignment], key: Key, state: Alignment) -> None:

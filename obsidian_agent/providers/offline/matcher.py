@@ -33,7 +33,7 @@ LIKELY_COST = 1.9
 MARGIN = 0.15
 MAX_CANDIDATES = 3
 _QUESTION_COST = 2.0
-_CLOSE_COST = 4.5
+_CLOSE_COST = 2.8
 _POLITE = regex.compile(r"^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) you(?: please| kindly)?\b", regex.IGNORECASE)
 
 
@@ -80,22 +80,22 @@ def match(
     table = TokenTable(tokens, typos)
     found: list[Match] = []
     for recipe in recipes:
-        alignment = _align(recipe, table, said, reader)
+        alignment = _align(recipe, table, said, reader, given or {})
         if alignment is not None:
             found.extend(_matches(recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question else 0.0))
     return _judge(sorted(found, key=lambda each: each.cost))
 
 
-def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: SlotReader) -> Alignment | None:
+def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: SlotReader, given: Mapping[str, Any]) -> Alignment | None:
     """The best alignment with any phrase of the recipe."""
 
     def read(slot: Slot, start: int, end: int) -> Reading | None:
-        return reader.read(recipe.parameters[slot.name], slot.free, start, end)
+        return None if slot.name in given else reader.read(recipe.parameters[slot.name], slot.free, start, end)
 
     def longest(slot: Slot) -> int:
         return reader.longest(recipe.parameters[slot.name].kind)
 
-    aligner = Aligner(table, read, longest)
+    aligner = Aligner(table, read, longest, given)
     best: Alignment | None = None
     for text in recipe.phrases:
         phrase = phrases.parse(text)
@@ -148,11 +148,16 @@ def _judge(found: list[Match]) -> list[Match]:
     if not likely:
         return [each for each in found[:1] if each.cost <= _CLOSE_COST]
     first = likely[0]
-    rival = likely[1].cost if len(likely) > 1 else math.inf
+    rival = min((each.cost for each in likely[1:] if not _open(each) or _open(first)), default=math.inf)
     clear = first.cost <= SURE_COST and not first.left_out and rival - first.cost >= MARGIN
-    if clear and not first.resolved.missing and not first.resolved.doubts:
+    if clear and not _open(first):
         first = Match(first.recipe, first.resolved, first.cost, first.left_out, True, first.texts)
     return [first, *likely[1:MAX_CANDIDATES]]
+
+
+def _open(found: Match) -> bool:
+    """Whether something must be chosen or given before it can be done."""
+    return bool(found.resolved.missing or found.resolved.doubts)
 
 
 @lru_cache(maxsize=16)
@@ -168,7 +173,7 @@ def _vocabulary(texts: tuple[tuple[str, ...], ...]) -> frozenset[str]:
 
 def _words(node: phrases.Node) -> frozenset[str]:
     match node:
-        case phrases.Word(_, stems):
+        case phrases.Word(stems=stems):
             return stems
         case phrases.Sequence(parts) | phrases.Choice(parts):
             return frozenset().union(*(_words(part) for part in parts))

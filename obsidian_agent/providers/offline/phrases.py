@@ -2,7 +2,7 @@
 
 The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, `{slot}` a hole, `{slot!}` a hole that takes any
 words (after "called"), and ` / ` between parts that may come in any order. A word that heads a class of the lexicon stands for the class.
-A phrase that begins with `~` may mean something else too: it is never sure.
+`word!` must occur, while other words may be missing at a price. A phrase that begins with `~` may mean something else too: it is never sure.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Word:
 
     text: str
     stems: frozenset[str]
+    must: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def slots_in(node: Node) -> Iterator[str]:
 def required_words(node: Node) -> Iterator[frozenset[str]]:
     """For each word that cannot be left out, the stems of which one must occur."""
     match node:
-        case Word(_, stems):
+        case Word(stems=stems):
             yield stems
         case Sequence(parts):
             for part in parts:
@@ -119,6 +120,12 @@ def required_words(node: Node) -> Iterator[frozenset[str]]:
                 yield frozenset().union(*(stems for stems in firsts if stems is not None))
         case Maybe() | Slot():
             return
+
+
+@lru_cache(maxsize=None)
+def _shared(node: Node) -> Node:
+    """One object for equal nodes, so that phrases which share parts are aligned once where they do."""
+    return node
 
 
 class _Reader:
@@ -146,16 +153,17 @@ class _Reader:
             if piece["bad"]:
                 raise PhraseError(f"The phrase {self._text!r} cannot be read at {piece['bad']!r}.")
             if piece["slot"]:
-                parts.append(Slot(piece["slot"], bool(piece["free"])))
+                parts.append(_shared(Slot(piece["slot"], bool(piece["free"]))))
             elif piece["word"]:
-                parts.append(Word(piece["word"], members(piece["word"])))
+                word = piece["word"].removesuffix("!")
+                parts.append(_shared(Word(word, members(word), word != piece["word"])))
             elif piece["mark"] in "([":
                 parts.append(self._group(piece["mark"]))
                 continue
             else:
                 break
             self._at += 1
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        return _shared(parts[0] if len(parts) == 1 else Sequence(tuple(parts)))
 
     def _group(self, opening: str) -> Node:
         self._at += 1
@@ -164,5 +172,5 @@ class _Reader:
             options.append(self.sequence())
         if not self.take(")" if opening == "(" else "]"):
             raise PhraseError(f"The phrase {self._text!r} cannot be read: a bracket is not closed.")
-        inner = options[0] if len(options) == 1 else Choice(tuple(options))
-        return Maybe(inner) if opening == "[" else inner
+        inner = options[0] if len(options) == 1 else _shared(Choice(tuple(options)))
+        return _shared(Maybe(inner)) if opening == "[" else inner

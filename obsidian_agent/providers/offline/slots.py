@@ -8,7 +8,7 @@ from typing import Any
 import regex
 
 from obsidian_agent.providers.offline import dates
-from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, FOLDER_NOUNS, NEGATIONS, NOTE_NOUNS, PREPOSITIONS
+from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, FOLDER_NOUNS, NEGATIONS, NOTE_NOUNS, PREPOSITIONS, members
 from obsidian_agent.providers.offline.names import Closeness, NameIndex, NameSort
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.recipe import RecipeParameter, SlotKind
@@ -35,6 +35,13 @@ _DESCRIBING = frozenset("a an some more the my few several better another short 
 
 _TELLING = PREPOSITIONS | NEGATIONS | frozenset("using based template containing that which and or all every each about links tasks so because".split())
 """Words that rarely belong to a name and mostly say something about it."""
+
+_PARTING = frozenset("please now then instead too thanks".split())
+_EXPLAINING = frozenset("about that which how why what who explaining describing summarising summarizing".split())
+"""Words after which a note's content is described: a bare name does not go on so."""
+
+_JOINING = frozenset(("and", "then", "but", "or"))
+_VERBS = frozenset(verb for head in ("create", "rename", "move", "delete", "merge", "split", "replace", "append", "copy", "run") for verb in members(head))
 
 _WORN = frozenset("name tag tags text task note file folder heading link links content word line template copy".split())
 """Nouns that are seldom meant as the name of a property."""
@@ -153,18 +160,22 @@ class SlotReader:
         nouns = (FOLDER_NOUNS if "folder" in sorts else frozenset()) | (NOTE_NOUNS if "note" in sorts else frozenset())
         inner = self._trim(start, end, DETERMINERS | nouns | CALLED, nouns)
         single = self._single(*inner)
-        raw = single.text if single else self._raw(*inner)
-        if single is None and not self._plain(*inner):
+        words = inner[1] - inner[0]
+        if words > _NAME_WORDS or (single is None and not self._plain(*inner)):
             return None
-        if inner[1] - inner[0] > _NAME_WORDS:
-            return None
-        found = (None if single or inner == (start, end) else self._index.find(self._raw(start, end), sorts)) or self._index.find(raw, sorts)
-        if found is None:
-            return self._unknown(raw, quoted=single is not None, words=inner[1] - inner[0])
-        cost = _CLOSENESS_COST[found.closeness]
-        if len(found.paths) > 1:
-            return Reading(cost, None, raw, issue="ambiguous", choices=found.paths)
-        return Reading(cost, found.paths[0], raw)
+        names = [single.text] if single else self._trimmings(start, end, *inner)
+        for name in names:
+            found = self._index.find(name, sorts)
+            if found is not None:
+                cost = _CLOSENESS_COST[found.closeness]
+                if len(found.paths) > 1:
+                    return Reading(cost, None, name, issue="ambiguous", choices=found.paths)
+                return Reading(cost, found.paths[0], name)
+        return self._unknown(names[-1], quoted=single is not None, words=words)
+
+    def _trimmings(self, start: int, end: int, first: int, last: int) -> list[str]:
+        """What a name may be, from all the words to those that are left without articles and nouns: "the New project note"."""
+        return [self._raw(begin, finish) for begin in range(start, first + 1) for finish in range(end, last - 1, -1)]
 
     def _unknown(self, raw: str, *, quoted: bool, words: int) -> Reading | None:
         if words > 6:
@@ -191,8 +202,10 @@ class SlotReader:
     def _newness(self, stretch: tuple[int, int], named: bool) -> float:
         """The doubt about bare words being a name that does not exist yet."""
         words = self.tokens[stretch[0] : stretch[1]]
-        doubt = 0.15 if named else 0.0
-        if any(token.lower in NEGATIONS or token.lower in PREPOSITIONS for token in words):
+        doubt = (0.15 if named else 0.0) + self._adverb(words)
+        if any(self._index.find(self._raw(stretch[0], end), ("folder",)) for end in range(stretch[0] + 1, stretch[1])):
+            doubt += 0.5
+        if any(token.lower in _TELLING for token in words):
             doubt += 0.3 if named else 0.8
         if named:
             return doubt
@@ -200,6 +213,23 @@ class SlotReader:
             return doubt + 0.1
         capital = words[0].text[:1].isupper() or words[0].text[:1].isdigit()
         return doubt + (0.15 if capital else 0.5) + 0.1 * (len(words) - 1)
+
+    @staticmethod
+    def _adverb(words: tuple[Token, ...]) -> float:
+        """The doubt that the last word says how ("quickly") and is no part of a name."""
+        return 0.6 if len(words) > 1 and regex.fullmatch(r"[a-z]{3,}ly", words[-1].text) else 0.0
+
+    def _tale(self, start: int, end: int) -> float:
+        """The doubt about bare words being one name: they may go on to say something else ("… and publish it on the web")."""
+        doubt = self._adverb(self.tokens[start:end])
+        for position in range(start, end):
+            lower = self.tokens[position].lower
+            following = self.tokens[position + 1].text[:1] if position + 1 < end else ""
+            if lower in _JOINING and following.islower():
+                doubt += 0.5
+            elif lower in _TELLING:
+                doubt += 0.2
+        return doubt
 
     def _path(self, start: int, end: int, parameter: RecipeParameter, free: bool) -> Reading | None:
         inner = self._trim(start, end, DETERMINERS | NOTE_NOUNS | CALLED)
@@ -212,20 +242,20 @@ class SlotReader:
         if raw.endswith(".md"):
             return Reading(0.0, raw, raw)
         if free:
-            telling = sum(token.lower in _TELLING for token in self.tokens[inner[0] : inner[1]])
-            return Reading(0.01 * (inner[1] - inner[0]) + 0.2 * telling, raw, raw)
+            return Reading(0.01 * (inner[1] - inner[0]) + self._tale(*inner), raw, raw)
+        if any(word in _EXPLAINING for word in self._lowers(*inner)):
+            return None
         return Reading(0.2 + self._newness(inner, False), raw, raw)
 
     def _new_name(self, start: int, end: int, parameter: RecipeParameter, free: bool) -> Reading | None:
-        inner = self._trim(start, end, _NAME_NOUNS)
+        inner = self._trim(start, end, _NAME_NOUNS, _PARTING)
         single = self._single(*inner)
         if single is not None:
             return Reading(0.0, single.text, single.text)
         if not self._plain(*inner) or inner[1] - inner[0] > _NAME_WORDS:
             return None
         raw = self._raw(*inner)
-        doubt = sum(token.lower in NEGATIONS for token in self.tokens[inner[0] : inner[1]])
-        return Reading(0.05 + 0.03 * (inner[1] - inner[0]) + doubt, raw, raw)
+        return Reading(0.05 + 0.03 * (inner[1] - inner[0]) + self._tale(*inner), raw, raw)
 
     def _template(self, start: int, end: int, parameter: RecipeParameter, free: bool) -> Reading | None:
         inner = self._trim(start, end, DETERMINERS | CALLED | {"template"}, {"template"})
@@ -248,11 +278,12 @@ class SlotReader:
         single = self._single(*inner)
         if single is None and not self._plain(*inner):
             return None
-        raw = single.text if single else self._raw(*inner)
-        for name in self._around.macros:
-            if name.casefold() == raw.casefold():
-                return Reading(0.0, name, raw)
-        return self._unknown(raw, quoted=single is not None, words=inner[1] - inner[0])
+        names = [single.text] if single else self._trimmings(start, end, *inner)
+        known = {name.casefold(): name for name in self._around.macros}
+        for name in names:
+            if name.casefold() in known:
+                return Reading(0.0, known[name.casefold()], name)
+        return self._unknown(names[-1], quoted=single is not None, words=inner[1] - inner[0])
 
     # --- words ----------------------------------------------------------------------------------------------------------------
 
@@ -264,11 +295,19 @@ class SlotReader:
             return Reading(0.0, self.tokens[inner[0]].text, self.tokens[inner[0]].text)
         raw = self._raw(start, end)
         words = end - start
-        doubt = 0.5 * sum(token.kind in ("quoted", "tag", "link") for token in self.tokens[start:end]) if words > 1 else 0.0
+        doubt = 0.5 * sum(token.kind in ("quoted", "tag", "link") for token in self.tokens[start:end]) if words > 1 and not free else 0.0
         doubt += 0.5 * sum(token.lower in NEGATIONS for token in self.tokens[start:end])
         if self.tokens[start].lower in _DESCRIBING:
             doubt += 0.5
+        if words > 1 and "about" in self._lowers(start, end):
+            doubt += 0.5
+        if self.tokens[end - 1].lower in DETERMINERS | PREPOSITIONS:
+            doubt += 0.3
         doubt += 0.1 * max(0, words - 8)
+        doubt += 0.7 * sum(
+            token.lower in _JOINING and following.stem in _VERBS
+            for token, following in zip(self.tokens[start:end], self.tokens[start + 1 : end], strict=False)
+        )
         return Reading((0.05 if free else 0.35) + 0.03 * words + doubt, raw, raw)
 
     def _heading(self, start: int, end: int, parameter: RecipeParameter, free: bool) -> Reading | None:

@@ -1,0 +1,83 @@
+"""A vault of names for the matcher: no disk, only what `VaultNames` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+import pytest
+
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.readings import Surroundings
+
+
+@dataclass
+class Names:
+    """Names as given."""
+
+    notes: Sequence[str] = ()
+    files: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    sections: dict[str, list[str]] = field(default_factory=dict)
+
+    def headings(self, note: str) -> Sequence[str]:
+        return self.sections.get(note, [])
+
+    def daily_note(self, day: date) -> str:
+        return f"Daily/{day.isoformat()}.md"
+
+
+@pytest.fixture
+def names() -> Names:
+    return Names(
+        notes=[
+            "Groceries.md",
+            "Ideas.md",
+            "Reading list.md",
+            "Projects/Website.md",
+            "Projects/Apollo/Plan.md",
+            "Projects/Apollo/Budget.md",
+            "Meetings/2026-03-01 Kickoff.md",
+            "Meetings/Retro.md",
+            "People/Ada Lovelace.md",
+            "People/Bob Stone.md",
+            "Recipes/Pancakes.md",
+            "Archive/2023/Plan.md",
+            "Daily/2026-03-13.md",
+            "Templates/Daily.md",
+            "Templates/Meeting.md",
+            "Clippings/Article one.md",
+        ],
+        files=["Attachments/logo.png"],
+        folders=[
+            "Archive",
+            "Archive/2023",
+            "Attachments",
+            "Clippings",
+            "Daily",
+            "Inbox",
+            "Meetings",
+            "People",
+            "Projects",
+            "Projects/Apollo",
+            "Recipes",
+            "Templates",
+        ],
+        sections={
+            "Groceries.md": ["Dairy", "Fruit"],
+            "Reading list.md": ["Fiction", "Science"],
+            "Projects/Website.md": ["Next steps", "Log"],
+            "Ideas.md": ["Log", "Later"],
+        },
+    )
+
+
+@pytest.fixture
+def index(names: Names) -> NameIndex:
+    return NameIndex(names)
+
+
+@pytest.fixture
+def around() -> Surroundings:
+    return Surroundings(datetime(2026, 3, 14, 9, 30), "Ideas.md", has_selection=True, macros=("New project", "Weekly review"))

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.providers.offline import phrases
+from obsidian_agent.providers.offline.matcher import LIKELY_COST, match
+from obsidian_agent.providers.offline.recipe import Recipe, packaged
+
+HERE = Path(__file__).parent
+PARAPHRASES: list[dict[str, Any]] = json.loads((HERE / "paraphrases.json").read_text(encoding="utf-8"))
+UNRELATED = (HERE / "unrelated.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def read(index, around):
+    return lambda instruction, **given: match(instruction, packaged(), index, around, given)
+
+
+def test_most_paraphrases_find_their_recipe_with_the_right_values(read):
+    wrong = []
+    for case in PARAPHRASES:
+        found = read(case["instruction"])
+        right = bool(found) and found[0].recipe.name == case["recipe"] and found[0].cost <= LIKELY_COST
+        if not right or any(found[0].resolved.values.get(name) != value for name, value in case["values"].items()):
+            wrong.append(case["instruction"])
+    assert len(wrong) <= len(PARAPHRASES) * 0.2, wrong
+
+
+def test_what_is_sure_of_the_paraphrases_is_right(read):
+    for case in PARAPHRASES:
+        found = read(case["instruction"])
+        if found and found[0].sure:
+            assert found[0].recipe.name == case["recipe"], case["instruction"]
+            assert case["values"].items() <= found[0].resolved.values.items(), case["instruction"]
+
+
+def test_every_recipe_is_paraphrased_and_nothing_repeats_a_phrase():
+    told = {case["recipe"] for case in PARAPHRASES}
+    assert len(told) >= 24
+    assert {name for name in told if sum(case["recipe"] == name for case in PARAPHRASES) < 5} == set()
+    written = {phrase.casefold() for recipe in packaged() for phrase in recipe.phrases}
+    assert not [case for case in PARAPHRASES if case["instruction"].casefold() in written]
+
+
+@pytest.mark.parametrize("sentence", UNRELATED)
+def test_nothing_unrelated_becomes_a_plan(read, sentence):
+    found = read(sentence)
+    assert not [each.recipe.name for each in found if each.sure and each.recipe.refusal is None]
+
+
+# --- word order, slips, politeness ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "move Pancakes to Archive",
+        "Could you please move Pancakes to Archive?",
+        "Would you move the note Pancakes to the folder Archive, thanks",
+        "hey, can you move Pancakes into Archive",
+        "movve Pancakes to Archive",
+        "MOVE PANCAKES TO ARCHIVE",
+        "move [[Pancakes]] to 'Archive'. Keep all links working.",
+        "move “Pancakes” to Archive without breaking any links",
+    ],
+)
+def test_the_same_thing_in_many_ways(read, instruction):
+    best = read(instruction)[0]
+    assert best.sure
+    assert best.recipe.name == "move"
+    assert best.resolved.values == {"from": "Recipes/Pancakes.md", "to": "Archive/Pancakes.md"}
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["add 'x' under Log in Website", "in Website add 'x' under Log", "under Log in Website, add 'x'", "under the heading Log add 'x' to Website"],
+)
+def test_parts_may_come_in_any_order(read, instruction):
+    best = read(instruction)[0]
+    assert best.recipe.name == "append-under-heading"
+    assert best.resolved.values == {"text": "x", "heading": "Log", "note": "Projects/Website.md"}
+
+
+# --- what makes a reading unsure ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "move Pancakes to Archive except the pictures",
+        "move Pancakes to Archive only if it is old",
+        "don't move Pancakes to Archive",
+        "should I move Pancakes to Archive?",
+        "why did you move Pancakes to Archive",
+        "move Pancakes to Archive and translate it",
+        "move Pancakes or Retro to Archive",
+        "move Pancaks to Archive",
+    ],
+)
+def test_conditions_questions_and_slips_in_names_are_never_sure(read, instruction):
+    assert not any(each.sure for each in read(instruction))
+
+
+def test_what_is_not_covered_is_named(read):
+    best = read("move Pancakes to 'Archive' on the double")[0]
+    assert not best.sure
+    assert best.left_out == ("double",)
+
+
+@pytest.mark.parametrize("instruction", ["move Pancakes to Archive quickly", "rename Pancakes to Waffles immediately"])
+def test_an_adverb_is_no_part_of_a_name(read, instruction):
+    assert not read(instruction)[0].sure
+
+
+def test_an_ambiguous_name_gives_one_reading_each(read):
+    found = read("append 'x' to Plan")
+    assert {each.resolved.values["note"] for each in found[:2]} == {"Projects/Apollo/Plan.md", "Archive/2023/Plan.md"}
+    assert not any(each.sure for each in found)
+
+
+def test_a_path_settles_an_ambiguous_name(read):
+    best = read("append 'x' to Apollo/Plan")[0]
+    assert best.sure
+    assert best.resolved.values["note"] == "Projects/Apollo/Plan.md"
+
+
+def test_a_name_that_is_near_is_offered_not_taken(read):
+    best = read("rename [[Websit]] to 'Home'")[0]
+    assert not best.sure
+    assert best.resolved.values["from"] == "Projects/Website.md"
+    assert best.resolved.doubts
+
+
+def test_given_values_fill_slots(read):
+    best = read("rename a note", **{"from": "Groceries.md", "to": "Shopping.md"})[0]
+    assert best.resolved.values == {"from": "Groceries.md", "to": "Shopping.md"}
+    assert best.resolved.missing == ()
+
+
+def test_at_most_three_candidates_come_back(read):
+    assert len(read("add something to Groceries")) <= 3
+
+
+def test_words_without_a_word_match_nothing(read):
+    assert read("…!? 「」") == []
+    assert read("") == []
+
+
+def test_a_slip_in_the_verb_does_not_delete(read):
+    assert read("delete Pancakes")[0].sure
+    assert not any(each.sure for each in read("deletee Pancakes"))
+
+
+# --- recipes --------------------------------------------------------------------------------------------------------------------
+
+
+def _spoken(node: phrases.Node, recipe: Recipe) -> str:
+    """A sentence that the phrase stands for: first choices, all that may be left out left out, slots filled."""
+    match node:
+        case phrases.Word(text=text):
+            return text
+        case phrases.Slot(name=name):
+            return FILLED[recipe.parameters[name].kind]
+        case phrases.Sequence(parts=parts):
+            return " ".join(filter(None, (_spoken(part, recipe) for part in parts)))
+        case phrases.Choice(options=options):
+            return _spoken(options[0], recipe)
+        case phrases.Maybe():
+            return ""
+
+
+FILLED = {
+    "note": "[[Website]]",
+    "folder": "'Projects'",
+    "entry": "[[Website]]",
+    "path": "'Brand new'",
+    "newName": "'Brand new'",
+    "destination": "'Archive'",
+    "text": "'some text'",
+    "heading": "'Log'",
+    "newHeading": "'Log'",
+    "tag": "#tag",
+    "property": "'status'",
+    "value": "'done'",
+    "before": "older than 90 days",
+    "template": "[[Templates/Meeting]]",
+    "macro": "'New project'",
+}
+
+
+@pytest.mark.parametrize("recipe", packaged(), ids=lambda recipe: recipe.name)
+def test_every_phrase_leads_to_its_recipe(read, recipe):
+    for text in recipe.phrases:
+        phrase = phrases.parse(text)
+        sentence = " ".join(filter(None, (_spoken(segment, recipe) for segment in phrase.segments)))
+        found = read(sentence)
+        assert recipe.name in [each.recipe.name for each in found], sentence
+        assert phrase.vague or found[0].recipe.name == recipe.name, (sentence, found[0].recipe.name)
