@@ -17,46 +17,15 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
-Protocol = Literal["openai", "anthropic", "ollama"]
-Ending = Literal["complete", "no-done", "clean-cut", "reset", "error-event", "stall"]
+from llm_wire import KEY, Ending, Failure, Protocol, Recorded, Reply, error_body, error_event, events, protocol_of, refusal
 
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A streamed answer. `piece` is characters in a delta; `write_size` cuts the bytes into HTTP chunks without regard for characters.
-
-    `ending`: complete; no-done (finish reason, then no closing event); clean-cut (the body ends early but properly); reset (RST);
-    error-event (an error object inside the stream); stall (silence until the client goes). The early ends come after `cut_after` deltas.
-    """
-
-    text: str
-    thinking: str = ""
-    piece: int = 7
-    write_size: int = 0
-    finish: Literal["stop", "length", "content_filter"] = "stop"
-    usage: tuple[int, int] | None = (11, 7)
-    ending: Ending = "complete"
-    cut_after: int = 2
-    delay: float = 0.0
-    keepalives: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An answer with an error status. `body` None means the service's own error shape with `message`."""
-
-    status: int
-    message: str = "Something is wrong"
-    kind: str = "error"
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes | None = None
-    content_type: str = "application/json"
+__all__ = ["KEY", "Failure", "HangUp", "LlmServer", "Raw", "Recorded", "Reply", "Silence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +51,11 @@ class HangUp:
 Behaviour = Reply | Failure | Raw | Silence | HangUp
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a client sent."""
-
-    path: str
-    protocol: Protocol | None
-    headers: dict[str, str]
-    body: Any
-
-
 @dataclass(slots=True)
 class _State:
     behaviours: list[Behaviour]
     requests: list[Recorded] = field(default_factory=list)
+    connects: list[str] = field(default_factory=list)
     asked: threading.Event = field(default_factory=threading.Event)
     client_gone: threading.Event = field(default_factory=threading.Event)
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -105,10 +65,6 @@ class _State:
     def next(self) -> Behaviour:
         with self.lock:
             return self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
-
-
-KEY = "sk-test-0123456789abcdefKEYKEYKEY"
-"""The only key that the server takes."""
 
 
 class LlmServer:
@@ -143,6 +99,11 @@ class LlmServer:
     def requests(self) -> list[Recorded]:
         """Everything that was asked, in order."""
         return self._state.requests
+
+    @property
+    def connects(self) -> list[str]:
+        """Where clients wanted a tunnel to, that took this for a proxy; none is ever dug."""
+        return self._state.connects
 
     @property
     def asked(self) -> threading.Event:
@@ -182,17 +143,21 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Silent: tests look at the recorded requests."""
 
+    def do_CONNECT(self) -> None:
+        self.state.connects.append(self.path)
+        self.send_error(502)
+
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", "0")))
         body = json.loads(raw) if raw else None
-        protocol = _protocol_of(self.path)
+        protocol = protocol_of(self.path)
         self.state.requests.append(Recorded(self.path, protocol, {name.lower(): value for name, value in self.headers.items()}, body))
         self.state.asked.set()
         if protocol is None:
             self._fail(Failure(404, "no such path"), "openai")
             return
         try:
-            self._answer(_refusal(protocol, self.state.requests[-1]) or self.state.next(), protocol, body)
+            self._answer(refusal(protocol, self.state.requests[-1]) or self.state.next(), protocol, body)
         except (_Gone, BrokenPipeError, ConnectionResetError):
             self.state.client_gone.set()
             self.close_connection = True
@@ -221,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(b": keep-alive\n\n", 0)
         early = reply.ending in ("clean-cut", "reset", "error-event", "stall")
         deltas = 0
-        for is_text, event in _events(protocol, reply, model):
+        for is_text, event in events(protocol, reply, model):
             if early and is_text and deltas == reply.cut_after:
                 self._end_early(reply.ending, protocol)
                 return
@@ -240,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif ending == "stall":
             self._wait_for_client()
         elif ending == "error-event":
-            self._write(_error_event(protocol), 0)
+            self._write(error_event(protocol), 0)
             self.wfile.write(b"0\r\n\r\n")
         else:
             time.sleep(0.05)  # a reset discards what the client has not read yet
@@ -269,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _fail(self, failure: Failure, protocol: Protocol) -> None:
         body = failure.body
         if body is None:
-            body = json.dumps(_error_body(protocol, failure)).encode()
+            body = json.dumps(error_body(protocol, failure)).encode()
         self._send(failure.status, failure.content_type, body, failure.headers)
 
     def _send(self, status: int, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> None:
@@ -292,156 +257,3 @@ class _Handler(BaseHTTPRequestHandler):
         for _ in range(raw.repeat):
             self._write(raw.body, 0)
         self.wfile.write(b"0\r\n\r\n")
-
-
-def _protocol_of(path: str) -> Protocol | None:
-    plain = path.partition("?")[0]
-    if plain.endswith("/chat/completions"):
-        return "openai"
-    if plain.endswith("/messages"):
-        return "anthropic"
-    if plain.endswith("/api/chat"):
-        return "ollama"
-    return None
-
-
-def _refusal(protocol: Protocol, request: Recorded) -> Failure | None:
-    """What the real service would refuse."""
-    headers, body = request.headers, request.body
-    if body.get("stream") is not True:
-        return Failure(400, "this service only streams", "invalid_request_error")
-    match protocol:
-        case "openai":
-            bearer = headers.get("authorization")
-            if bearer != f"Bearer {KEY}":
-                return Failure(401, f"Incorrect API key provided: {(bearer or 'none').removeprefix('Bearer ')}.", "invalid_api_key")
-            if not body.get("messages"):
-                return Failure(400, "[] is too short - 'messages'", "invalid_request_error")
-            if body.get("response_format", {}).get("type") == "json_object" and "json" not in json.dumps(body["messages"]).lower():
-                return Failure(400, "'messages' must contain the word 'json' in some form", "invalid_request_error")
-        case "anthropic":
-            if headers.get("x-api-key") != KEY:
-                return Failure(401, "invalid x-api-key", "authentication_error")
-            if not headers.get("anthropic-version"):
-                return Failure(400, "anthropic-version: header is required", "invalid_request_error")
-            if not body.get("max_tokens"):
-                return Failure(400, "max_tokens: Field required", "invalid_request_error")
-            if any(message["role"] not in ("user", "assistant") for message in body["messages"]):
-                return Failure(400, "messages: Unexpected role", "invalid_request_error")
-        case "ollama":
-            return None
-        case _:
-            assert_never(protocol)
-    return None
-
-
-def _error_body(protocol: Protocol, failure: Failure) -> dict[str, Any]:
-    match protocol:
-        case "openai":
-            return {"error": {"message": failure.message, "type": failure.kind, "param": None, "code": failure.kind}}
-        case "anthropic":
-            return {"type": "error", "error": {"type": failure.kind, "message": failure.message}}
-        case "ollama":
-            return {"error": failure.message}
-        case _:
-            assert_never(protocol)
-
-
-def _error_event(protocol: Protocol) -> bytes:
-    if protocol == "anthropic":
-        body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-        return b"event: error\n" + _data(body)
-    if protocol == "ollama":
-        return json.dumps({"error": "llama runner process no longer running: server_error"}).encode() + b"\n"
-    return _data({"error": {"message": "The server had an error while processing your request", "type": "server_error", "code": None}})
-
-
-def _data(document: dict[str, Any]) -> bytes:
-    """One event. Not ASCII-escaped: UTF-8 goes over the wire as the services send it."""
-    return b"data: " + json.dumps(document, ensure_ascii=False).encode() + b"\n\n"
-
-
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
-
-
-def _events(protocol: Protocol, reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
-    """The stream as (is it a text delta, bytes)."""
-    match protocol:
-        case "openai":
-            yield from _openai_events(reply)
-        case "anthropic":
-            yield from _anthropic_events(reply)
-        case "ollama":
-            yield from _ollama_events(reply, model)
-        case _:
-            assert_never(protocol)
-
-
-def _openai_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _data({**_OPENAI_HEAD, "choices": [choice]})
-
-    yield False, chunk({"role": "assistant", "content": ""})
-    for piece in _pieces(reply.thinking, reply.piece):
-        yield False, chunk({"reasoning_content": piece})
-    for piece in _pieces(reply.text, reply.piece):
-        yield True, chunk({"content": piece})
-    yield False, chunk({}, reply.finish)
-    if reply.usage:
-        yield False, _data({**_OPENAI_HEAD, "choices": [], "usage": _openai_usage(reply.usage)})
-    if reply.ending != "no-done":
-        yield False, b"data: [DONE]\n\n"
-
-
-_OPENAI_HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "test-model"}
-
-
-def _openai_usage(usage: tuple[int, int]) -> dict[str, int]:
-    return {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
-
-
-def _anthropic_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
-    def event(kind: str, **fields: Any) -> bytes:
-        return f"event: {kind}\n".encode() + _data({"type": kind, **fields})
-
-    prompt, completion = reply.usage or (0, 0)
-    message: dict[str, Any] = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "test-model",
-        "content": [],
-        "stop_reason": None,
-    }
-    yield False, event("message_start", message={**message, "stop_sequence": None, "usage": {"input_tokens": prompt, "output_tokens": 1}})
-    yield False, event("ping")
-    index = 0
-    if reply.thinking:
-        yield False, event("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""})
-        for piece in _pieces(reply.thinking, reply.piece):
-            yield False, event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": piece})
-        yield False, event("content_block_stop", index=0)
-        index = 1
-    yield False, event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-    for piece in _pieces(reply.text, reply.piece):
-        yield True, event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
-    yield False, event("content_block_stop", index=index)
-    stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reply.finish]
-    yield False, event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage={"output_tokens": completion})
-    if reply.ending != "no-done":
-        yield False, event("message_stop")
-
-
-def _ollama_events(reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
-    def line(message: dict[str, Any], **fields: Any) -> bytes:
-        document = {"model": model, "created_at": "2026-01-01T00:00:00Z", "message": {"role": "assistant", **message}, "done": False}
-        return json.dumps({**document, **fields}, ensure_ascii=False).encode() + b"\n"
-
-    for piece in _pieces(reply.thinking, reply.piece):
-        yield False, line({"content": "", "thinking": piece})
-    for piece in _pieces(reply.text, reply.piece):
-        yield True, line({"content": piece})
-    counts = {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
-    yield False, line({"content": ""}, done=True, done_reason=reply.finish, **counts)

@@ -86,6 +86,7 @@ async def test_sends_messages_and_parameters(vendor: str, connect: Open, llm_ser
             assert body["stream_options"] == {"include_usage": True}
         case "anthropic":
             assert "tools" not in body
+            assert body["system"] == [{"type": "text", "text": "Answer in JSON.", "cache_control": {"type": "ephemeral"}}]
         case _:
             assert body["format"] == "json"
             assert options["num_ctx"] >= 16_000
@@ -339,6 +340,25 @@ async def test_the_key_is_in_nothing_that_comes_back(
     assert (out, err) == ("", "")
     assert error.__cause__ is None
     assert error.__context__ is None
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+async def test_a_service_on_this_machine_is_reached_past_proxies(
+    vendor: str, connect: Open, llm_server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert said(await answer(connect(vendor))) == "ok"
+
+
+async def test_a_service_elsewhere_is_reached_through_proxies(llm_server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", llm_server.url)
+    provider = open_provider("custom/m", base_url="https://models.invalid/v1")
+    assert isinstance(provider, RetryingProvider)
+    assert isinstance(provider.inner, LiteLLMProvider)
+    _, error = await failure(provider.inner)
+    assert error.code == "API_NETWORK"
+    assert llm_server.connects == ["models.invalid:443"]
 
 
 async def test_a_request_elsewhere_is_stopped(llm_server: LlmServer) -> None:
