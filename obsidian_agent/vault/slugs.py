@@ -23,7 +23,7 @@ def slug(title: str, separator: str = "-", max_length: int | None = None) -> str
     """A title in lower case, its words joined by `separator`: "Plan: Q3/Q4 (draft)" becomes "plan-q3-q4-draft".
 
     Letters and digits of all scripts, ``_`` and emoji stay, everything else separates words. At most `max_length` characters and
-    `MOST_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left; never the name of a Windows device.
+    `MOST_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left. The name of a Windows device gets a ``_``.
     Raises `ToolError` ARGUMENT_INVALID for a separator that is no part of a file's name, or a length below 1.
     """
     if len(separator) > 5 or not all(character in "-_.~+ " for character in separator):
@@ -31,9 +31,8 @@ def slug(title: str, separator: str = "-", max_length: int | None = None) -> str
     if max_length is not None and max_length < 1:
         raise ToolError(f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more.")
     folded = unicodedata.normalize("NFC", _APOSTROPHES.sub("", title).lower())
-    words = [word for word in _NO_WORD.split(folded) if word.strip("\u200d\ufe0f")]
-    result = _joined(words, separator, max_length) or _EMPTY[:max_length]
-    return f"{result}_"[-(max_length or len(result) + 1) :] if _DEVICE.fullmatch(result) else result
+    words = [word for part in _NO_WORD.split(folded) if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))]
+    return _no_device(_joined(words, separator, max_length) or _EMPTY[:max_length], max_length)
 
 
 def _joined(words: list[str], separator: str, most: int | None) -> str:
@@ -44,6 +43,13 @@ def _joined(words: list[str], separator: str, most: int | None) -> str:
             return kept or _cut(word, most)
         kept = longer
     return kept
+
+
+def _no_device(name: str, most: int | None) -> str:
+    head, dot, tail = name.partition(".")
+    if not _DEVICE.fullmatch(head):
+        return name
+    return f"{head if _fits(name + '_', most) else head[:-1]}_{dot}{tail}"
 
 
 def _cut(word: str, most: int | None) -> str:

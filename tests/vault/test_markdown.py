@@ -387,6 +387,8 @@ def test_slug_options() -> None:
     assert markdown.slug("One Two Three", "") == "onetwothree"
     assert markdown.slug("One Two Three", max_length=9) == "one-two"
     assert markdown.slug("Onetwothree", max_length=5) == "onetw"
+    assert markdown.slug("con", max_length=3) == "co_"
+    assert markdown.slug("con x", ".") == "con_.x"
     assert len(markdown.slug("é" * 400).encode()) <= 240
 
 
