@@ -146,9 +146,9 @@ class SlotReader:
     def _daily_note(self, start: int, end: int) -> Reading | None:
         raw = self._raw(start, end)
         match = _DAILY.fullmatch(" ".join(raw.casefold().replace("’", "'").split()))
-        if match is None or (match["before"] is None) == (match["after"] is None):
+        if match is None or (match["before"] is not None and match["after"] is not None):
             return None
-        span = dates.parse(match["before"] or match["after"], self._around.today)
+        span = dates.parse(match["before"] or match["after"] or "today", self._around.today)
         if span is None or span.day is None:
             return None
         path = self._index.names.daily_note(span.day)

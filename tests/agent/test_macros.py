@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.agent.macros import Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.errors import PlanError
+from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.vault.appfolder import AppFolder
+from obsidian_agent.vault.store import VaultStore
+
+
+def plan(**fields: Any) -> dict[str, Any]:
+    return {
+        "version": "1.0",
+        "goal": "Start a project",
+        "riskLevel": "writes",
+        "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "Projects/${projectName}.md", "content": "# ${projectName} ${other}\n"}}],
+    } | fields
+
+
+def macro(name: str = "New project", **fields: Any) -> Macro:
+    return read_macro({"name": name, "plan": plan()} | fields, TOOLS).macro
+
+
+@pytest.fixture
+def vault(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> VaultStore:
+    return make_vault({"a.md": ""})
+
+
+@pytest.fixture
+def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
+    return MacroStore(AppFolder(vault, "macros"), tmp_path / "state" / "macro-usage.json", TOOLS)
+
+
+# --- reading a document ---------------------------------------------------------------------------------------------------------
+
+
+def test_names_that_nothing_declares_become_parameters_where_they_must_be():
+    read = macro()
+    assert list(read.parameters) == ["projectName"]
+    assert read.parameters["projectName"].type == "text"
+
+
+@pytest.mark.parametrize("beside", [["projectName", "other"], {"projectName": {}, "other": {"type": "text", "description": "More"}}])
+def test_parameters_beside_the_plan_are_merged(beside):
+    assert list(macro(parameters=beside).parameters) == ["projectName", "other"]
+
+
+def test_what_the_plan_declares_wins_over_what_stands_beside_it():
+    declared = plan(parameters={"projectName": {"type": "text", "default": "X"}})
+    read = read_macro({"name": "m", "plan": declared, "parameters": {"projectName": {"default": "Y"}}}, TOOLS).macro
+    assert read.parameters["projectName"].default == "X"
+
+
+def test_unknown_fields_are_left_out_and_said():
+    read = read_macro({"name": "Daily", "plan": plan(), "autoRun": True, "approved": True}, TOOLS)
+    assert {warning.message.split("“")[1].split("”")[0] for warning in read.warnings if warning.code == "UNKNOWN_FIELD"} == {"autoRun", "approved"}
+    assert read.macro.to_json().keys() == {"name", "plan"}
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        ([], "SCHEMA_INVALID"),
+        ({}, "SCHEMA_INVALID"),
+        ({"name": "x"}, "SCHEMA_INVALID"),
+        ({"name": "", "plan": plan()}, "SCHEMA_INVALID"),
+        ({"name": "../../x[/]\x1b[2J", "plan": plan()}, "SCHEMA_INVALID"),
+        ({"name": "x" * 101, "plan": plan()}, "SCHEMA_INVALID"),
+        ({"name": "x", "plan": {}}, "SCHEMA_INVALID"),
+        ({"name": "x", "plan": plan(version="9.0")}, "SCHEMA_INVALID"),
+        ({"name": "x", "plan": plan(steps=[{"id": "a", "tool": "shell.run", "args": {}}])}, "TOOL_NOT_FOUND"),
+        ({"name": "x", "plan": plan(steps=[{"id": "a", "tool": "vault.readFile", "args": {"path": "../x"}}])}, "PATH_OUTSIDE_VAULT"),
+        ({"name": "x", "plan": plan(), "parameters": "projectName"}, "SCHEMA_INVALID"),
+        ({"name": "x", "plan": plan(), "parameters": {"projectName": {"type": "spell"}}}, "SCHEMA_INVALID"),
+    ],
+)
+def test_a_document_that_is_no_valid_macro_is_refused(document, code):
+    with pytest.raises(PlanError) as caught:
+        read_macro(document, TOOLS)
+    assert code in {problem.code for problem in caught.value.problems}
+
+
+def test_deletes_and_commands_are_judged_when_a_macro_runs():
+    steps = [{"id": "x", "tool": "vault.delete", "args": {"path": "${folderName}"}}]
+    assert list(read_macro({"name": "x", "plan": plan(steps=steps)}, TOOLS).macro.parameters) == ["folderName"]
+
+
+# --- keeping --------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_saved_reads_back(store):
+    saved = store.save(macro(description="Makes a note", phrases=["start {projectName}"]))
+    assert store.get("new PROJECT") == saved
+    assert store.all() == [saved]
+    assert saved.description == "Makes a note"
+    assert saved.phrases == ("start {projectName}",)
+
+
+def test_a_macro_is_one_file_in_the_vaults_own_folder(store, vault):
+    store.save(macro("Weekly: review / plan?"))
+    files = list((Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir())
+    assert len(files) == 1
+    assert json.loads(files[0].read_text("utf-8"))["name"] == "Weekly: review / plan?"
+
+
+def test_names_that_make_the_same_file_name_are_kept_apart(store):
+    store.save(macro("a/b"))
+    store.save(macro("a:b"))
+    store.save(macro("a?b"))
+    assert [each.name for each in store.all()] == ["a/b", "a:b", "a?b"]
+
+
+def test_a_name_that_exists_is_replaced_only_when_asked(store):
+    store.save(macro())
+    with pytest.raises(MacroError) as caught:
+        store.save(macro("NEW project"))
+    assert caught.value.code == "MACRO_EXISTS"
+    store.save(macro("NEW project", description="again"), replacing=True)
+    assert [(each.name, each.description) for each in store.all()] == [("NEW project", "again")]
+
+
+def test_renaming_keeps_the_plan_and_the_count(store):
+    kept = store.save(macro())
+    store.save(macro("Other"))
+    store.count("New project")
+    store.rename("new project", "Fresh start")
+    assert store.get("Fresh start").plan == kept.plan
+    assert store.used("Fresh start") == 1
+    assert [each.name for each in store.all()] == ["Fresh start", "Other"]
+    with pytest.raises(MacroError):
+        store.rename("Fresh start", "other")
+
+
+def test_renaming_may_change_only_the_case(store):
+    store.save(macro())
+    store.rename("New project", "NEW PROJECT")
+    assert [each.name for each in store.all()] == ["NEW PROJECT"]
+
+
+def test_deleting_removes_file_and_count(store, vault):
+    store.save(macro())
+    store.count("New project")
+    store.delete("New project")
+    assert store.all() == []
+    assert list((Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir()) == []
+    store.save(macro())
+    assert store.used("New project") == 0
+
+
+@pytest.mark.parametrize("call", [lambda s: s.get("x"), lambda s: s.delete("x"), lambda s: s.rename("x", "y"), lambda s: s.used("x"), lambda s: s.count("x")])
+def test_a_macro_that_is_not_there_is_said_with_those_that_are(store, call):
+    store.save(macro())
+    with pytest.raises(MacroError) as caught:
+        call(store)
+    assert caught.value.code == "MACRO_NOT_FOUND"
+    assert "“New project”" in caught.value.problem().message
+
+
+def test_counts_are_kept_outside_the_vault(store, vault, tmp_path):
+    store.save(macro())
+    for _ in range(3):
+        store.count("New project")
+    assert store.used("New project") == 3
+    assert json.loads((tmp_path / "state" / "macro-usage.json").read_text("utf-8")) == {"New project": 3}
+    assert "usage" not in (Path(vault.real_path) / ".obsidian-agent" / "macros" / "New project.json").read_text("utf-8")
+
+
+def test_a_broken_usage_file_counts_from_zero(store, tmp_path):
+    store.save(macro())
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "macro-usage.json").write_text("{")
+    assert store.used("New project") == 0
+    store.count("New project")
+    assert store.used("New project") == 1
+
+
+def test_a_broken_file_hides_no_other_and_is_told(store, vault):
+    store.save(macro())
+    folder = Path(vault.real_path) / ".obsidian-agent" / "macros"
+    (folder / "broken.json").write_text("{")
+    (folder / "odd.json").write_text('{"name": "odd"}')
+    assert [each.name for each in store.all()] == ["New project"]
+    assert {problem.path for problem in store.problems()} == {"broken.json", "odd.json"}
