@@ -21,7 +21,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-PERMISSION_CODES = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED"})
+PERMISSION_CODES = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "NOT_APPROVED"})
 
 
 def of_problems(problems: Sequence[Problem]) -> Exit:

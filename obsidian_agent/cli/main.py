@@ -21,6 +21,7 @@ COMMANDS = {
     "redo": "obsidian_agent.cli.records:redo_command",
     "recover": "obsidian_agent.cli.records:recover_command",
     "macro": "obsidian_agent.cli.macros:macro_command",
+    "links": "obsidian_agent.cli.links:links_command",
     "tools": "obsidian_agent.cli.about:tools_command",
     "schema": "obsidian_agent.cli.about:schema_command",
     "doctor": "obsidian_agent.cli.about:doctor_command",

@@ -91,6 +91,8 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--limit", type=int, default=50, metavar="N")
     _undo_commands(add)
     _macro_commands(commands, shared, context)
+    command = add("links", "what notes link to, what leads nowhere, who links back")
+    command.add_argument("path", nargs="?", metavar="PATH", help="a note; without it: every note")
     add("tools", "what a plan can do")
     command = add("schema", "JSON Schemas")
     command.add_argument("what", choices=["plan", "tools"])

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from rapidfuzz import fuzz, process
 
 from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.plan.filters import text_of
 from obsidian_agent.plan.grammar import Reference, pieces
 from obsidian_agent.plan.jsonvalues import pointer
 from obsidian_agent.tools.base import Tool, ToolModel
@@ -35,11 +36,22 @@ _KINDS: Mapping[str, str] = {
 
 
 def parse_input(tool: Tool, args: Mapping[str, Any]) -> ToolModel:
-    """A tool's input from resolved arguments. ToolError ARGUMENT_INVALID says everything that is wrong."""
+    """A tool's input from resolved arguments; a number or boolean that a reference brought where text is wanted becomes text.
+
+    ToolError ARGUMENT_INVALID says everything that is wrong.
+    """
     model, problems = check(tool.input, dict(args))
+    if model is None and (scalars := _scalars_for_text(tool.input, args)):
+        model, problems = check(tool.input, {**args, **scalars})
     if model is None:
         raise ToolError(" ".join(each.message for each in problems), code="ARGUMENT_INVALID", path=problems[0].path)
     return model
+
+
+def _scalars_for_text(model: type[BaseModel], args: Mapping[str, Any]) -> dict[str, str]:
+    """Arguments that are numbers or booleans where the model wants nothing but text, as the text they have inside other text."""
+    texts = {info.alias or name for name, info in model.model_fields.items() if info.annotation in (str, str | None)}
+    return {name: text_of(value) for name, value in args.items() if name in texts and isinstance(value, bool | int | float)}
 
 
 def argument_problems(tool: Tool, args: dict[str, Any], base: Path = ()) -> list[Problem]:

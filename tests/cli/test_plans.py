@@ -1,0 +1,194 @@
+"""preview, run, plan and do from the command line: documents, exit codes, nothing else on standard output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run a command with `--json` on a vault of two notes; the exit code and the document."""
+    vault = make_vault({"a.md": "one\n", "Daily/d.md": "# Day\n\n- Alpha\n- Beta\n"}).real_path
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        code = main([*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[object], str]:
+    """A plan file."""
+
+    def to_file(document: object) -> str:
+        file = tmp_path / "plan.json"
+        file.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        return str(file)
+
+    return to_file
+
+
+def plan(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)} | more
+
+
+CREATE = {"id": "new", "tool": "vault.createFile", "args": {"path": "N/new.md", "content": "x"}}
+
+
+def text_of(tmp_path: Path, name: str) -> str:
+    return (tmp_path / "vault" / name).read_text()
+
+
+def test_a_run_does_what_was_previewed_and_undo_takes_it_back(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    file = write(plan(CREATE))
+    code, shown = call("preview", file)
+    assert (code, [change["path"] for change in shown["changes"]]) == (0, ["N", "N/new.md"])
+    assert not (tmp_path / "vault/N").exists()
+    code, result = call("run", file, "--yes", "--expect-hash", shown["planHash"])
+    assert code == 0
+    assert {key: result[key] for key in ("status", "success", "outcome", "completedSteps", "totalSteps", "undoAvailable")} == {
+        "status": "done",
+        "success": True,
+        "outcome": "done",
+        "completedSteps": 1,
+        "totalSteps": 1,
+        "undoAvailable": True,
+    }
+    assert set(result["timings"]) == {"previewMs", "firstScreenMs", "journalMs", "applyMs"}
+    assert text_of(tmp_path, "N/new.md") == "x"
+    code, history = call("history")
+    assert [(run["runId"], run["undone"]) for run in history["runs"]] == [(result["runId"], False)]
+    code, undone = call("undo", "--yes")
+    assert (code, undone["restored"], undone["conflicts"]) == (0, ["N", "N/new.md"], [])
+    assert not (tmp_path / "vault/N").exists()
+    assert call("redo", "--yes")[0] == 0
+    assert text_of(tmp_path, "N/new.md") == "x"
+
+
+def test_without_yes_nothing_happens(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    code, result = call("run", write(plan(CREATE)))
+    assert (code, result["status"], result["outcome"], result["runId"]) == (3, "refused", "refused", None)
+    assert not (tmp_path / "vault/N").exists()
+
+
+def test_another_hash_is_a_conflict(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    code, result = call("run", write(plan(CREATE)), "--yes", "--expect-hash", "0" * 64)
+    assert (code, result["status"], result["errors"][0]["code"]) == (4, "conflict", "CONFLICT")
+    assert not (tmp_path / "vault/N").exists()
+
+
+def test_a_note_edited_after_the_run_is_not_overwritten_by_undo(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    append = {"id": "add", "tool": "vault.updateFile", "args": {"path": "a.md", "mode": "append", "content": "two"}}
+    assert call("run", write(plan(append, CREATE)), "--yes")[0] == 0
+    (tmp_path / "vault/a.md").write_text("mine\n")
+    code, undone = call("undo", "--yes")
+    assert (code, [conflict["path"] for conflict in undone["conflicts"]]) == (4, ["a.md"])
+    assert text_of(tmp_path, "a.md") == "mine\n"
+    assert not (tmp_path / "vault/N/new.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("document", "exit_code", "code"),
+    [
+        (plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), 3, "DELETE_DISABLED"),
+        (plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"), 3, "COMMANDS_DISABLED"),
+        (plan({"id": "w", "tool": "vault.writeFile", "args": {"path": "../x.md", "content": ""}}), 2, "PATH_OUTSIDE_VAULT"),
+        (plan({"id": "w", "tool": "vault.writeFile", "args": {"path": ".obsidian/app.json", "content": ""}}), 2, "PATH_NOT_ALLOWED"),
+        (plan({"id": "r", "tool": "vault.readFile", "args": {"path": "gone.md"}}), 2, "FILE_NOT_FOUND"),
+        (plan({"id": "x", "tool": "vault.nothing", "args": {}}), 2, "TOOL_NOT_FOUND"),
+        ({"version": "2.0"}, 2, "SCHEMA_INVALID"),
+        ('{"version": "1.0", "version": "1.0"}', 2, "SCHEMA_INVALID"),
+        ("not json", 2, "SCHEMA_INVALID"),
+    ],
+)
+def test_what_must_not_run_is_refused_with_a_code(
+    call: Call, write: Callable[[object], str], document: object, exit_code: int, code: str
+) -> None:
+    found, result = call("run", write(document), "--yes")
+    assert found == exit_code
+    assert code in {error["code"] for error in result["errors"]}
+    found, shown = call("preview", write(document))
+    assert found == exit_code
+    assert code in {error["code"] for error in shown["errors"]}
+
+
+def test_missing_parameters_are_named(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    step = {"id": "new", "tool": "vault.createFile", "args": {"path": "${title}.md", "content": "${count}"}}
+    document = plan(step, parameters={"title": {}, "count": {"type": "number"}})
+    code, result = call("run", write(document), "--yes")
+    assert (code, result["outcome"], result["missing"]) == (3, "needs-input", ["title", "count"])
+    assert call("run", write(document), "--yes", "--param", "title=T", "--param", "count=3")[0] == 0
+    assert text_of(tmp_path, "T.md") == "3"
+
+
+def test_deletes_are_allowed_for_one_run(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    document = plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}})
+    code, result = call("run", write(document), "--yes", "--allow-deletes")
+    assert (code, result["effects"]["deleted"]) == (0, ["a.md"])
+    assert (tmp_path / "vault/.trash/a.md").read_text() == "one\n"
+    assert call("undo", "--yes")[0] == 0
+    assert text_of(tmp_path, "a.md") == "one\n"
+
+
+def test_do_plans_offline_from_a_selection_in_the_note(call: Call, tmp_path: Path) -> None:
+    code, result = call(
+        "do", "Create a note for each bullet in Projects", "--offline", "--yes", "--active-file", "Daily/d.md", "--selection-range", "2:0-3:6"
+    )
+    assert (code, result["effects"]["created"]) == (0, ["Projects/Alpha.md", "Projects/Beta.md"])
+    assert text_of(tmp_path, "Daily/d.md") == "# Day\n\n- [[Alpha]]\n- [[Beta]]\n"
+
+
+def test_do_says_when_nothing_fits(call: Call) -> None:
+    code, result = call("do", "sing me a song about the sea", "--offline", "--yes")
+    assert code in (3, 5)
+    assert result["success"] is False
+    assert result["errors"]
+
+
+def test_plan_makes_a_plan_and_runs_nothing(call: Call, tmp_path: Path) -> None:
+    code, document = call("plan", "create a note called Herbs", "--offline")
+    assert (code, document["version"]) == (0, "1.0")
+    assert not (tmp_path / "vault/Herbs.md").exists()
+
+
+def test_plan_parse_reads_a_raw_answer(call: Call, write: Callable[[object], str]) -> None:
+    answer = f"Sure!\n```json\n{json.dumps(plan(CREATE))}\n```\n"
+    code, document = call("plan", "--parse", write(answer))
+    assert (code, document["steps"][0]["id"]) == (0, "new")
+    code, document = call("plan", "--parse", write('{"version": "1.0", "steps": ['))
+    assert (code, document["errors"][0]["code"]) == (2, "TRUNCATED")
+
+
+def test_a_scripted_model_plans(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "answers.jsonl"
+    script.write_text(json.dumps({"plan": plan(CREATE)}) + "\n")
+    code, result = call("do", "make a note", "--model", f"scripted/{script}", "--yes")
+    assert (code, result["effects"]["created"]) == (0, ["N/new.md"])
+
+
+@pytest.mark.parametrize("arguments", [("run",), ("history", "--nothing"), ("undo", "--vault")])
+def test_a_bad_command_line_is_told_as_a_document(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "USAGE"
+
+
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_a_vault_that_is_none_is_one_sentence_and_exit_2(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / kind
+    if kind == "file":
+        place.write_text("")
+    assert main(["history", "--vault", str(place), "--state-dir", str(tmp_path / "s")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.strip().splitlines()) == 1

@@ -1,0 +1,35 @@
+"""What is imported when: the core knows no screen, a start knows no model, `--version` knows nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CORE = ["agent.session", "agent.executor", "bootstrap", "journal.undo", "journal.recover", "plan.preview", "tools.registry", "vault.store"]
+HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog")
+
+
+def imported(statement: str) -> set[str]:
+    """Top-level names in sys.modules after a statement in a fresh interpreter."""
+    code = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", CORE)
+def test_the_core_imports_neither_screen_nor_model(module: str) -> None:
+    assert imported(f"import obsidian_agent.{module}").isdisjoint(HEAVY)
+
+
+def test_version_imports_nothing_of_ours_but_the_package() -> None:
+    statement = "sys.argv = ['obsidian-agent', '--version']\nfrom obsidian_agent.__main__ import main\nmain()"
+    code = f"import sys\n{statement}\nprint(*sorted(name for name in sys.modules if name.startswith('obsidian_agent')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1].split() == ["obsidian_agent", "obsidian_agent.__main__"]
+    assert imported(statement).isdisjoint({*HEAVY, "pydantic", "argparse", "asyncio"})
+
+
+def test_the_app_imports_no_model_before_it_is_asked() -> None:
+    assert imported("import obsidian_agent.tui.app").isdisjoint({"litellm", "openai", "httpx", "numpy"})
