@@ -31,8 +31,10 @@ class Commands(Provider):
     async def startup(self) -> None:
         self._commands = list(self._own())
         screen = cast("MainScreen", self.screen)
-        for macro in await screen.bridge.call(screen.bridge.session.macros):
-            self._commands.append(Command(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", "Saved action", _runner(screen, macro.name)))
+        for macro in await screen.bridge.call(screen.bridge.session.saved.list):
+            self._commands.append(
+                Command(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", "Saved action", _runner(screen, macro.name))
+            )
 
     def _own(self) -> Iterator[Command]:
         screen = cast("MainScreen", self.screen)

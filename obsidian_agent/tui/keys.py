@@ -6,10 +6,11 @@ enter, ctrl+h is backspace) are not used.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 Place = Literal["app", "main", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts"]
 
@@ -47,7 +48,14 @@ class Key:
     def binding(self) -> Binding:
         """The Textual binding."""
         return Binding(
-            self.keys, self.action, self.label, show=self.footer, key_display=self.display, priority=self.priority, tooltip=self.help, id=self.id
+            self.keys,
+            self.action,
+            self.label,
+            show=self.footer,
+            key_display=self.display,
+            priority=self.priority,
+            tooltip=self.help,
+            id=self.id,
         )
 
 
@@ -67,17 +75,33 @@ KEYS: tuple[Key, ...] = (
     Key("prompt.newline", "ctrl+j,shift+enter", "newline", "New line", "New line in the message", "prompt", display="^j"),
     Key("prompt.older", "alt+up", "older", "Earlier message", "Bring back an earlier message", "prompt", footer=False),
     Key("prompt.newer", "alt+down", "newer", "Later message", "Go on to a later message", "prompt", footer=False),
-    Key("note.select", "shift+up,shift+down", "", "Select", "Select lines (also shift+left, shift+right, ctrl+shift+left, the mouse)", "note"),
+    Key(
+        "note.select",
+        "shift+up,shift+down",
+        "",
+        "Select",
+        "Select lines (also shift+left, shift+right, ctrl+shift+left, the mouse)",
+        "note",
+    ),
     Key("note.all", "ctrl+a", "select_whole", "Select all", "Select the whole note", "note", footer=False),
     Key("note.line", "x", "select_line", "Select line", "Select the line; again: one line more", "note"),
     Key("note.none", "escape", "leave", "Message", "Drop the selection, or go back to the message", "note", footer=False),
     Key("plan.approve", "a", "approve", "Approve", "Approve and apply exactly what is shown", "plan"),
     Key("plan.reject", "r", "reject", "Reject", "Reject the plan; nothing is changed", "plan"),
     Key("plan.edit", "e", "edit", "Edit", "Edit the plan as JSON; it is previewed again", "plan"),
-    Key("plan.toggle", "space", "toggle_step", "Step", "Leave the highlighted step out, or put it back; previewed again", "plan", display="␣"),
+    Key("plan.toggle", "space", "toggle_step", "Step", "Leave the highlighted step out, or put it back; previewed again", "plan"),
     Key("plan.undo", "u", "undo", "Undo last run", "Undo the last run", "plan", footer=False),
     Key("plan.cancel", "escape", "cancel", "Cancel", "Stop the preview, or reject the plan", "plan", footer=False),
-    Key("editor.save", "ctrl+s", "save", "Preview again", "Check the edited plan and preview it again", "editor", priority=True, display="^s"),
+    Key(
+        "editor.save",
+        "ctrl+s",
+        "save",
+        "Preview again",
+        "Check the edited plan and preview it again",
+        "editor",
+        priority=True,
+        display="^s",
+    ),
     Key("editor.close", "escape", "close", "Keep old plan", "Close without a change", "editor", priority=True),
     Key("run.cancel", "escape", "cancel", "Cancel", "Stop after the file that is being written", "run"),
     Key("result.undo", "u", "undo", "Undo", "Undo this run", "result"),
@@ -91,7 +115,7 @@ KEYS: tuple[Key, ...] = (
     Key("list.last", "end,G", "last", "Last", "Last entry", "list", footer=False),
     Key("list.next", "n", "section(1)", "Next section", "Next section", "list", footer=False),
     Key("list.previous", "p", "section(-1)", "Previous section", "Previous section", "list", footer=False),
-    Key("list.choose", "enter", "choose", "Open", "Open or choose the highlighted entry", "list", display="⏎"),
+    Key("list.choose", "enter", "choose", "Open", "Open or choose the highlighted entry", "list", footer=False),
     Key("diff.next", "n", "change(1)", "Next change", "Next change", "diff"),
     Key("diff.previous", "p", "change(-1)", "Previous change", "Previous change", "diff"),
     Key("diff.close", "escape,q", "close", "Back", "Back to the plan", "diff"),
@@ -107,14 +131,19 @@ KEYS: tuple[Key, ...] = (
 )
 
 
-def bindings(place: Place) -> list[Binding]:
-    """The bindings of one place, in the order of the table. Entries without an action only describe keys that a widget has anyway."""
-    return [key.binding() for key in KEYS if key.place == place and key.action]
+def bindings(place: Place, *, without: Collection[str] = ()) -> list[BindingType]:
+    """The bindings of one place, but those with the ids in `without`.
+
+    Entries without an action only describe keys that a widget has anyway.
+    """
+    return [key.binding() for key in KEYS if key.place == place and key.action and key.id not in without]
 
 
 def readable(keys: str) -> str:
     """Keys as people write them: `ctrl+j,shift+enter` becomes `Ctrl+J or Shift+Enter`."""
-    return " or ".join("+".join(part if len(part) == 1 and "+" not in key else part.capitalize() for part in key.split("+")) for key in keys.split(","))
+    return " or ".join(
+        "+".join(part if len(part) == 1 and "+" not in key else part.capitalize() for part in key.split("+")) for key in keys.split(",")
+    )
 
 
 def markdown() -> str:
@@ -122,7 +151,8 @@ def markdown() -> str:
     parts = [
         "# Keys",
         "",
-        "Every key has an id by which it can be given another key. Letters act only in the pane that has the focus: typing in the message never approves anything.",
+        "Every key has an id by which it can be given another key. Letters act only in the pane that has the focus: "
+        "typing in the message never approves anything.",
     ]
     for place, title in PLACES.items():
         parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]

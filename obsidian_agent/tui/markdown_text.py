@@ -85,11 +85,16 @@ class _Writer:
             case "hr":
                 self._line([("─" * 24, "$quiet")])
                 self._gap()
+            case _:
+                self._table(token.type)
+
+    def _table(self, kind: str) -> None:
+        match kind:
             case "tr_close":
                 self._pieces.append(("\n", ""))
             case "td_open" | "th_open":
                 self._in_cell = True
-                self._style = "bold" if token.type == "th_open" else ""
+                self._style = "bold" if kind == "th_open" else ""
             case "td_close" | "th_close":
                 self._in_cell = False
                 self._style = ""

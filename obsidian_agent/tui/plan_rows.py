@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan, Step
     from obsidian_agent.plan.result import Flag, Instance, Preview
-    from obsidian_agent.vault.changes import NetChange
+    from obsidian_agent.vault.changes import ChangeKind, NetChange
 
 FOLD_AT = 6
 """Longer groups of remarks are folded; files and steps never are."""
 
-CHANGE_ORDER = ("delete", "rename", "modify", "create", "mkdir")
+CHANGE_ORDER: tuple[ChangeKind, ...] = ("delete", "rename", "modify", "create", "mkdir")
 CHANGE_WORDS = {"delete": "delete", "rename": "rename", "modify": "edit", "create": "new", "mkdir": "folder"}
 FLAG_WORDS = {
     "remoteUrl": "loads from the internet",
@@ -78,7 +78,7 @@ PlanRow = SectionRow | RemarkRow | MoreRow | StepRow | ChangeRow
 
 
 def rows_of(preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfolded: frozenset[str]) -> list[PlanRow]:
-    """All rows. `plan` is the plan with all its steps, `disabled` the ids of those that are left out, `unfolded` titles of open sections."""
+    """All rows. `plan` has all its steps, `disabled` are the ids of those that are left out, `unfolded` the titles of open sections."""
     rows: list[PlanRow] = []
     errors = [_problem_row("error", problem) for problem in preview.errors]
     notices = [*(_flag_row(flag) for flag in preview.flags), *(_problem_row("warning", problem) for problem in preview.warnings)]
@@ -144,7 +144,13 @@ def step_detail(step: Step, preview: Preview) -> str:
 def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
     """What happens to how many, dangerous things first, as (kind, words): `("delete", "3 deleted")`."""
     found = Counter(change.kind for change in changes)
-    words = {"delete": "deleted", "rename": "renamed", "modify": "edited", "create": "new", "mkdir": "new folder" + ("s" if found["mkdir"] != 1 else "")}
+    words = {
+        "delete": "deleted",
+        "rename": "renamed",
+        "modify": "edited",
+        "create": "new",
+        "mkdir": "new folder" + ("s" if found["mkdir"] != 1 else ""),
+    }
     return [(kind, f"{found[kind]:,} {words[kind]}") for kind in CHANGE_ORDER if found[kind]]
 
 

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
-    from obsidian_agent.plan.model import Parameter
+    from obsidian_agent.errors import Problem
+    from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tools.base import Position, Selection
     from obsidian_agent.vault.changes import NetChange
 
 
 class HistoryEntry(Protocol):
-    """A run of the past."""
+    """A run of the past. `time` is ISO 8601."""
 
     @property
     def run_id(self) -> str: ...
     @property
-    def time(self) -> datetime: ...
+    def time(self) -> str: ...
     @property
     def goal(self) -> str: ...
     @property
     def status(self) -> str: ...
     @property
+    def effects(self) -> Effects: ...
+    @property
     def undone(self) -> bool: ...
     @property
-    def effects(self) -> Effects: ...
+    def undoable(self) -> bool: ...
 
 
 class UndoConflict(Protocol):
@@ -46,37 +47,121 @@ class UndoReport(Protocol):
     """What an undo or redo did. With conflicts, the files named there were left as they are."""
 
     @property
+    def run_id(self) -> str: ...
+    @property
     def restored(self) -> Sequence[str]: ...
     @property
     def skipped(self) -> Sequence[str]: ...
     @property
     def conflicts(self) -> Sequence[UndoConflict]: ...
+    @property
+    def errors(self) -> Sequence[Problem]: ...
 
 
 class InterruptedRun(Protocol):
-    """A run that a crash left half done."""
+    """A run, undo or redo that a crash left half done, and the files it is about."""
 
     @property
     def run_id(self) -> str: ...
     @property
-    def time(self) -> datetime: ...
+    def kind(self) -> str: ...
+    @property
+    def time(self) -> str: ...
     @property
     def goal(self) -> str: ...
     @property
-    def completed(self) -> int: ...
+    def paths(self) -> Sequence[object]: ...
+
+
+class Recovered(Protocol):
+    """How an interrupted run was ended; `problems` name what was left alone."""
+
     @property
-    def total(self) -> int: ...
+    def problems(self) -> Sequence[Problem]: ...
 
 
-class MacroInfo(Protocol):
-    """A saved action."""
+class Macro(Protocol):
+    """A saved action; its inputs are the parameters of its plan."""
 
     @property
     def name(self) -> str: ...
     @property
     def description(self) -> str | None: ...
     @property
-    def parameters(self) -> Mapping[str, Parameter]: ...
+    def plan(self) -> ActionPlan: ...
+
+
+class Imported(Protocol):
+    """A saved action that was read from a file and judged, not yet kept."""
+
+    @property
+    def macro(self) -> Macro: ...
+    @property
+    def warnings(self) -> Sequence[Problem]: ...
+
+
+class Runs(Protocol):
+    """What was done and how to take it back. Everything may block."""
+
+    def history(self, limit: int = 50) -> Sequence[HistoryEntry]:
+        """Runs, newest first."""
+        ...
+
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoReport:
+        """Undo a run (None: the last one not undone). Nothing is overwritten that changed since, except the paths in `force`."""
+        ...
+
+    def redo(self) -> UndoReport:
+        """Redo what was undone last."""
+        ...
+
+    def conflict_diff(self, run_id: str | None, path: str) -> str:
+        """Unified diff from the file as it is now to what undoing the run would put there."""
+        ...
+
+    def interrupted(self) -> Sequence[InterruptedRun]:
+        """Runs that a crash left half done."""
+        ...
+
+    def recover(self, run_id: str | None, finish: bool) -> Sequence[Recovered]:
+        """Finish or roll back an interrupted run."""
+        ...
+
+
+class Saved(Protocol):
+    """Saved actions. Everything may block."""
+
+    def list(self) -> Sequence[Macro]:
+        """All, sorted by name."""
+        ...
+
+    def save(
+        self,
+        run_id: str,
+        name: str,
+        description: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        replacing: bool = False,
+    ) -> object:
+        """Keep the plan of a run. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
+        ...
+
+    def rename(self, name: str, new_name: str) -> object: ...
+
+    def delete(self, name: str) -> None: ...
+
+    def export(self, name: str, file: str) -> object:
+        """Write it to a new file of the operating system."""
+        ...
+
+    def read(self, file: str) -> Imported:
+        """Read and judge a file; nothing is kept yet."""
+        ...
+
+    def keep(self, imported: Any, *, replacing: bool = False) -> object:
+        """Accept what `read` returned."""
+        ...
 
 
 class Session(Protocol):
@@ -86,6 +171,10 @@ class Session(Protocol):
     def vault_name(self) -> str: ...
     @property
     def planner_name(self) -> str: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def saved(self) -> Saved: ...
 
     def notes(self) -> Sequence[str]:
         """Paths of all notes, sorted."""
@@ -96,7 +185,7 @@ class Session(Protocol):
         ...
 
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
-        """What the person looks at; frozen into the next turn."""
+        """What the person looks at; frozen into the next turn. Does not block."""
         ...
 
     def turn(self, message: str) -> AsyncIterator[AgentEvent]:
@@ -113,58 +202,14 @@ class Session(Protocol):
         """Preview a plan: an edited one, one with steps left out, a candidate. `values` are those of its parameters."""
         ...
 
-    def execute(self, preview: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
-        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
-        ...
-
-    def diff(self, preview: Preview, change: NetChange) -> str:
-        """Unified diff of one change, "" for binary content."""
-        ...
-
-    def history(self) -> Sequence[HistoryEntry]:
-        """Runs, newest first."""
-        ...
-
-    def undo(self, run_id: str | None, force: frozenset[str] = frozenset(), skip: frozenset[str] = frozenset()) -> UndoReport:
-        """Undo a run (None: the last one not undone). Nothing is overwritten that changed since, except the paths in `force`."""
-        ...
-
-    def conflict_diff(self, run_id: str | None, path: str) -> str:
-        """Unified diff from the file as it is now to what undoing the run would put there."""
-        ...
-
-    def redo(self) -> UndoReport:
-        """Redo what was undone last."""
-        ...
-
-    def interrupted(self) -> Sequence[InterruptedRun]:
-        """Runs that a crash left half done."""
-        ...
-
-    def recover(self, run_id: str, finish: bool) -> object:
-        """Finish or roll back an interrupted run."""
-        ...
-
-    def macros(self) -> Sequence[MacroInfo]:
-        """Saved actions, sorted by name."""
-        ...
-
-    def save_macro(self, run_id: str, name: str, description: str | None, parameters: Mapping[str, str]) -> None:
-        """Save the plan of a run. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
-        ...
-
     def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Preview a saved action; NeedsInput when values are missing."""
         ...
 
-    def rename_macro(self, name: str, new_name: str) -> None: ...
-
-    def delete_macro(self, name: str) -> None: ...
-
-    def export_macro(self, name: str, path: str) -> None:
-        """Write the action to a file outside or inside the vault, a path of the operating system."""
+    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
         ...
 
-    def import_macro(self, path: str) -> str:
-        """Read an action from a file; returns its name."""
+    def diff(self, previewed: Preview, change: NetChange) -> str:
+        """Unified diff of one change, "" for binary content."""
         ...

@@ -16,7 +16,10 @@ _HIDDEN = (
     "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
-_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+)
 _LONGEST_STACK = 4
 _LONGEST_RUN = 8
 
@@ -25,7 +28,11 @@ _BLOCK_ODD = re.compile(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_L
 _MARK = re.compile(f"[{_MARKS}]")
 _EMOJI_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 _WORD = re.compile(r"[^\W\d_]+")
-_LOOKALIKES = (("Latin", re.compile("[A-Za-z\u00c0-\u024f]")), ("Cyrillic", re.compile("[\u0400-\u052f]")), ("Greek", re.compile("[\u0370-\u03ff]")))
+_LOOKALIKES = (
+    ("Latin", re.compile("[A-Za-z\u00c0-\u024f]")),
+    ("Cyrillic", re.compile("[\u0400-\u052f]")),
+    ("Greek", re.compile("[\u0370-\u03ff]")),
+)
 
 
 def line(text: str) -> str:

@@ -1,4 +1,7 @@
-"""The app with the fake session, for looking at it: `python tests/tui/demo.py [light]`; `--shots FOLDER` writes pictures (SVG) of its screens."""
+"""The app with the fake session, for looking at it.
+
+`python tests/tui/demo.py [light]` runs it; `--shots FOLDER` writes pictures (SVG) of its screens.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tui_fakes import FakeSession, Macro, history_entries
+from tui.fakes import FakeSession, Macro, history_entries, plan_of
 
-from obsidian_agent.plan.model import Parameter
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
 
@@ -39,27 +41,24 @@ Long talk with [[Anna]] about the **house**. Things that should become projects:
 
 def demo_session(pace: float = 0.05) -> FakeSession:
     """A session with something in it."""
-    session = FakeSession(vault_name="Notebook", planner_name="offline planner", pace=pace, runs=history_entries())
+    session = FakeSession(vault_name="Notebook", planner_name="offline planner", pace=pace)
+    session.runs.entries = history_entries()
     session.texts["Daily/2025-12-16.md"] = NOTE
     session.texts |= {f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)}
-    session.saved = [
-        Macro("Bullets to projects", "A note for each selected bullet", {"folder": Parameter(type="path")}),
-        Macro("Weekly review", "Collects open tasks of the week"),
-        Macro("Sort inbox"),
+    session.saved.macros = [
+        Macro("Bullets to projects", plan_of(parameters={"folder": {"type": "path"}}), "A note for each selected bullet"),
+        Macro("Weekly review", plan_of(), "Collects open tasks of the week"),
+        Macro("Sort inbox", plan_of()),
     ]
     return session
 
 
-async def shots(folder: Path) -> None:
-    """Pictures of the main states at three sizes in both themes."""
-    from pictures import take_all
-
-    folder.mkdir(parents=True, exist_ok=True)
-    await take_all(folder, demo_session)
-
-
 if __name__ == "__main__":
     if "--shots" in sys.argv:
-        asyncio.run(shots(Path(sys.argv[-1])))
+        from tui.pictures import take_all
+
+        folder = Path(sys.argv[-1])
+        folder.mkdir(parents=True, exist_ok=True)
+        asyncio.run(take_all(folder, demo_session))
     else:
         ObsidianAgentApp(demo_session(), theme=LIGHT if "light" in sys.argv else DARK).run()

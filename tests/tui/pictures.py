@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
-from tui_fakes import FakeSession, mixed_run, sample_answer, sample_candidates
+from tui.fakes import FakeSession, mixed_run, sample_answer, sample_candidates
 
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
 
+Shot = Callable[..., Coroutine[Any, Any, None]]
 SIZES = ((80, 24), (120, 40), (200, 50))
 
 
@@ -25,66 +27,69 @@ async def _tour(folder: Path, name: str, session: FakeSession, theme: str, size:
     app = ObsidianAgentApp(session, theme=theme)
     async with app.run_test(size=size, notifications=True) as pilot:
 
-        async def shot(state: str) -> None:
-            await settle(pilot)
+        async def shot(state: str, *, settled: bool = True) -> None:
+            if settled:
+                await settle(pilot)
             (folder / f"{name}-{state}.svg").write_text(app.export_screenshot(simplify=True))
 
         await shot("1-start")
-        session.script = [sample_answer()]
-        await say(pilot, "Which projects are open?")
-        await pilot.press("ctrl+o", *"2025")
-        await shot("2-open")
-        await pilot.press("enter")
-        await settle(pilot)
-        for _ in range(8):
-            await pilot.press("down")
-        await pilot.press(*["x"] * 5)
-        await shot("3-note")
-        await say(pilot, "Make a note for each bullet in the selection, please")
-        await pilot.pause(0.6)
-        await shot("4-plan")
-        await pilot.press("p", "down")
-        await shot("5-step")
-        await pilot.press("space")
-        await pilot.pause(0.6)
-        await shot("6-step-off")
-        await pilot.press("space")
-        await pilot.pause(0.6)
-        await pilot.press("e")
-        await shot("7-edit")
-        await pilot.press("escape", "n", "enter")
-        await shot("8-diff")
+        await _reading(pilot, session, shot)
+        await _deciding(pilot, session, shot)
+        await _screens(pilot, session, shot)
+
+
+async def _reading(pilot: Pilot[None], session: FakeSession, shot: Shot) -> None:
+    session.script = [sample_answer()]
+    await say(pilot, "Which projects are open?")
+    await pilot.press("ctrl+o", *"2025")
+    await shot("2-open")
+    await pilot.press("enter")
+    await settle(pilot)
+    await pilot.press(*["down"] * 9, *["x"] * 5)
+    await shot("3-note")
+
+
+async def _deciding(pilot: Pilot[None], session: FakeSession, shot: Shot) -> None:
+    await say(pilot, "Make a note for each bullet in the selection, please")
+    await pilot.pause(0.6)
+    await shot("4-plan")
+    await pilot.press("p", "down")
+    await shot("5-step")
+    await pilot.press("space")
+    await pilot.pause(0.6)
+    await shot("6-step-off")
+    await pilot.press("space")
+    await pilot.pause(0.6)
+    await pilot.press("e")
+    await shot("7-edit")
+    await pilot.press("escape", "n", "enter")
+    await shot("8-diff")
+    await pilot.press("escape")
+    session.pace = 0.05
+    await pilot.press("a")
+    await pilot.pause(0.7)
+    await shot("9-run", settled=False)
+    session.pace = 0.0
+    await pilot.pause(1.5)
+    await shot("a-result")
+
+
+async def _screens(pilot: Pilot[None], session: FakeSession, shot: Shot) -> None:
+    for key, state in (("m", "b-save"), ("f2", "c-saved"), ("f3", "d-history"), ("f1", "e-help"), ("ctrl+p", "f-palette")):
+        await pilot.press(key)
+        await shot(state)
         await pilot.press("escape")
-        session.pace = 0.05
-        await pilot.press("a")
-        await pilot.pause(0.7)
-        (folder / f"{name}-9-run.svg").write_text(app.export_screenshot(simplify=True))
-        session.pace = 0.0
-        await pilot.pause(1.5)
-        await shot("a-result")
-        await pilot.press("m")
-        await shot("b-save")
-        await pilot.press("escape", "escape")
-        await pilot.press("f2")
-        await shot("c-saved")
-        await pilot.press("escape", "f3")
-        await shot("d-history")
-        await pilot.press("escape", "f1")
-        await shot("e-help")
-        await pilot.press("escape", "ctrl+p")
-        await shot("f-palette")
-        await pilot.press("escape")
-        session.script = [sample_candidates()]
-        await say(pilot, "todo to task")
-        await shot("g-candidates")
-        await pilot.press("2")
-        await shot("h-form")
-        await pilot.press("escape")
-        session.run_script = mixed_run()
-        await say(pilot, "Once more")
-        await pilot.pause(0.6)
-        await pilot.press("a")
-        await shot("i-conflict")
+    session.script = [sample_candidates()]
+    await say(pilot, "todo to task")
+    await shot("g-candidates")
+    await pilot.press("2")
+    await shot("h-form")
+    await pilot.press("escape")
+    session.run_script = mixed_run()
+    await say(pilot, "Once more")
+    await pilot.pause(0.6)
+    await pilot.press("a")
+    await shot("i-conflict")
 
 
 async def settle(pilot: Pilot[None]) -> None:

@@ -33,7 +33,10 @@ class ChoiceList(VirtualList[Choice]):
     def draw_row(self, row: Choice, width: int) -> Content:
         word = f"{sanitize.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""
         return Content.assemble(
-            (" ", ""), (word, row.word_style), (sanitize.shortened(row.text, 300), "$foreground"), (f"  {sanitize.shortened(row.note, 300)}" if row.note else "", "$quiet")
+            (" ", ""),
+            (word, row.word_style),
+            (sanitize.shortened(row.text, 300), "$foreground"),
+            (f"  {sanitize.shortened(row.note, 300)}" if row.note else "", "$quiet"),
         )
 
     def set_choices(self, choices: Sequence[Choice], cursor: int | None = None) -> None:

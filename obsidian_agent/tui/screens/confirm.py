@@ -14,7 +14,11 @@ from obsidian_agent.tui.screens.modal import Buttons, Modal
 class Confirm(Modal[bool]):
     """Dismisses with True for yes; False or None otherwise."""
 
-    BINDINGS = [Binding("y", "answer(True)", "Yes"), Binding("n", "answer(False)", "No"), Binding("left,right", "app.focus_next", show=False)]
+    BINDINGS = [
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n", "answer(False)", "No"),
+        Binding("left,right", "app.focus_next", show=False),
+    ]
 
     def __init__(self, title: str, text: str, yes: str, no: str = "Cancel", *, danger: bool = True) -> None:
         super().__init__(title)
@@ -22,7 +26,10 @@ class Confirm(Modal[bool]):
 
     def body(self) -> ComposeResult:
         yield Static(Content(sanitize.block(self._text)), markup=False)
-        yield Buttons(Button(Content(self._no), compact=True, id="no"), Button(Content(self._yes), compact=True, id="yes", variant="error" if self._danger else "default"))
+        yield Buttons(
+            Button(Content(self._no), compact=True, id="no"),
+            Button(Content(self._yes), compact=True, id="yes", variant="error" if self._danger else "default"),
+        )
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 
-from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model, sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.diff import DiffScreen
@@ -42,7 +41,9 @@ class ConflictList(VirtualList["UndoConflict"]):
 
     def draw_row(self, row: UndoConflict, width: int) -> Content:
         word = (" restore anyway ", "$error") if row.path in self.forced else (" keep mine      ", "$success")
-        return Content.assemble(word, (sanitize.shortened(row.path, 300), "$foreground"), (f"  {sanitize.shortened(row.reason, 200)}", "$quiet"))
+        return Content.assemble(
+            word, (sanitize.shortened(row.path, 300), "$foreground"), (f"  {sanitize.shortened(row.reason, 200)}", "$quiet")
+        )
 
     def force(self, path: str, forced: bool) -> None:
         """Choose for one file."""
@@ -76,13 +77,9 @@ class Conflicts(Modal[ConflictChoices]):
         forced = self.query_one(ConflictList).forced
         self.dismiss(ConflictChoices(forced, frozenset(conflict.path for conflict in self._conflicts) - forced))
 
-    @work(group="diff", exclusive=True)
-    async def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
-        path = self._conflicts[event.index].path
-        try:
-            text = await self._load_diff(path)
-        except ObsidianAgentError as error:
-            self.problem(error.message)
-            return
-        diff = diff_model.parse(text)
+    def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
+        self.run_flow("conflict diff", partial(self._show, self._conflicts[event.index].path), exclusive=True)
+
+    async def _show(self, path: str) -> None:
+        diff = diff_model.parse(await self._load_diff(path))
         self.app.push_screen(DiffScreen(path, diff if diff.lines else "There are no lines to compare."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from obsidian_agent.tui.screens.confirm import Confirm
@@ -58,7 +59,7 @@ class Deciding:
             case "edit":
                 self._edit()
             case "undo":
-                self._desk.run(self._ask_undo(None, "the last run"), "undo")
+                self._desk.run(self._ask_undo, "undo")
 
     def _edit(self) -> None:
         pending = self._turns.pending
@@ -74,11 +75,11 @@ class Deciding:
     def _result(self, what: str, result: ExecutionResult) -> None:
         match what:
             case "undo":
-                self._desk.run(self._undoing.undo(result.run_id), "undo")
+                self._desk.run(partial(self._undoing.undo, result.run_id), "undo")
             case "save":
                 applied = self._turns.last
                 if applied is not None and result.run_id is not None:
-                    self._desk.run(self._saving.save(result.run_id, applied.preview.plan), "save")
+                    self._desk.run(partial(self._saving.save, result.run_id, applied.preview.plan), "save")
             case "close":
                 self._desk.panes.work.show("idle")
                 self._desk.panes.go("chat")
@@ -88,14 +89,14 @@ class Deciding:
         if self._turns.phase == "running":
             self._desk.panes.chat.hint("A plan is being applied. Undo waits until it is done.")
             return
-        self._desk.run(self._undoing.undo(request.run_id) if request.what == "undo" else self._undoing.redo(), "undo")
+        self._desk.run(partial(self._undoing.undo, request.run_id) if request.what == "undo" else self._undoing.redo, "undo")
 
     def run_saved(self, name: str) -> None:
         """Preview a saved action."""
         if self._turns.phase == "running":
             self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
             return
-        self._desk.run(self._saving.run(name), "saved", exclusive=True)
+        self._desk.run(partial(self._saving.run, name), "saved", exclusive=True)
 
     def bring_back(self) -> None:
         """Preview the plan again that was rejected or applied last."""
@@ -106,9 +107,11 @@ class Deciding:
         self._desk.freeze_focus()
         self._turns.preview(last.plan.to_json(), frozenset(), last.preview.context.params)
 
-    async def _ask_undo(self, run_id: str | None, what: str) -> None:
-        if await self._desk.app.push_screen_wait(Confirm("Undo", f"Undo {what}? The plan on the screen is computed again afterwards.", "Undo")):
-            await self._undoing.undo(run_id)
+    async def _ask_undo(self) -> None:
+        if await self._desk.app.push_screen_wait(
+            Confirm("Undo", "Undo the last run? The plan on the screen is computed again afterwards.", "Undo")
+        ):
+            await self._undoing.undo(None)
             pending = self._turns.pending
             if pending is not None:
                 self._turns.preview(pending.plan.to_json(), frozenset(), pending.preview.context.params)

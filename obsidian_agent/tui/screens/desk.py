@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.background import in_background
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -34,15 +36,15 @@ class Desk:
         """An entry in the conversation."""
         self.panes.chat.transcript.say(speaker, text)
 
-    def run(self, work: Coroutine[Any, Any, None], group: str, *, exclusive: bool = False) -> None:
+    def run(self, work: Callable[[], Coroutine[Any, Any, None]], group: str, *, exclusive: bool = False) -> None:
         """Run a flow in a worker of the app; an error of the core is said, any other reaches the app's one error handler."""
-        self.app.run_worker(self._guarded(work), group=group, exclusive=exclusive, exit_on_error=False)
+        in_background(self.screen, group, partial(self._guarded, work), exclusive=exclusive)
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
-            await work
+            await work()
         except ObsidianAgentError as error:
-            self.say("bad", error.message)
+            self.say("bad", error.problem().message)
 
     def freeze_focus(self) -> None:
         """Tell the session what the person looks at, right before a turn."""
@@ -52,7 +54,7 @@ class Desk:
         """Files changed: show the open note as it is now."""
         path = self.panes.note.path
         if path is not None:
-            self.run(self.show_note(path, quiet=True), "note", exclusive=True)
+            self.run(partial(self.show_note, path, quiet=True), "note", exclusive=True)
 
     async def show_note(self, path: str, *, quiet: bool = False) -> None:
         """Read a note in a thread and show it. With `quiet` a note that is gone is closed without a word."""

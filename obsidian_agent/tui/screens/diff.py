@@ -17,7 +17,7 @@ from obsidian_agent.tui.widgets.diff_view import DiffView
 class DiffScreen(ModalScreen[None]):
     """A diff, or a text that is safe to show."""
 
-    BINDINGS = [binding for binding in bindings("diff") if binding.id == "diff.close"]
+    BINDINGS = bindings("diff", without=("diff.next", "diff.previous"))
 
     def __init__(self, title: str, content: Diff | str) -> None:
         super().__init__()

@@ -12,7 +12,6 @@ from textual.widgets import Static
 from obsidian_agent.tui.keys import KEYS, PLACES, readable
 from obsidian_agent.tui.screens.modal import Modal
 
-
 KEYS_WIDTH = 24
 
 
@@ -37,7 +36,7 @@ class Help(Modal[None]):
 
 
 def _table(width: int) -> Content:
-    intro = "Say what should change. You see every file and every line first; nothing is written before you approve, and all of it can be undone."
+    intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."
     parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
     room = max(width - KEYS_WIDTH - 1, 16)
     for place, title in PLACES.items():

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -21,7 +20,14 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.bridge import Bridge
     from obsidian_agent.tui.port import HistoryEntry
 
-_STYLES = {"done": "$success", "recovered": "$success", "failed": "$error", "stopped": "$error", "conflict": "$warning", "cancelled": "$warning"}
+_STYLES = {
+    "done": "$success",
+    "recovered": "$success",
+    "failed": "$error",
+    "stopped": "$error",
+    "conflict": "$warning",
+    "cancelled": "$warning",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class HistoryList(VirtualList["HistoryEntry"]):
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         status, style = ("undone", "$quiet") if row.undone else (row.status, _STYLES.get(row.status, "$quiet"))
         return Content.assemble(
-            (f" {row.time:%Y-%m-%d %H:%M} ", "$quiet"),
+            (f" {sanitize.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
             (f"{sanitize.line(status):<10}", style),
             (sanitize.shortened(row.goal, 200), "$foreground" if not row.undone else "$quiet strike"),
             (f"  {effects_in_words(row.effects)}", "$quiet"),
@@ -63,11 +69,12 @@ class History(Modal[HistoryRequest]):
 
     def on_mount(self) -> None:
         self.query_one(HistoryList).focus()
-        self._reload()
+        self.run_flow("history", self._reload)
 
-    @work(group="history")
     async def _reload(self) -> None:
-        self._entries = await self._bridge.call(self._bridge.session.history)
+        self._entries = await self._bridge.call(self._bridge.session.runs.history)
+        if not self.is_attached:
+            return
         listing = self.query_one(HistoryList)
         listing.set_rows(self._entries, 0)
         listing.refresh(layout=True)
@@ -84,8 +91,8 @@ class History(Modal[HistoryRequest]):
         entry = self.query_one(HistoryList).current
         if entry is None:
             return
-        if entry.undone:
-            self.problem("This run is undone already.")
+        if entry.undone or not entry.undoable:
+            self.problem("This run is undone already." if entry.undone else "This run cannot be undone.")
             return
         self.dismiss(HistoryRequest("undo", entry.run_id))
 

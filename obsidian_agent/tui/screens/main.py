@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -48,7 +49,7 @@ class MainScreen(Screen[None]):
         self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch)))
         self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change))
         self.desk = Desk(self, self.bridge, self.panes)
-        self.turns = Turns(self.desk, self._state_changed, lambda event: self.desk.run(self.saving.ask(event), "ask"))
+        self.turns = Turns(self.desk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
         self.saving = Saving(self.desk, self.turns)
         self.undoing = Undoing(self.desk)
         self.deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
@@ -63,7 +64,7 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._state_changed()
-        self.desk.run(self.undoing.recover(), "recovery")
+        self.desk.run(self.undoing.recover, "recovery")
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ class MainScreen(Screen[None]):
 
     @on(NoteRequested)
     def _note_requested(self, message: NoteRequested) -> None:
-        self.desk.run(self.desk.show_note(message.path), "note", exclusive=True)
+        self.desk.run(partial(self.desk.show_note, message.path), "note", exclusive=True)
 
     @on(PaneTab.Clicked)
     def _tab_clicked(self, message: PaneTab.Clicked) -> None:

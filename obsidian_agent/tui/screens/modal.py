@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -12,13 +13,15 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.background import in_background
 
 R = TypeVar("R")
 
 
-class Modal(ModalScreen[R], Generic[R]):
-    """Subclasses give a title and yield the body."""
+class Modal(ModalScreen[R | None], Generic[R]):
+    """Subclasses give a title and yield the body. The result is None when the screen was closed without one."""
 
     BINDINGS = [Binding("escape", "close", "Close")]
 
@@ -46,11 +49,24 @@ class Modal(ModalScreen[R], Generic[R]):
         shown.update(Content(sanitize.block(text)))
         shown.display = bool(text)
 
+    def run_flow(self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False) -> None:
+        """Work of this screen; an error of the core is shown in it."""
+
+        async def guarded() -> None:
+            try:
+                await work()
+            except ObsidianAgentError as error:
+                if self.is_attached:
+                    self.problem(error.problem().message)
+
+        in_background(self, group, guarded, exclusive=exclusive)
+
     def action_close(self) -> None:
         self.dismiss(None)
 
 
 class Buttons(Horizontal):
     """A row of buttons."""
+
     def __init__(self, *buttons: Widget) -> None:
         super().__init__(*buttons)

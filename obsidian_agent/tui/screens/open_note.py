@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -38,21 +39,27 @@ class OpenNote(Modal[str]):
 
     def on_mount(self) -> None:
         self.query_one(ChoiceList).can_focus = False
-        self.run_worker(self._read(), group="notes", exit_on_error=True)
+        self.run_flow("notes", self._read)
 
     async def _read(self) -> None:
-        self._search = NoteSearch(await self._load())
-        await self._find(self.query_one(Input).value)
+        paths = await self._load()
+        self._search = await asyncio.to_thread(NoteSearch, paths)
+        if self.is_attached:
+            await self._find(self.query_one(Input).value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.run_worker(self._find(event.value), group="find", exclusive=True)
+        self.run_flow("find", partial(self._find, event.value), exclusive=True)
 
     async def _find(self, query: str) -> None:
         if self._search is None:
             return
         paths = await asyncio.to_thread(self._search.find, query)
+        if not self.is_attached:
+            return
         self.query_one(ChoiceList).set_choices([_choice(path) for path in paths], 0)
-        self.query_one("#found", Static).update(Content(f"{len(paths):,} note{'s' if len(paths) != 1 else ''}" if paths else "No note has these letters in its name."))
+        self.query_one("#found", Static).update(
+            Content(f"{len(paths):,} note{'s' if len(paths) != 1 else ''}" if paths else "No note has these letters in its name.")
+        )
 
     def on_input_submitted(self) -> None:
         self.query_one(ChoiceList).action_choose()

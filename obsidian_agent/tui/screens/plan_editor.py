@@ -15,7 +15,7 @@ from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 
 
-class PlanEditor(ModalScreen[Mapping[str, Any]]):
+class PlanEditor(ModalScreen[Mapping[str, Any] | None]):
     """Dismisses with the edited document, or None when nothing is to change."""
 
     BINDINGS = bindings("editor")

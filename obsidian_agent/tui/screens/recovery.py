@@ -24,19 +24,27 @@ class Recovery(Modal[RecoveryChoice]):
     BINDINGS = [Binding("b", "pick('back')", "Roll back"), Binding("f", "pick('finish')", "Finish"), Binding("escape", "close", "Later")]
 
     def __init__(self, run: InterruptedRun) -> None:
-        super().__init__("A run was interrupted", "Rolling back restores every file the run had changed. Finishing does what was approved and is still missing.")
+        super().__init__(
+            "A run was interrupted",
+            "Rolling back restores every file the run had changed. Finishing does what was approved and is still missing.",
+        )
         self._run = run
 
     def body(self) -> ComposeResult:
         run = self._run
+        when = sanitize.line(run.time[:16].replace("T", " "))
         yield Static(
             Content.assemble(
                 (sanitize.folded(run.goal, 4), "bold"),
-                (f"\n{run.time:%Y-%m-%d %H:%M} · {run.completed:,} of {run.total:,} changes were made · {sanitize.line(run.run_id)}", "$quiet"),
+                (f"\n{sanitize.line(run.kind)} of {when} · {len(run.paths):,} files · {sanitize.line(run.run_id)}", "$quiet"),
             ),
             markup=False,
         )
-        yield Buttons(Button(Content("Roll back"), compact=True, id="back"), Button(Content("Finish"), compact=True, id="finish"), Button(Content("Later"), compact=True, id="later"))
+        yield Buttons(
+            Button(Content("Roll back"), compact=True, id="back"),
+            Button(Content("Finish"), compact=True, id="finish"),
+            Button(Content("Later"), compact=True, id="later"),
+        )
 
     def on_mount(self) -> None:
         self.query_one("#back").focus()

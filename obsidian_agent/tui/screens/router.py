@@ -25,7 +25,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.tui import sanitize
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import AgentEvent
+    from obsidian_agent.agent.events import AgentEvent, RunEvent
     from obsidian_agent.tui.screens.turns import Turns
 
 _PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")
@@ -60,7 +60,7 @@ class Router:
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
         turns = self._turns
-        chat, work = turns.panes.chat, turns.panes.work
+        chat = turns.panes.chat
         match event:
             case TurnStarted():
                 self._answer = StreamedAnswer()
@@ -88,21 +88,29 @@ class Router:
                 turns.preview_ready(event.preview)
             case TurnFailed():
                 chat.transcript.end_stream(keep=False)
-                turns.failed(event.problem)
+                turns.failed(event.problem, event.problems)
+            case RunStarted() | StepStarted() | StepFinished() | StepSkipped() | StepRetrying() | StepFailed() | RunFinished():
+                self._run(event)
+            case _:
+                assert_never(event)
+
+    def _run(self, event: RunEvent) -> None:
+        progress = self._turns.panes.work.progress
+        match event:
             case RunStarted():
-                work.progress.started(event)
+                progress.started(event)
             case StepStarted():
-                work.progress.step_started(event)
+                progress.step_started(event)
             case StepFinished():
-                work.progress.step_finished(event)
+                progress.step_finished(event)
             case StepSkipped():
-                work.progress.step_skipped(event)
+                progress.step_skipped(event)
             case StepRetrying():
-                work.progress.step_retrying(event)
+                progress.step_retrying(event)
             case StepFailed():
-                work.progress.step_failed(event)
+                progress.step_failed(event)
             case RunFinished():
-                turns.run_finished(event.result)
+                self._turns.run_finished(event.result)
             case _:
                 assert_never(event)
 

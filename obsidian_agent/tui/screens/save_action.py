@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -53,7 +53,11 @@ class SaveAction(Modal[SaveRequest]):
         yield Static("Description (may stay empty)", classes="label", markup=False)
         yield Input(id="description")
         found = ", ".join(sanitize.line(name) for name in self._plan.parameters)
-        yield Static(Content(f"Asks already for: {found}" if found else "Texts of the plan; Enter makes one a parameter that is asked for"), classes="label", markup=False)
+        yield Static(
+            Content(f"Asks already for: {found}" if found else "Texts of the plan; Enter makes one a parameter that is asked for"),
+            classes="label",
+            markup=False,
+        )
         yield ChoiceList(empty=" No texts that could be asked for.")
         yield Buttons(Button(Content("Save"), compact=True, id="save"))
 
@@ -63,18 +67,23 @@ class SaveAction(Modal[SaveRequest]):
 
     def _draw(self) -> None:
         names = {text: name for name, text in self._made.items()}
-        choices = [Choice(text, text, f"asked as {names[text]}" if text in names else "", "◆" if text in names else "◇") for text in self._literals]
+        choices = [
+            Choice(text, text, f"asked as {names[text]}" if text in names else "", "◆" if text in names else "◇") for text in self._literals
+        ]
         self.query_one(ChoiceList).set_choices(choices)
 
-    @work(group="parameter")
-    async def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        text = event.list.rows[event.index].key
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.run_flow("parameter", partial(self._toggle, event.list.rows[event.index].key))
+
+    async def _toggle(self, text: str) -> None:
         name = next((name for name, literal in self._made.items() if literal == text), None)
         if name is not None:
             del self._made[name]
             self._draw()
             return
-        form = ValuesForm(f"Ask for “{sanitize.shortened(text, 100)}” as", [Field("name", description="letters, digits and _, e.g. folderName")])
+        form = ValuesForm(
+            f"Ask for “{sanitize.shortened(text, 100)}” as", [Field("name", description="letters, digits and _, e.g. folderName")]
+        )
         values = await self.app.push_screen_wait(form)
         if not values:
             return

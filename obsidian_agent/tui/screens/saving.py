@@ -29,13 +29,15 @@ class Saving:
     async def run(self, name: str) -> None:
         """Ask for the values of a saved action, then preview it."""
         bridge = self._desk.bridge
-        macros = await bridge.call(bridge.session.macros)
+        macros = await bridge.call(bridge.session.saved.list)
         macro = next((macro for macro in macros if macro.name == name), None)
         if macro is None:
             self._desk.say("bad", f"There is no saved action “{name}” any more.")
             return
         wanted = [
-            Field(key, parameter.type, parameter.description) for key, parameter in macro.parameters.items() if parameter.default is None
+            Field(key, parameter.type, parameter.description)
+            for key, parameter in macro.plan.parameters.items()
+            if parameter.default is None
         ]
         values = {}
         if wanted:
@@ -57,9 +59,9 @@ class Saving:
             if wanted is None:
                 return
             try:
-                await bridge.call(bridge.session.save_macro, run_id, wanted.name, wanted.description, wanted.parameters)
+                await bridge.call(bridge.session.saved.save, run_id, wanted.name, wanted.description, wanted.parameters)
             except ObsidianAgentError as error:
-                problem = error.message
+                problem = error.problem().message
                 continue
             self._desk.say("good", f"Saved as “{sanitize.line(wanted.name)}”. F2 shows all saved actions.")
             return

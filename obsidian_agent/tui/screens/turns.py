@@ -1,15 +1,17 @@
-"""The course of a turn: message, plan, preview, decision, run, result. Holds what is pending; shows nothing itself but through the panes."""
+"""The course of a turn: message, plan, preview, decision, run, result. Holds what is pending and shows it through the panes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from textual.worker import Worker
 
 from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.background import in_background
 from obsidian_agent.tui.messages import WorkEnded
 from obsidian_agent.tui.plan_rows import counts
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.screens.desk import Desk
+
+MOST_TOLD = 8
+"""More problems than this are counted, not listed."""
 
 Phase = Literal["idle", "planning", "running"]
 
@@ -57,7 +62,7 @@ class Turns:
         self._token += 1
         self.phase = "planning"
         self.panes.chat.activity.start(what)
-        self._worker = self._desk.app.run_worker(self._follow(events, self._token), group="turn", exclusive=True, exit_on_error=False)
+        self._worker = in_background(self._desk.screen, "turn", partial(self._follow, events, self._token), exclusive=True)
         self._changed()
 
     async def _follow(self, events: AsyncIterator[AgentEvent], token: int) -> None:
@@ -89,6 +94,8 @@ class Turns:
             case "planning":
                 if self._worker is not None:
                     self._worker.cancel()
+                # A worker that has not begun yet ends without a word.
+                self._desk.screen.post_message(WorkEnded(self._token, cancelled=True))
                 return True
             case "running":
                 if self._bridge.cancel_run():
@@ -109,7 +116,10 @@ class Turns:
         if message.cancelled:
             self.panes.chat.transcript.say("note", "Cancelled. Nothing was changed.")
         if was_running and self.panes.work.stage == "run":
+            # The run never came to a result; the plan is offered again, and refused where a file is no longer as previewed.
             self.panes.work.progress.finish()
+            self.pending = self.last
+            self._show_pending()
         self._restore_pending()
         self._changed()
 
@@ -117,12 +127,17 @@ class Turns:
         """When a fresh preview came to nothing, the plan that waits is shown as it was."""
         work = self.panes.work
         if work.stage == "plan" and not work.plan.complete:
-            if self.pending is not None:
-                self._plan, self._disabled = self.pending.plan, self.pending.disabled
-                work.plan.show(self.pending.preview, self.pending.plan, self.pending.disabled, complete=True)
-            else:
-                work.show("idle")
-                self.panes.go("chat")
+            self._show_pending()
+
+    def _show_pending(self) -> None:
+        work = self.panes.work
+        if self.pending is None:
+            work.show("idle")
+            self.panes.go("chat")
+        else:
+            self._plan, self._disabled = self.pending.plan, self.pending.disabled
+            work.show("plan")
+            work.plan.show(self.pending.preview, self.pending.plan, self.pending.disabled, complete=True)
 
     # --- planning -------------------------------------------------------------------------------------------------------------
 
@@ -164,11 +179,13 @@ class Turns:
         """Something is missing or unclear: the screen asks."""
         self._ask(event)
 
-    def failed(self, problem: Problem) -> None:
-        """Nothing was changed; say why."""
-        where = f" ({problem.step_id})" if problem.step_id else ""
-        self.panes.chat.transcript.say("bad", problem.message + where)
-        if problem.code == "NO_SELECTION":
+    def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
+        """Nothing was changed; say why. `problems` is everything that is wrong, when there is more than `problem`."""
+        told = list(problems) or [problem]
+        lines = [each.message + (f" ({each.step_id})" if each.step_id else "") for each in told[:MOST_TOLD]]
+        more = [f"… and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+        self.panes.chat.transcript.say("bad", "\n".join([*lines, *more]))
+        if any(each.code == "NO_SELECTION" for each in told):
             self.panes.chat.hint(NO_SELECTION)
 
     # --- deciding -------------------------------------------------------------------------------------------------------------
@@ -201,7 +218,7 @@ class Turns:
         work.show("run")
         self.panes.go("work")
         self.panes.chat.transcript.say("note", "Approved.")
-        self._worker = self._desk.app.run_worker(self._run(preview, self._token), group="run", exit_on_error=False)
+        self._worker = in_background(self._desk.screen, "run", partial(self._run, preview, self._token))
         self._changed()
 
     async def _run(self, preview: Preview, token: int) -> None:

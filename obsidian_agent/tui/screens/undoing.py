@@ -24,7 +24,7 @@ class Undoing:
     async def undo(self, run_id: str | None) -> None:
         """Undo a run (None: the last). Files that changed since are asked about one by one."""
         bridge = self._desk.bridge
-        report = await self._try(lambda: bridge.session.undo(run_id))
+        report = await self._try(lambda: bridge.session.runs.undo(run_id))
         if report is None:
             return
         self._say("Undone", report)
@@ -33,14 +33,16 @@ class Undoing:
             return
 
         async def load(path: str) -> str:
-            return await bridge.call(bridge.session.conflict_diff, run_id, path)
+            return await bridge.call(bridge.session.runs.conflict_diff, run_id, path)
 
         choices = await self._desk.app.push_screen_wait(Conflicts(report.conflicts, load))
         if choices is None or not choices.force:
             count = len(report.conflicts)
-            self._desk.say("note", f"{count} file{'s' if count != 1 else ''} that changed since the run {'were' if count != 1 else 'was'} left alone.")
+            self._desk.say(
+                "note", f"{count} file{'s' if count != 1 else ''} that changed since the run {'were' if count != 1 else 'was'} left alone."
+            )
             return
-        report = await self._try(lambda: bridge.session.undo(run_id, choices.force, choices.skip))
+        report = await self._try(lambda: bridge.session.runs.undo(run_id, choices.force, choices.skip))
         if report is not None:
             self._say("Undone", report)
             if not report.conflicts:
@@ -48,22 +50,24 @@ class Undoing:
 
     async def redo(self) -> None:
         """Redo what was undone last."""
-        report = await self._try(self._desk.bridge.session.redo)
+        report = await self._try(self._desk.bridge.session.runs.redo)
         if report is not None:
             self._say("Done again", report)
 
     async def recover(self) -> None:
         """Ask about every run that a crash left half done."""
         bridge = self._desk.bridge
-        for run in await bridge.call(bridge.session.interrupted):
+        for run in await bridge.call(bridge.session.runs.interrupted):
             choice = await self._desk.app.push_screen_wait(Recovery(run))
             if choice is None:
                 continue
             try:
-                await bridge.call(bridge.session.recover, run.run_id, choice == "finish")
+                ended = await bridge.call(bridge.session.runs.recover, run.run_id, choice == "finish")
             except ObsidianAgentError as error:
-                self._desk.say("bad", error.message)
+                self._desk.say("bad", error.problem().message)
                 continue
+            for problem in (problem for one in ended for problem in one.problems):
+                self._desk.say("bad", problem.message)
             self._desk.say("good", "The interrupted run is finished." if choice == "finish" else "The interrupted run is rolled back.")
             self._desk.vault_changed()
 
@@ -76,7 +80,7 @@ class Undoing:
         try:
             report = await self._desk.bridge.call(function)
         except ObsidianAgentError as error:
-            self._desk.say("bad", error.message)
+            self._desk.say("bad", error.problem().message)
             return None
         self._desk.vault_changed()
         return report
@@ -84,3 +88,5 @@ class Undoing:
     def _say(self, verb: str, report: UndoReport) -> None:
         count = len(report.restored)
         self._desk.say("good", f"{verb}: {count:,} file{'s' if count != 1 else ''} restored.")
+        for problem in report.errors:
+            self._desk.say("bad", problem.message)

@@ -18,7 +18,9 @@ class Unexpected(Modal[None]):
     BINDINGS = [Binding("c", "copy_report", "Copy report"), Binding("enter", "close", "Close", show=False)]
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__("An unexpected error occurred. Please try again.", "Details are in the log. The report names no notes, paths or keys.")
+        super().__init__(
+            "An unexpected error occurred. Please try again.", "Details are in the log. The report names no notes, paths or keys."
+        )
         self._report = report(error)
 
     def body(self) -> ComposeResult:

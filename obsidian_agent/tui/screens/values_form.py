@@ -14,7 +14,14 @@ from textual.widgets import Button, Input, Static
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.screens.modal import Buttons, Modal
 
-_HINTS = {"date": "YYYY-MM-DD", "number": "a number", "boolean": "true or false", "path": "a path in the vault", "list": "values with commas between them", "text": ""}
+_HINTS = {
+    "date": "YYYY-MM-DD",
+    "number": "a number",
+    "boolean": "true or false",
+    "path": "a path in the vault",
+    "list": "values with commas between them",
+    "text": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,9 @@ class ValuesForm(Modal[Mapping[str, Any]]):
     def body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for index, field in enumerate(self._fields):
-                label = Content.assemble((sanitize.line(field.name), "bold $foreground"), (f"  {sanitize.shortened(field.description or '', 200)}", "$quiet"))
+                label = Content.assemble(
+                    (sanitize.line(field.name), "bold $foreground"), (f"  {sanitize.shortened(field.description or '', 200)}", "$quiet")
+                )
                 yield Static(label, classes="label", markup=False)
                 yield Input(field.value, placeholder=_HINTS.get(field.type, ""), id=f"field-{index}")
         yield Buttons(Button(Content("Go on"), compact=True, id="go"))

@@ -93,7 +93,7 @@ class Welcome(Static):
 
     def on_mount(self) -> None:
         keys = (
-            ("Ctrl+O", "open a note; select lines in it with Shift and the arrows"),
+            ("Ctrl+O", "open a note, to select in it"),
             ("F2", "saved actions"),
             ("F3", "history and undo"),
             ("F6", "next pane"),

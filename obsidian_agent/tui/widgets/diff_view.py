@@ -26,9 +26,7 @@ class DiffView(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     DiffView { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
     """
-    BINDINGS = [binding for binding in bindings("diff") if binding.id != "diff.close"] + [
-        binding for binding in bindings("list") if binding.id not in ("list.next", "list.previous", "list.choose")
-    ]
+    BINDINGS = [*bindings("diff", without=("diff.close",)), *bindings("list", without=("list.next", "list.previous", "list.choose"))]
     ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -106,7 +104,9 @@ class DiffView(ScrollView, can_focus=True):
         new = str(line.new or "") if first else ""
         text = Content(line.text[start:end], self._spans(index, line, start, end))
         row = Content.assemble(
-            (f"{old:>{digits}} {new:>{digits}} ", "$quiet"), (f"{_SIGNS[line.kind] if first else ' '} ", _SIGN_STYLES.get(line.kind, "")), text
+            (f"{old:>{digits}} {new:>{digits}} ", "$quiet"),
+            (f"{_SIGNS[line.kind] if first else ' '} ", _SIGN_STYLES.get(line.kind, "")),
+            text,
         )
         return row.pad_right(max(width - row.cell_length, 0)).stylize_before(_LINE_STYLES[line.kind])
 

@@ -67,7 +67,9 @@ class NoteArea(TextArea):
     def load(self, text: str) -> None:
         """Show a text from its top."""
         lines = text.split("\n", 400)
-        closing = next((row for row, row_text in enumerate(lines[1:], 1) if row_text.rstrip() == "---"), 0) if lines[0].rstrip() == "---" else 0
+        closing = (
+            next((row for row, row_text in enumerate(lines[1:], 1) if row_text.rstrip() == "---"), 0) if lines[0].rstrip() == "---" else 0
+        )
         self._frontmatter_end = closing + 1 if closing else 0
         self.load_text(text)
 
@@ -139,7 +141,11 @@ class NotePane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="note-head", markup=False)
-        yield Static("No note is open.\n\nCtrl+O opens one by a few letters of its name.\nWhat you select in it goes along with your message.", id="note-empty", markup=False)
+        yield Static(
+            "No note is open.\n\nCtrl+O opens one by a few letters of its name.\nWhat you select in it goes along with your message.",
+            id="note-empty",
+            markup=False,
+        )
         yield NoteArea()
 
     def on_mount(self) -> None:
@@ -194,5 +200,9 @@ class NotePane(Vertical):
             folder, _, name = self.path.rpartition("/")
             rest = f"  {self._note.left_out:,} more lines are not shown" if self._note.left_out else ""
             self.query_one("#note-head", Static).update(
-                Content.assemble((sanitize.shortened(f"{folder}/" if folder else "", 200), "$quiet"), (sanitize.shortened(name, 200), "bold $foreground"), (rest, "$warning"))
+                Content.assemble(
+                    (sanitize.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
+                    (sanitize.shortened(name, 200), "bold $foreground"),
+                    (rest, "$warning"),
+                )
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
@@ -13,6 +13,7 @@ from textual.reactive import reactive
 
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NoteArea, NotePane
+from obsidian_agent.tui.widgets.top_bar import PaneName
 from obsidian_agent.tui.widgets.work import WorkPane
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from obsidian_agent.tools.base import Position, Selection
     from obsidian_agent.vault.changes import NetChange
 
-PaneName = Literal["chat", "note", "work"]
 ORDER: tuple[PaneName, ...] = ("chat", "note", "work")
 
 

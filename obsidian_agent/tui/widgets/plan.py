@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model, plan_rows, sanitize
+from obsidian_agent.tui.background import in_background
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.plan_rows import ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow
@@ -128,8 +129,11 @@ class PlanPane(Vertical):
         preview = self.preview
         assert preview is not None
         changes = preview.change_set.changes
-        parts: list[Content | tuple[str, str]] = [(sanitize.folded(preview.plan.goal, GOAL_LINES), "bold"), "\n"]  # type: ignore[list-item]
-        parts.append((f"{RISK_WORDS[preview.risk.value]}", f"{RISK_STYLES[preview.risk.value]} bold"))
+        risk = preview.risk.value
+        parts: list[tuple[str, str]] = [
+            (f"{sanitize.folded(preview.plan.goal, GOAL_LINES)}\n", "bold"),
+            (RISK_WORDS[risk], f"{RISK_STYLES[risk]} bold"),
+        ]
         for kind, words in plan_rows.counts(changes):
             parts += [(" · ", "$quiet"), (words, KIND_STYLES[kind])]
         notices = len(preview.flags) + len(preview.warnings)
@@ -142,7 +146,9 @@ class PlanPane(Vertical):
         self.query_one("#plan-head", Static).update(Content.assemble(*parts))
         obstacle = self.obstacle()
         if obstacle is None:
-            status = Content.assemble(("✓ Ready. ", "$success bold"), ("a", "$primary bold"), " approve   ", ("r", "$primary bold"), " reject")
+            status = Content.assemble(
+                ("✓ Ready. ", "$success bold"), ("a", "$primary bold"), " approve   ", ("r", "$primary bold"), " reject"
+            )
         else:
             sign, style = ("✗", "$error") if self.complete and not preview.valid else ("…", "$warning")
             status = Content.assemble((f"{sign} {obstacle}", style))
@@ -159,7 +165,7 @@ class PlanPane(Vertical):
         detail = self.query_one(Detail)
         match row:
             case ChangeRow():
-                self.run_worker(partial(self._show_diff, self.preview, row.change), group="diff", exclusive=True, exit_on_error=False)
+                in_background(self, "diff", partial(self._show_diff, self.preview, row.change), exclusive=True)
             case StepRow():
                 detail.show_text(row.step.id, plan_rows.step_detail(row.step, self.preview))
             case RemarkRow():
@@ -178,7 +184,7 @@ class PlanPane(Vertical):
             try:
                 text = await self._load_diff(preview, change)
             except ObsidianAgentError as error:
-                detail.show_text(title, sanitize.block(error.message))
+                detail.show_text(title, sanitize.block(error.problem().message))
                 return
             diff = await asyncio.to_thread(diff_model.parse, text)
             if preview is not self.preview:
@@ -266,7 +272,11 @@ def _without_lines(change: NetChange) -> str:
         case "mkdir":
             return "A new folder."
         case "rename":
-            return "Renamed or moved; the content stays as it is." if change.content is None else "Renamed; the content changes, but not as lines of text."
+            return (
+                "Renamed or moved; the content stays as it is."
+                if change.content is None
+                else "Renamed; the content changes, but not as lines of text."
+            )
         case "delete":
             return "Moves to the vault's .trash folder." + (" A folder with all it holds." if change.folder else "")
         case "create":

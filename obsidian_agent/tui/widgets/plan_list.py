@@ -49,7 +49,10 @@ def _step(row: StepRow) -> Content:
     if row.skipped:
         notes.append(f"{row.skipped:,} skipped")
     body = "$foreground" if row.on else "$quiet strike"
-    parts: list[tuple[str, str]] = [(" ● on  " if row.on else " ○ off ", "$success" if row.on else "$quiet"), (sanitize.shortened(text, 200), body)]
+    parts: list[tuple[str, str]] = [
+        (" ● on  " if row.on else " ○ off ", "$success" if row.on else "$quiet"),
+        (sanitize.shortened(text, 200), body),
+    ]
     if row.on and notes:
         parts.append((f"  {' · '.join(notes)}", "$warning" if row.failed else "$quiet"))
     if row.step.preview:

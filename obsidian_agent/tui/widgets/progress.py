@@ -50,7 +50,9 @@ class RunLog(VirtualList[LogRow]):
     def draw_row(self, row: LogRow, width: int) -> Content:
         sign, style = _SIGNS[row.kind]
         return Content.assemble(
-            (f" {sign} ", style), (sanitize.shortened(row.text or row.name, 300), "$foreground"), (f"  {sanitize.shortened(row.note, 200)}" if row.note else "", "$quiet")
+            (f" {sign} ", style),
+            (sanitize.shortened(row.text or row.name, 300), "$foreground"),
+            (f"  {sanitize.shortened(row.note, 200)}" if row.note else "", "$quiet"),
         )
 
 
@@ -117,7 +119,9 @@ class ProgressPane(Vertical):
         self._log.append(LogRow("skipped", event.instance, event.instance, event.reason))
 
     def step_retrying(self, event: StepRetrying) -> None:
-        self._log.append(LogRow("retry", event.instance, f"{event.instance} (attempt {event.attempt} of {event.attempts})", event.problem.message))
+        self._log.append(
+            LogRow("retry", event.instance, f"{event.instance} (attempt {event.attempt} of {event.attempts})", event.problem.message)
+        )
 
     def step_failed(self, event: StepFailed) -> None:
         self._log.append(LogRow("failed", event.instance, event.problem.path or event.instance, event.problem.message))

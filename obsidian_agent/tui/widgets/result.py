@@ -28,7 +28,16 @@ _HEADS = {
     "conflict": ("▲ Conflict: a file changed since the preview", "$warning"),
     "refused": ("✗ Refused, nothing was changed", "$error"),
 }
-_WORD_STYLES = {"new": "$success", "edit": "$warning", "delete": "$error", "rename": "$secondary", "folder": "$success", "command": "$secondary", "error": "$error", "warning": "$warning"}
+_WORD_STYLES = {
+    "new": "$success",
+    "edit": "$warning",
+    "delete": "$error",
+    "rename": "$secondary",
+    "folder": "$success",
+    "command": "$secondary",
+    "error": "$error",
+    "warning": "$warning",
+}
 _NOTES = frozenset({"new", "edit", "rename"})
 
 
@@ -85,7 +94,9 @@ class ResultPane(Vertical):
         self.result, self._undone = result, False
         word, style = _HEADS[result.status]
         problems = [ResultRow("error", _placed(problem.step_id, problem.path, problem.message), problem.path) for problem in result.errors]
-        problems += [ResultRow("warning", _placed(problem.step_id, problem.path, problem.message), problem.path) for problem in result.warnings]
+        problems += [
+            ResultRow("warning", _placed(problem.step_id, problem.path, problem.message), problem.path) for problem in result.warnings
+        ]
         self._head(Content.assemble((word, f"{style} bold"), "\n", (sentence(result), "$foreground")))
         self.query_one(ResultList).set_rows([*problems, *_file_rows(result.effects)], 0)
         self._draw_status()
@@ -101,7 +112,12 @@ class ResultPane(Vertical):
 
     def _draw_status(self) -> None:
         parts: list[Content | str | tuple[str, str]] = []
-        for key, words, action in (("Enter", "open", ""), ("u", "undo", "undo"), ("m", "save as action", "save_action"), ("Esc", "close", "")):
+        for key, words, action in (
+            ("Enter", "open", ""),
+            ("u", "undo", "undo"),
+            ("m", "save as action", "save_action"),
+            ("Esc", "close", ""),
+        ):
             if not action or self.check_action(action, ()):
                 parts += [(key, "$primary bold"), (f" {words}   ", "$quiet")]
         self.query_one("#result-status", Static).update(Content.assemble(*parts))

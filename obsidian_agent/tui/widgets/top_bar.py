@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -11,7 +13,8 @@ from textual.widgets import Static
 
 from obsidian_agent.tui import sanitize
 
-PANES = {"chat": "Chat", "note": "Note", "work": "Plan"}
+PaneName = Literal["chat", "note", "work"]
+PANES: dict[PaneName, str] = {"chat": "Chat", "note": "Note", "work": "Plan"}
 
 
 class PaneTab(Static):
@@ -20,11 +23,11 @@ class PaneTab(Static):
     class Clicked(Message):
         """A pane is wanted."""
 
-        def __init__(self, pane: str) -> None:
+        def __init__(self, pane: PaneName) -> None:
             super().__init__()
             self.pane = pane
 
-    def __init__(self, pane: str) -> None:
+    def __init__(self, pane: PaneName) -> None:
         super().__init__(PANES[pane], id=f"tab-{pane}", markup=False)
         self.pane = pane
 

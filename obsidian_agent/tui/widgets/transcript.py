@@ -74,7 +74,7 @@ class Thinking(Static, can_focus=True):
     Thinking { height: auto; margin: 0 1 1 1; padding: 0 1; color: $quiet; border-left: outer $panel; }
     Thinking:focus { border-left: outer $primary; }
     """
-    BINDINGS = [("enter", "toggle", "Show thinking")]
+    BINDINGS = [("enter", "unfold", "Show thinking")]
 
     def __init__(self) -> None:
         super().__init__("", markup=False)
@@ -96,12 +96,12 @@ class Thinking(Static, can_focus=True):
             self._seconds = time.monotonic() - self._started
             self._draw()
 
-    def action_toggle(self) -> None:
+    def action_unfold(self) -> None:
         self.open = not self.open
         self._draw()
 
     def on_click(self) -> None:
-        self.action_toggle()
+        self.action_unfold()
 
     def _draw(self) -> None:
         self._drawn_at = time.monotonic()

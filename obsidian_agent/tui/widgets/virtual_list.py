@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from textual import events
 from textual.content import Content
@@ -37,25 +37,25 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     class Highlighted(Message):
         """The cursor moved, or the rows changed under it. `index` is -1 in an empty list."""
 
-        def __init__(self, list_: VirtualList[T], index: int) -> None:
+        def __init__(self, list_: VirtualList[Any], index: int) -> None:
             super().__init__()
             self.list = list_
             self.index = index
 
         @property
-        def control(self) -> VirtualList[T]:
+        def control(self) -> VirtualList[Any]:
             return self.list
 
     class Chosen(Message):
         """A row was chosen with Enter or the mouse."""
 
-        def __init__(self, list_: VirtualList[T], index: int) -> None:
+        def __init__(self, list_: VirtualList[Any], index: int) -> None:
             super().__init__()
             self.list = list_
             self.index = index
 
         @property
-        def control(self) -> VirtualList[T]:
+        def control(self) -> VirtualList[Any]:
             return self.list
 
     def __init__(self, rows: Sequence[T] = (), *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:

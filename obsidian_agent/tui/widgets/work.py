@@ -30,7 +30,8 @@ class Idle(Static):
         self.update(
             Content.assemble(
                 ("No plan yet", "bold $foreground"),
-                "\n\nSay in the message what should change.\nHere you then see every file and every line of it,\nbefore anything is written.\n\n",
+                "\n\nSay in the message what should change.\nHere you then see every file and every line of it,\n",
+                "before anything is written.\n\n",
                 ("a", "$primary bold"),
                 "  approves and applies it\n",
                 ("u", "$primary bold"),

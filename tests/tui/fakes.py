@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from obsidian_agent.agent.events import (
@@ -31,7 +31,7 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
-from obsidian_agent.plan.model import ActionPlan, Parameter
+from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.base import Position, Risk, RunContext, Selection
 from obsidian_agent.vault.changes import ChangeSet, NetChange
@@ -59,7 +59,12 @@ def plan_of(steps: Sequence[Mapping[str, Any]] | None = None, **fields: Any) -> 
         "steps": steps
         if steps is not None
         else [
-            {"id": "bullets", "tool": "util.parseMarkdownBullets", "args": {"text": "${selection}"}, "preview": "Read the selected bullets"},
+            {
+                "id": "bullets",
+                "tool": "util.parseMarkdownBullets",
+                "args": {"text": "${selection}"},
+                "preview": "Read the selected bullets",
+            },
             {
                 "id": "notes",
                 "tool": "vault.createFile",
@@ -89,10 +94,11 @@ def preview_of(plan: ActionPlan, changes: Sequence[NetChange], **fields: Any) ->
 @dataclass(frozen=True)
 class Entry:
     run_id: str
-    time: datetime
+    time: str
     goal: str
     status: str = "done"
     undone: bool = False
+    undoable: bool = True
     effects: Effects = Effects()
 
 
@@ -107,22 +113,107 @@ class Report:
     restored: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     conflicts: tuple[Conflicting, ...] = ()
+    errors: tuple[Problem, ...] = ()
+    run_id: str = "r1"
 
 
 @dataclass(frozen=True)
 class Interrupted:
     run_id: str
-    time: datetime
+    time: str
     goal: str
-    completed: int
-    total: int
+    paths: tuple[str, ...] = ()
+    kind: str = "run"
 
 
 @dataclass(frozen=True)
 class Macro:
     name: str
+    plan: ActionPlan
     description: str | None = None
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImportedMacro:
+    macro: Macro
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass
+class FakeRuns:
+    """Runs of the past. `reports` are what the next undos answer."""
+
+    calls: list[tuple[Any, ...]]
+    entries: list[Entry] = field(default_factory=list)
+    broken: list[Interrupted] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+
+    def history(self, limit: int = 50) -> list[Entry]:
+        return self.entries[:limit]
+
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = ()) -> Report:
+        self.calls.append(("undo", run_id, frozenset(force), frozenset(skip)))
+        return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
+
+    def redo(self) -> Report:
+        self.calls.append(("redo",))
+        return Report(("Projects/Garden.md",))
+
+    def conflict_diff(self, run_id: str | None, path: str) -> str:
+        return unified_diff(b"mine\n", b"earlier\n", path, path)
+
+    def interrupted(self) -> list[Interrupted]:
+        return self.broken
+
+    def recover(self, run_id: str | None, finish: bool) -> list[Report]:
+        self.calls.append(("recover", run_id, finish))
+        return []
+
+
+@dataclass
+class FakeSaved:
+    """Saved actions in a list."""
+
+    calls: list[tuple[Any, ...]]
+    macros: list[Macro] = field(default_factory=list)
+    to_import: ImportedMacro | None = None
+
+    def list(self) -> list[Macro]:
+        return sorted(self.macros, key=lambda macro: macro.name)
+
+    def save(
+        self,
+        run_id: str,
+        name: str,
+        description: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        replacing: bool = False,
+    ) -> None:
+        if any(macro.name == name for macro in self.macros):
+            raise ObsidianAgentError(f"There is an action “{name}” already.", code="MACRO_EXISTS")
+        self.calls.append(("save", run_id, name, description, dict(parameters or {})))
+        self.macros.append(Macro(name, plan_of(), description))
+
+    def rename(self, name: str, new_name: str) -> None:
+        self.calls.append(("rename", name, new_name))
+        self.macros[:] = [replace(macro, name=new_name) if macro.name == name else macro for macro in self.macros]
+
+    def delete(self, name: str) -> None:
+        self.calls.append(("delete", name))
+        self.macros[:] = [macro for macro in self.macros if macro.name != name]
+
+    def export(self, name: str, file: str) -> None:
+        self.calls.append(("export", name, file))
+
+    def read(self, file: str) -> ImportedMacro:
+        if self.to_import is None:
+            raise ObsidianAgentError(f"{file} is no saved action.", code="MACRO_INVALID")
+        return self.to_import
+
+    def keep(self, imported: ImportedMacro, *, replacing: bool = False) -> None:
+        self.calls.append(("keep", imported.macro.name, replacing))
+        self.macros[:] = [macro for macro in self.macros if macro.name != imported.macro.name] + [imported.macro]
 
 
 @dataclass
@@ -131,17 +222,23 @@ class FakeSession:
 
     vault_name: str = "Test vault"
     planner_name: str = "fake/planner"
-    texts: dict[str, str] = field(default_factory=lambda: {"Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n", "Ideas.md": "One\n"})
+    texts: dict[str, str] = field(
+        default_factory=lambda: {"Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n", "Ideas.md": "One\n"}
+    )
     script: list[list[AgentEvent]] = field(default_factory=list)
     run_script: list[AgentEvent] | None = None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
-    runs: list[Entry] = field(default_factory=list)
-    saved: list[Macro] = field(default_factory=list)
-    broken_runs: list[Interrupted] = field(default_factory=list)
-    undo_reports: list[Report] = field(default_factory=list)
     focus: tuple[str | None, Selection | None, Position | None] = (None, None, None)
     pace: float = 0.0
     error: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.runs = FakeRuns(self.calls)
+        self.saved = FakeSaved(self.calls)
+
+    def called(self, name: str) -> list[tuple[Any, ...]]:
+        """The recorded calls of one name, without the name."""
+        return [call[1:] for call in self.calls if call[0] == name]
 
     def notes(self) -> list[str]:
         return sorted(self.texts)
@@ -213,62 +310,19 @@ class FakeSession:
         after = None if change.kind == "delete" else change.content if change.content is not None else before
         return unified_diff(before, after, change.path.text, (change.new_path or change.path).text)
 
-    def history(self) -> list[Entry]:
-        return self.runs
-
-    def undo(self, run_id: str | None, force: frozenset[str] = frozenset(), skip: frozenset[str] = frozenset()) -> Report:
-        self.calls.append(("undo", run_id, force, skip))
-        return self.undo_reports.pop(0) if self.undo_reports else Report(("Projects/Garden.md",))
-
-    def conflict_diff(self, run_id: str | None, path: str) -> str:
-        return unified_diff(b"mine\n", b"earlier\n", path, path)
-
-    def redo(self) -> Report:
-        self.calls.append(("redo",))
-        return Report(("Projects/Garden.md",))
-
-    def interrupted(self) -> list[Interrupted]:
-        return self.broken_runs
-
-    def recover(self, run_id: str, finish: bool) -> None:
-        self.calls.append(("recover", run_id, finish))
-
-    def macros(self) -> list[Macro]:
-        return sorted(self.saved, key=lambda macro: macro.name)
-
-    def save_macro(self, run_id: str, name: str, description: str | None, parameters: Mapping[str, str]) -> None:
-        if any(macro.name == name for macro in self.saved):
-            raise ObsidianAgentError(f"An action named {name} exists.", code="FILE_EXISTS")
-        self.calls.append(("save_macro", run_id, name, description, dict(parameters)))
-        self.saved.append(Macro(name, description))
-
     async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         self.calls.append(("run_macro", name, dict(values)))
         async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
             yield event
-
-    def rename_macro(self, name: str, new_name: str) -> None:
-        self.calls.append(("rename_macro", name, new_name))
-        self.saved = [replace(macro, name=new_name) if macro.name == name else macro for macro in self.saved]
-
-    def delete_macro(self, name: str) -> None:
-        self.calls.append(("delete_macro", name))
-        self.saved = [macro for macro in self.saved if macro.name != name]
-
-    def export_macro(self, name: str, path: str) -> None:
-        self.calls.append(("export_macro", name, path))
-
-    def import_macro(self, path: str) -> str:
-        self.calls.append(("import_macro", path))
-        self.saved.append(Macro("Imported"))
-        return "Imported"
 
 
 def sample_preview(plan: ActionPlan) -> Preview:
     """Ten new notes, one edited, one renamed, one deleted."""
     names = ("Garden", "Kitchen", "Roof", "Taxes 2025", "Holiday in Norway", "Bike repair", "Reading list", "Choir", "Sourdough", "Attic")
     daily = "# Tuesday\n\n" + "".join(f"- [[{name}]]\n" for name in names) + "\nSome words that stay.\n"
-    changes = [change("create", f"Projects/{name}.md", content=f"# {name}\n\nStatus: open\nCreated: 2025-12-16\n".encode()) for name in names]
+    changes = [
+        change("create", f"Projects/{name}.md", content=f"# {name}\n\nStatus: open\nCreated: 2025-12-16\n".encode()) for name in names
+    ]
     changes.append(change("modify", "Daily/2025-12-16.md", content=daily.encode()))
     changes.append(change("mkdir", "Projects", folder=True))
     instances = [Instance("bullets", "bullets", None, "util.parseMarkdownBullets", {}, "ready")]
@@ -286,7 +340,11 @@ def sample_turn(plan: ActionPlan | None = None) -> list[AgentEvent]:
     """A model that thinks, writes a plan as JSON, and gets it previewed."""
     plan = plan or plan_of()
     preview = sample_preview(plan)
-    pieces = [TextDelta("The bullets are projects. ", thinking=True), TextDelta("One note each, then links.", thinking=True), TextDelta('{"version": "1.0", ')]
+    pieces = [
+        TextDelta("The bullets are projects. ", thinking=True),
+        TextDelta("One note each, then links.", thinking=True),
+        TextDelta('{"version": "1.0", '),
+    ]
     return [*pieces, TextDelta('"goal": "…"}'), PlanReady(plan), PreviewStarted(preview), PreviewReady(preview)]
 
 
@@ -311,12 +369,21 @@ def sample_run(preview: Preview, run_id: str = "r1") -> list[AgentEvent]:
 
 def mixed_run() -> list[AgentEvent]:
     """One of everything."""
+    there_already = Problem("FILE_EXISTS", "It was there already, unchanged.", path="Projects/A.md")
     io_error = Problem("IO_ERROR", "The disk is busy.", path="Projects/B.md")
     conflict = Problem("CONFLICT", "The file changed since the preview.", path="Projects/D.md")
     result = ExecutionResult(
-        "r2", "conflict", False, "error", 2, 4, errors=(conflict,), warnings=(Problem("FILE_EXISTS", "It was there already, unchanged.", path="Projects/A.md"),),
-        effects=Effects(created=("Projects/B.md",)), undo_available=True,
-    )  # fmt: skip
+        "r2",
+        "conflict",
+        False,
+        "error",
+        2,
+        4,
+        errors=(conflict,),
+        warnings=(Problem("FILE_EXISTS", "It was there already, unchanged.", path="Projects/A.md"),),
+        effects=Effects(created=("Projects/B.md",)),
+        undo_available=True,
+    )
     return [
         RunStarted("r2", 4),
         StepStarted("a", "a", "First"),
@@ -331,21 +398,33 @@ def mixed_run() -> list[AgentEvent]:
 
 def sample_answer() -> list[AgentEvent]:
     """An answer in words, streamed."""
-    text = "You have **three** open projects:\n\n1. Garden\n2. Kitchen\n3. Roof\n\n> The roof is the oldest one.\n\nSee `Projects/` for all of them."
+    text = "You have **three** open projects:\n\n1. Garden\n2. Kitchen\n3. Roof\n\n"
+    text += "> The roof is the oldest one.\n\nSee `Projects/` for all of them."
     return [TextDelta(text[at : at + 12]) for at in range(0, len(text), 12)] + [Answer(text, ("Projects/Garden.md", "Projects/Roof.md"))]
 
 
 def sample_candidates() -> list[AgentEvent]:
     """Two meanings, one of which lacks a value."""
     one = Candidate("Rename a tag everywhere", plan_of(), {"from": "todo", "to": "task"}, (), 0.9)
-    two = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"description": "Where they go", "type": "path"}}), {"tag": "todo"}, ("folder",), 0.7)
+    two = Candidate(
+        "Move notes to a folder",
+        plan_of(parameters={"folder": {"description": "Where they go", "type": "path"}}),
+        {"tag": "todo"},
+        ("folder",),
+        0.7,
+    )
     return [NeedsInput("“todo to task” can mean several things.", (one, two))]
 
 
 def history_entries() -> list[Entry]:
     """Three runs."""
     return [
-        Entry("r3", NOW, "Make a project note for each selected bullet", effects=Effects(created=("a", "b"), modified=("c",))),
-        Entry("r2", NOW - timedelta(hours=3), "Rename #todo to #task", "conflict", effects=Effects(modified=("a",) * 12)),
-        Entry("r1", NOW - timedelta(days=2), "Sort the inbox", undone=True, effects=Effects(renamed=(("a", "b"),))),
+        Entry(
+            "r3",
+            "2025-12-16T09:30:00+01:00",
+            "Make a project note for each selected bullet",
+            effects=Effects(created=("a", "b"), modified=("c",)),
+        ),
+        Entry("r2", "2025-12-16T06:12:00+01:00", "Rename #todo to #task", "conflict", effects=Effects(modified=("a",) * 12)),
+        Entry("r1", "2025-12-14T18:00:00+01:00", "Sort the inbox", undone=True, effects=Effects(renamed=(("a", "b"),))),
     ]
