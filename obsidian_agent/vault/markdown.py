@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError
@@ -25,6 +26,7 @@ __all__ = [
     "append_to_section",
     "bullets",
     "headings",
+    "headings_of",
     "insert_after_marker",
     "insert_line",
     "prepend_below_frontmatter",
@@ -67,20 +69,23 @@ class Section:
 
 def headings(text: str) -> list[Heading]:
     """All headings in order, those underlined with ``=`` or ``-`` too. Not those in code, comments, quotes, lists and properties."""
-    lines = scan(text)
-    found: list[tuple[str, int, Line, Line]] = []
-    for position, line in enumerate(lines):
-        if line.hidden or line.quotes or line.indent > 3 or not line.body:
-            continue
-        if line.body[0] == "#" and (mark := HEADING.match(line.body)):
-            found.append(((mark["text"] or "").strip(), len(mark["marks"]), line, line))
-        elif line.body[0] in "=-" and (title := _underlined(lines, position)):
-            found.append((title.body, 1 if line.body[0] == "=" else 2, title, line))
+    found = list(headings_of(scan(text)))
     ends = _section_ends([level for _, level, _, _ in found], [first.start for _, _, first, _ in found], len(text))
     return [
         Heading(title, level, first.number, first.start, last.next, end)
         for (title, level, first, last), end in zip(found, ends, strict=True)
     ]
+
+
+def headings_of(lines: Sequence[Line]) -> Iterator[tuple[str, int, Line, Line]]:
+    """The headings among the lines of a note: text, level, first and last line."""
+    for position, line in enumerate(lines):
+        if line.hidden or line.quotes or line.indent > 3 or not line.body:
+            continue
+        if line.body[0] == "#" and (mark := HEADING.match(line.body)):
+            yield (mark["text"] or "").strip(), len(mark["marks"]), line, line
+        elif line.body[0] in "=-" and (title := _underlined(lines, position)):
+            yield title.body, 1 if line.body[0] == "=" else 2, title, line
 
 
 def section(text: str, heading: str) -> Section:
@@ -187,7 +192,7 @@ def _without_blank_lines(body: str) -> int:
     return len(body) if newline < 0 else newline + 1
 
 
-def _underlined(lines: list[Line], position: int) -> Line | None:
+def _underlined(lines: Sequence[Line], position: int) -> Line | None:
     """The line that an underline makes a heading: a paragraph of one line, as Obsidian has it."""
     if position == 0 or not _UNDERLINE.match(lines[position].body):
         return None

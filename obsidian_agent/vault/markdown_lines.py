@@ -53,6 +53,8 @@ class Line(NamedTuple):
     """The rest of the line behind quote marks and blanks."""
     depth: int | None
     """Of a list item, from 0; None for every other line."""
+    comment: bool = False
+    """Whether it is hidden by a ``%%`` comment."""
 
 
 def scan(text: str, *, dedent: int = 0) -> list[Line]:
@@ -83,6 +85,7 @@ class _Scanner:
         self._fence: _Fence | None = None
         self._lists: list[list[_Item]] = [[]]
         self._hidden_until = 0
+        self._comment_until = 0
         self._html = False
         self._after_text = False
 
@@ -111,7 +114,7 @@ class _Scanner:
         hidden = self._is_hidden(start, end, quotes, indent, body, items)
         depth = self._enter(indent, body, items) if body and not hidden else None
         self._after_text = bool(body) and not hidden and not (body[0] == "#" and HEADING.match(body))
-        return Line(number, start, end, following, hidden, quotes, indent, body, depth)
+        return Line(number, start, end, following, hidden, quotes, indent, body, depth, hidden and start < self._comment_until)
 
     def _items(self, quotes: int) -> list[_Item]:
         """The list items around a line, outermost first; each level of quotation has its own."""
@@ -187,6 +190,8 @@ class _Scanner:
         if closed_only and (close < 0 or close < end):
             return False
         self._hidden_until = len(self._text) if close < 0 else close + len(closing)
+        if opening == "%%":
+            self._comment_until = self._hidden_until
         return True
 
     def _enter(self, indent: int, body: str, items: list[_Item]) -> int | None:

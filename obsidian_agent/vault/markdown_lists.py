@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from obsidian_agent.vault.markdown_lines import ITEM, Line, scan
 
@@ -34,31 +35,49 @@ class Task:
     line: int
 
 
+class Item(NamedTuple):
+    """What a list item says: `text` as in `Bullet`, and the one character in its checkbox, None without one."""
+
+    text: str
+    status: str | None
+
+
 def bullets(text: str) -> list[Bullet]:
     """The list items, bulleted and numbered, in order. Items in code and comments, and items without text, are left out."""
     return [
-        Bullet(content, text[line.start : line.end], line.depth or 0, None if status is None else status != " ")
-        for line, content, status in _items(text)
-        if content
+        Bullet(item.text, text[line.start : line.end], line.depth or 0, None if item.status is None else item.status != " ")
+        for line, item in _items(scan(text, dedent=_common_indent(text)))
+        if item.text
     ]
 
 
 def tasks(text: str) -> list[Task]:
     """The list items that have a checkbox, in order, those in quotes and callouts too."""
-    return [Task(content, status, line.number) for line, content, status in _items(text) if status is not None]
+    return tasks_of(scan(text, dedent=_common_indent(text)))
 
 
-def _items(text: str) -> Iterator[tuple[Line, str, str | None]]:
-    for line in scan(text, dedent=_common_indent(text)):
-        found = ITEM.match(line.body) if line.depth is not None else None
-        if found is None:
-            continue
-        box = _CHECKBOX.match(found["rest"])
-        content = found["rest"][box.end() :] if box else found["rest"]
-        yield line, _BLOCK_ID.sub("", content.strip()).rstrip(), box["status"] if box else None
+def tasks_of(lines: Sequence[Line]) -> list[Task]:
+    """The list items that have a checkbox among the lines of a note."""
+    return [Task(item.text, item.status, line.number) for line, item in _items(lines) if item.status is not None]
+
+
+def read_item(body: str) -> Item | None:
+    """What the line of a list item says, given without indentation and quote marks; None for a line that is none."""
+    found = ITEM.match(body)
+    if found is None:
+        return None
+    box = _CHECKBOX.match(found["rest"])
+    content = found["rest"][box.end() :] if box else found["rest"]
+    return Item(_BLOCK_ID.sub("", content.strip()).rstrip(), box["status"] if box else None)
+
+
+def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, Item]]:
+    for line in lines:
+        if line.depth is not None and (item := read_item(line.body)):
+            yield line, item
 
 
 def _common_indent(text: str) -> int:
     """Columns by which all lines are indented: a selection may be from the middle of a list."""
-    columns = (len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()) for line in text.splitlines() if line.strip())
+    columns = (len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip()) for line in text.split("\n") if line.strip())
     return min(columns, default=0)

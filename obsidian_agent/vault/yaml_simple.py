@@ -29,13 +29,15 @@ _INNER = rf"[^\s,\[\]{{}}:\#?\"'{_CONTROLS}]"
 _FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?:{_INNER}|[ ]++(?={_INNER}))*+)"
 _LINE_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_PLAIN})"
 
-_SKIPPED = re.compile(rf"(?:[ ]*+(?:{_COMMENT})?{_END})*+")
+_BETWEEN = rf"(?:[ ]*+(?:{_COMMENT})?{_END})*+"
+
+_LEAD = re.compile(_BETWEEN)
 _ENTRY = re.compile(
     rf"""(?P<key>\w(?:[\w./]|[ \-]++(?=[\w./]))*+)[ ]*+:
     (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>\[[ ]*+(?:{_FLOW_ITEM}(?:[ ]*+,[ ]*+{_FLOW_ITEM})*+)?[ ]*+\]))
         {_REST}
       |{_REST}(?P<lines>(?P<pad>[ ]*+)-[ ]++{_LINE_ITEM}{_REST}(?:(?P=pad)-[ ]++{_LINE_ITEM}{_REST})*+)?
-    )""",
+    ){_BETWEEN}""",
     re.VERBOSE,
 )
 _FLOW_ITEMS = re.compile(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?:{_INNER}|[ ]++(?={_INNER}))*+)")
@@ -55,13 +57,12 @@ def split(block: str) -> list[Region] | None:
     if len(block) > LONGEST_BLOCK:
         return None
     found: list[Region] = []
-    position = _skip(block, 0)
+    position = _start(block)
     while position < len(block):
         entry = _ENTRY.match(block, position)
         if entry is None or len(key := entry["key"]) > _LONGEST_KEY:
             return None
-        start, position = position, _skip(block, entry.end())
-        found.append(Region(key, start, position))
+        found.append(Region(key, position, position := entry.end()))
     return found
 
 
@@ -70,19 +71,19 @@ def read(block: str) -> dict[str, Any] | None:
     if len(block) > LONGEST_BLOCK:
         return None
     found: dict[str, Any] = {}
-    position = _skip(block, 0)
+    position = _start(block)
     while position < len(block):
         entry = _ENTRY.match(block, position)
         if entry is None or len(key := entry["key"]) > _LONGEST_KEY:
             return None
         found[key] = _value(entry)
-        position = _skip(block, entry.end())
+        position = entry.end()
     return found
 
 
-def _skip(block: str, position: int) -> int:
-    skipped = _SKIPPED.match(block, position)
-    return skipped.end() if skipped else position
+def _start(block: str) -> int:
+    lead = _LEAD.match(block)
+    return lead.end() if lead else 0
 
 
 def _value(entry: re.Match[str]) -> Any:

@@ -21,6 +21,9 @@ _HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>][-+0-9]*")
 _BLOCK_TEXT = re.compile(r"[|>][-+0-9]*[ \t]*(?:\#.*)?\r?$", re.MULTILINE)
 _BELOW = re.compile(r"(?:[ \t]*\r?\n|[ \t]+#[^\n]*\n)*")
 _ONE_PIECE = frozenset(("plain", "'", '"', "flow", "alias"))
+_MOST_COMPARED = 4_000
+"""Items of two lists together; longer ones are compared at their beginnings alone, because finding what moved takes quadratic time."""
+
 _DASH_LINE = re.compile(r"^[ ]*-", re.MULTILINE)
 
 
@@ -307,6 +310,8 @@ def _differences(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, int,
         alike += 1
     if alike == len(before) or alike == len(after):
         return [(alike, len(before), alike, len(after))] if len(before) != len(after) else []
+    if len(before) + len(after) > _MOST_COMPARED:
+        return [(alike, len(before), alike, len(after))]
     matcher = SequenceMatcher(None, before[alike:], after[alike:], autojunk=False)
     return [
         (alike + low, alike + high, alike + first, alike + last)
