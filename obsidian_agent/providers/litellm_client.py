@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -222,7 +221,9 @@ def _load() -> Any:
     """litellm, quiet and offline. Seconds the first time; safe to call again."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
-    litellm: Any = importlib.import_module("litellm")
+    import litellm as module
+
+    litellm: Any = module
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     for name in _LOGGERS:
@@ -251,8 +252,10 @@ def _know_model(litellm: Any, endpoint: Endpoint) -> None:
 def _library_client(endpoint: Endpoint, client: GuardedClient, api_key: str) -> Any:
     """The client object that litellm wants for a dialect, over ours."""
     if endpoint.dialect == "openai":
-        openai = importlib.import_module("openai")
-        return openai.AsyncOpenAI(api_key=api_key, base_url=endpoint.base_url, http_client=client, max_retries=0)
-    handler = importlib.import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
-    ours = type("GuardedHandler", (handler,), {"create_client": lambda self, *arguments, **options: client})
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(api_key=api_key, base_url=endpoint.base_url, http_client=client, max_retries=0)
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+    ours = type("GuardedHandler", (AsyncHTTPHandler,), {"create_client": lambda self, *arguments, **options: client})
     return ours(timeout=client.timeout)
