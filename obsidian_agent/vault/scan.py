@@ -1,0 +1,137 @@
+"""A note in one pass over its bytes: properties, links, tags, headings, block ids and tasks, and where they are.
+
+It reads a note as Obsidian does and parses no more of Markdown than that takes: regular expressions that begin with a plain character find
+what can matter, and only a note in which the end of a block decides what is hidden goes through the block structure line by line.
+"""
+
+from __future__ import annotations
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.vault import frontmatter, scan_outline
+from obsidian_agent.vault.markdown import headings_of
+from obsidian_agent.vault.markdown_lines import Line
+from obsidian_agent.vault.markdown_lines import scan as scan_lines
+from obsidian_agent.vault.markdown_lists import tasks_of
+from obsidian_agent.vault.scan_blocks import hidden_spans, is_flat, leaves, line_starts
+from obsidian_agent.vault.scan_inline import InlineScanner, NeedsBlocks
+from obsidian_agent.vault.scan_model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
+from obsidian_agent.vault.scan_properties import aliases, property_links, property_tags
+from obsidian_agent.vault.text import decode
+
+__all__ = ["BlockId", "FrontmatterSpan", "Link", "NoteHeading", "NoteTag", "NoteTask", "ScannedNote", "scan", "scan_lossy", "scan_text"]
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def scan(data: bytes, path: str = "the note") -> ScannedNote:
+    """What is in a note. Raises `VaultError` NOT_TEXT, naming `path`, when the bytes are not UTF-8."""
+    return _scan(data, decode(data, path), properties=True)
+
+
+def scan_lossy(data: bytes) -> ScannedNote:
+    """What is in a note, as Obsidian reads it: bytes that are not UTF-8 become U+FFFD, and then `lossy` is true."""
+    try:
+        return _scan(data, data.decode(), properties=True)
+    except UnicodeDecodeError:
+        text = data.decode(errors="replace")
+        return _scan(text.encode(), text, properties=True, lossy=True)
+
+
+def scan_text(text: str) -> ScannedNote:
+    """What is in a text that has no properties, as in a card of a canvas; offsets count its UTF-8 bytes."""
+    return _scan(text.encode(errors="replace"), text, properties=False)
+
+
+def _scan(data: bytes, text: str, *, properties: bool, lossy: bool = False) -> ScannedNote:
+    front = _frontmatter(data, text) if properties else None
+    start = front.body_start if front else 3 if data.startswith(_BOM) else 0
+    values, broken = _properties(text, front)
+    try:
+        links, tags, headings, blocks, tasks = _flat(data, start) if is_flat(data, start) else _deep(data, text)
+    except NeedsBlocks:
+        links, tags, headings, blocks, tasks = _deep(data, text)
+    if front is not None:
+        first, last = front.content_start, front.content_end
+        if data.find(b"[[", first, last) >= 0:
+            links = [*property_links(data, first, last, values, broken=broken), *links]
+        tags = [*property_tags(data, first, last, values), *tags]
+    return ScannedNote(
+        front,
+        values,
+        broken,
+        tuple(links),
+        tuple(tags),
+        tuple(headings),
+        tuple(blocks),
+        tuple(tasks),
+        aliases(values),
+        lossy,
+    )
+
+
+_Found = tuple[list[Link], list[NoteTag], list[NoteHeading], list[BlockId], list[NoteTask]]
+
+
+def _flat(data: bytes, start: int) -> _Found:
+    inline = InlineScanner(data, flat=True)
+    inline.scan(start, len(data))
+    hidden = inline.hidden
+    return (
+        sorted(inline.links, key=_start),
+        inline.tags,
+        list(scan_outline.headings(data, start, hidden)),
+        list(scan_outline.block_ids(data, start, hidden)),
+        list(scan_outline.tasks(data, start, hidden)),
+    )
+
+
+def _deep(data: bytes, text: str) -> _Found:
+    lines = scan_lines(text)
+    starts = line_starts(data, lines, ascii_only=len(data) == len(text))
+    inline = InlineScanner(data, flat=False)
+    for leaf in leaves(data, lines, starts):
+        if leaf.comment:
+            inline.scan_tags(leaf.start, leaf.end)
+        else:
+            inline.scan(leaf.start, leaf.end)
+    hidden = hidden_spans(lines, starts)
+    body = next((starts[position] for position, line in enumerate(lines) if not line.hidden), len(data))
+    return (
+        sorted(inline.links, key=_start),
+        inline.tags,
+        [_heading(data, title, level, first, last, starts) for title, level, first, last in headings_of(lines)],
+        list(scan_outline.block_ids(data, body, hidden)),
+        [NoteTask(task.status, task.text, task.line) for task in tasks_of(lines)],
+    )
+
+
+def _heading(data: bytes, title: str, level: int, first: Line, last: Line, starts: list[int]) -> NoteHeading:
+    start, end = starts[first.number - 1], starts[last.number]
+    return NoteHeading(title, level, first.number, start, start + len(data[start:end].rstrip(b"\r\n")))
+
+
+def _start(link: Link) -> int:
+    return link.start
+
+
+def _frontmatter(data: bytes, text: str) -> FrontmatterSpan | None:
+    if not data.startswith((b"---", _BOM)):
+        return None
+    found = frontmatter.span(text)
+    if found is None:
+        return None
+    if len(data) == len(text):
+        return FrontmatterSpan(found.start, found.content_start, found.content_end, found.body_start)
+    start = 3 if found.start else 0
+    content = start + found.content_start - found.start
+    content_end = content + len(text[found.content_start : found.content_end].encode())
+    return FrontmatterSpan(start, content, content_end, content_end + found.body_start - found.content_end)
+
+
+def _properties(text: str, front: FrontmatterSpan | None) -> tuple[dict[str, object], bool]:
+    if front is None:
+        return {}, False
+    try:
+        return frontmatter.read(text), False
+    except VaultError:
+        return {}, True

@@ -1,0 +1,139 @@
+"""Links, tags and aliases in the properties of a note, with their places.
+
+A property links when it is a quoted string that is exactly one wikilink; a bare one is a YAML list. The property `tags` holds tags, a list
+or one of them; several in one string are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from obsidian_agent.vault.scan_model import Link, NoteTag
+
+_QUOTED: Final = re.compile(rb"""(["'])[ \t]*+(\[\[([^\[\]\n]++)\]\])[ \t]*+\1""")
+_WIKILINK: Final = re.compile(r"[ \t]*\[\[([^\[\]\n]+)\]\][ \t]*")
+_BEFORE: Final = frozenset(b":-,[{\n")
+_BEHIND: Final = frozenset(b"\n\r,]#}")
+_DOUBLE_ESCAPE: Final = re.compile(r'\\(["\\/])')
+_SEPARATED: Final = re.compile(r"[\s,]")
+_TAGS_KEY: Final = re.compile(rb"^[ \t{]*[\"']?(tags)[\"']?[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_NEXT_KEY: Final = re.compile(rb"^[^\s\-#\]}]", re.MULTILINE)
+
+
+def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any], *, broken: bool) -> Iterator[Link]:
+    """The links in the block between two offsets, in order. Of a `broken` block, which has no `values`, whatever looks like one."""
+    wanted = iter(()) if broken else _strings(values, "")
+    ahead: list[tuple[str, str]] = [] if broken else list(wanted)
+    for found in _QUOTED.finditer(data, start, end):
+        if not _is_value(data, start, found.start(), found.end(), end):
+            continue
+        double = found[1] == b'"'
+        text = _unquoted(found[3].decode(), double)
+        key = None
+        if not broken:
+            index = next((index for index, (_, value) in enumerate(ahead) if value == text), None)
+            if index is None:
+                continue
+            key = ahead[index][0]
+            del ahead[: index + 1]
+        yield _link(data, found, text, key, double=double)
+
+
+def _is_value(data: bytes, first: int, start: int, end: int, last: int) -> bool:
+    before = data[first:start].rstrip(b" \t")[-1:] or b"\n"
+    behind = data[end : end + 200].lstrip(b" \t")[:1] if end < last else b"\n"
+    return before[0] in _BEFORE and (not behind or behind[0] in _BEHIND)
+
+
+def _link(data: bytes, found: re.Match[bytes], text: str, key: str | None, *, double: bool) -> Link:
+    pipe = text.find("|")
+    path, display = (text[:pipe], text[pipe + 1 :]) if pipe > 0 else (text, None)
+    path, mark, subpath = path.partition("#")
+    raw = found[3]
+    stop = next((place for place in (raw.find(b"#"), raw.find(b"|", 1)) if place >= 0), len(raw))
+    if (place := raw.find(b"|", 1)) >= 0:
+        stop = min(stop, place)
+    piece = raw[:stop]
+    first = found.start(3) + len(piece) - len(piece.lstrip())
+    return Link(
+        "property",
+        path.removesuffix("\\").strip(),
+        (mark + subpath).rstrip(),
+        display,
+        found.start(),
+        found.end(),
+        first,
+        max(first, found.start(3) + len(piece.rstrip())),
+        data.count(b"\n", 0, found.start()) + 1,
+        "double-quoted" if double else "single-quoted",
+        key,
+    )
+
+
+def _unquoted(text: str, double: bool) -> str:
+    if double:
+        return _DOUBLE_ESCAPE.sub(r"\1", text) if "\\" in text else text
+    return text.replace("''", "'")
+
+
+def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Every string below a value that is one wikilink: the way to it and what is between the brackets."""
+    match value:
+        case str():
+            if "[[" in value and (found := _WIKILINK.fullmatch(value)):
+                yield key, found[1]
+        case Mapping():
+            for name, member in value.items():
+                yield from _strings(member, f"{key}.{name}" if key else str(name))
+        case list():
+            for index, member in enumerate(value):
+                yield from _strings(member, f"{key}.{index}")
+
+
+def aliases(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The other names of the note."""
+    found = values.get("aliases")
+    listed = found if isinstance(found, list) else [found]
+    return tuple(str(alias).strip() for alias in listed if alias is not None and not isinstance(alias, (dict, list)) and str(alias).strip())
+
+
+def property_tags(data: bytes, start: int, end: int, values: Mapping[str, Any]) -> Iterator[NoteTag]:
+    """The tags of the block between two offsets."""
+    for name, value in values.items():
+        if name.lower() != "tags":
+            continue
+        names = [text for text in map(_tag_text, _listed(value)) if text]
+        if names:
+            yield from _placed(data, start, end, names)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if value is None or (isinstance(value, str) and _SEPARATED.search(value.strip())):
+        return []
+    return [value]
+
+
+def _tag_text(value: Any) -> str:
+    return "" if value is None or isinstance(value, (dict, list)) else str(value).strip().lstrip("#")
+
+
+def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
+    found = _TAGS_KEY.search(data, start, end)
+    if found is None:
+        return
+    line = data.count(b"\n", 0, found.start(1)) + 1
+    position = found.end()
+    following = _NEXT_KEY.search(data, position + 1, end)
+    stop = following.start() if following else end
+    for name in names:
+        raw = name.encode()
+        at = data.find(raw, position, stop)
+        if at < 0:
+            yield NoteTag(name, found.start(1), found.end(1), line, in_properties=True)
+            continue
+        position = at + len(raw)
+        yield NoteTag(name, at, position, line + data.count(b"\n", found.start(1), at), in_properties=True)
