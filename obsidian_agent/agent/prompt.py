@@ -30,9 +30,11 @@ ANSWER_SHOWN = 20_000
 def system_prompt(tools: Iterable[Tool]) -> str:
     """Role, contract, schema, tools, rules, examples: a function of the tools alone."""
     template = files("obsidian_agent.agent").joinpath("prompts/planner.md").read_text(encoding="utf-8").replace("\r\n", "\n")
+    rules, title, examples = template.rpartition("# Examples\n\n")
     schema = json.dumps(compact_schema(ActionPlan.model_json_schema(by_alias=True)), ensure_ascii=False, separators=(",", ":"))
     ordered = sorted(tools, key=lambda tool: tool.name)
-    return template.replace("{{schema}}", schema).replace("{{tools}}", describe_tools(ordered))
+    rules = rules.replace("{{schema}}", schema).replace("{{tools}}", describe_tools(ordered))
+    return rules + title + _possible(examples, {tool.name for tool in ordered})
 
 
 def request_message(message: str, context: RunContext, params: Mapping[str, Any], policy: Policy, mark: str) -> ChatMessage:
@@ -63,6 +65,15 @@ def bad_answer(text: str) -> ChatMessage:
     if len(text) > ANSWER_SHOWN:
         text = f"{text[:ANSWER_SHOWN]}\n[cut]"
     return ChatMessage("assistant", text if text.strip() else "(empty)")
+
+
+def _possible(examples: str, names: set[str]) -> str:
+    """The examples, each a request and its plan, that use only these tools: an example must not invent any."""
+    blocks = examples.strip().split("\n\n")
+    pairs = zip(blocks[::2], blocks[1::2], strict=True)
+    return (
+        "\n\n".join(f"{asked}\n\n{plan}" for asked, plan in pairs if {step["tool"] for step in json.loads(plan)["steps"]} <= names) + "\n"
+    )
 
 
 def _circumstances(context: RunContext, policy: Policy) -> str:
