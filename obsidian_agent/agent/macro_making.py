@@ -96,12 +96,16 @@ def macro_from_run(
     for parameter, text in (parameters or {}).items():
         if parameter not in plan.parameters and parameter not in CONTEXT_NAMES:
             plan = promote_text(plan, text, parameter)
-    return read_macro({"name": name, "description": description or plan.goal, "plan": _without_old_values(plan, name).to_json()}, tools).macro
+    return read_macro(
+        {"name": name, "description": description or plan.goal, "plan": _without_old_values(plan, name).to_json()}, tools
+    ).macro
 
 
 def _without_old_values(plan: ActionPlan, name: str) -> ActionPlan:
     """The plan without texts for people that name a parameter's default: with other values they would be wrong."""
-    old = [str(each.default) for each in plan.parameters.values() if isinstance(each.default, str | int | float) and str(each.default).strip()]
+    old = [
+        str(each.default) for each in plan.parameters.values() if isinstance(each.default, str | int | float) and str(each.default).strip()
+    ]
 
     def stale(text: str) -> bool:
         return any(value in text for value in old)
@@ -112,7 +116,9 @@ def _without_old_values(plan: ActionPlan, name: str) -> ActionPlan:
     return plan.model_copy(update={"goal": goal, "assumptions": assumptions, "steps": steps})
 
 
-def _promoted(plan: ActionPlan, document: dict[str, Any], value: str | int | float | bool, name: str, type_: ParameterType | None) -> ActionPlan:
+def _promoted(
+    plan: ActionPlan, document: dict[str, Any], value: str | int | float | bool, name: str, type_: ParameterType | None
+) -> ActionPlan:
     _check_name(plan, name)
     reference = f"${{{name}}}"
     paths = {place for place, _ in _leaves(document)}

@@ -53,7 +53,9 @@ def macro_match(macro: MacroLike, values: Mapping[str, Any], text: str | None = 
     given = dict(values)
     if text:
         pairs = {name: value.strip("\"'") for name, value in _PAIR.findall(text) if name in macro.plan.parameters}
-        open_names = [name for name, each in macro.plan.parameters.items() if each.default is None and name not in given and name not in CONTEXT_NAMES]
+        open_names = [
+            name for name, each in macro.plan.parameters.items() if each.default is None and name not in given and name not in CONTEXT_NAMES
+        ]
         names = open_names or list(macro.plan.parameters)
         if pairs:
             given |= pairs
@@ -70,7 +72,12 @@ def macro_match(macro: MacroLike, values: Mapping[str, Any], text: str | None = 
 
 
 def _parameter(name: str, declared: Parameter) -> RecipeParameter:
-    kinds: Mapping[str, SlotKind] = {"number": "number", "date": "date", "boolean": "value", "path": "folder" if "folder" in name.lower() else "text"}
+    kinds: Mapping[str, SlotKind] = {
+        "number": "number",
+        "date": "date",
+        "boolean": "value",
+        "path": "folder" if "folder" in name.lower() else "text",
+    }
     return RecipeParameter(
         kind=kinds.get(declared.type, "text"),
         description=declared.description or name,

@@ -133,7 +133,9 @@ class MacroStore:
         named = replace(macro, name=_name(macro.name))
         taken = self._find(named.name)
         if taken is not None and not replacing:
-            raise MacroError(f"There is a macro “{taken[0].name}” already.", code="MACRO_EXISTS", hint="Choose another name, or replace it.")
+            raise MacroError(
+                f"There is a macro “{taken[0].name}” already.", code="MACRO_EXISTS", hint="Choose another name, or replace it."
+            )
         self._folder.write(taken[1] if taken is not None else self._free_file(named.name), named.to_json())
         return named
 

@@ -32,7 +32,6 @@ _CLEARLY = 0.3
 NO_ACTIVE_FILE = "No note is open: open one, or name the note."
 
 
-
 @dataclass(frozen=True, slots=True)
 class OfflinePlanner:
     """A planner over recipes and macros.
@@ -181,7 +180,11 @@ class _Turn:
         plan = self._plan(found) if found.recipe.name != "run-macro" else None
         title = plan.goal if plan is not None else found.recipe.title
         declared = plan.parameters if plan is not None else {}
-        values = {name: value for name, value in found.resolved.values.items() if name in declared} if plan is not None else found.resolved.values
+        values = (
+            {name: value for name, value in found.resolved.values.items() if name in declared}
+            if plan is not None
+            else found.resolved.values
+        )
         return Candidate(title, plan, values, found.resolved.missing, found.score)
 
     def _dead_end(self, found: Match) -> str:
@@ -189,7 +192,9 @@ class _Turn:
 
     def _nothing(self, matches: Sequence[Match]) -> NeedsInput:
         near = f" The nearest thing I can do without a model: {matches[0].recipe.title.lower()}." if matches else ""
-        return NeedsInput(f"I don't know how to do that without a language model.{near} Choose a model (--model or the settings), or say it otherwise.")
+        return NeedsInput(
+            f"I don't know how to do that without a language model.{near} Choose a model (--model or the settings), or say it otherwise."
+        )
 
 
 def _tools(recipe: Recipe) -> frozenset[str]:
@@ -209,6 +214,3 @@ def _choosing(first: Match, count: int) -> str:
         doubts.append("nothing covers " + ", ".join(f"“{text}”" for text in first.left_out))
     why = f" ({'; '.join(doubts)})" if doubts else ""
     return f"I am not sure what you mean{why}. {'Is it this?' if count == 1 else 'Which of these is it?'}"
-
-
-

@@ -18,8 +18,8 @@ _LEAD = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t
 class LinkBulletsInput(ToolModel):
     text: LongText = Field(description="The list, for example the selection.")
     notes: list[Any] = Field(
-        description="For each item of util.parseMarkdownBullets, in its order: an object with path (an output of vault.createFile), a path, "
-        "or null, which leaves the item as it is."
+        description="For each item of util.parseMarkdownBullets, in its order: an object with path (an output of vault.createFile), "
+        "a path, or null, which leaves the item as it is."
     )
 
 

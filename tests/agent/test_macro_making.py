@@ -69,7 +69,10 @@ def test_the_literals_of_a_plan_with_their_places():
 def test_a_text_is_replaced_wherever_it_stands_as_a_word_of_its_own():
     plan = promote_text(seed(), "Projects", "folderName")
     assert plan.steps[0].args == {"path": "${folderName}"}
-    assert plan.steps[2].args == {"path": "${folderName}/${item.text}.md", "content": "# ${item.text} ${i} in ${folderName}, not MyProjects\n"}
+    assert plan.steps[2].args == {
+        "path": "${folderName}/${item.text}.md",
+        "content": "# ${item.text} ${i} in ${folderName}, not MyProjects\n",
+    }
     assert plan.parameters["folderName"].type == "path"
     assert plan.parameters["folderName"].default == "Projects"
 
@@ -143,7 +146,9 @@ def run(store: VaultStore, plan: ActionPlan, values: Mapping[str, Any], selectio
     bound = bind(checked.plan, values)
     assert not bound.missing
     assert not bound.problems
-    context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC), selection=Selection(selection) if selection else None, params=bound.values)
+    context = RunContext(
+        "vault", datetime(2026, 3, 14, tzinfo=UTC), selection=Selection(selection) if selection else None, params=bound.values
+    )
     done = preview(checked, TOOLS, DiskView(store), context)
     assert not done.errors, done.errors
     return {change.path.text: (change.content or b"").decode() for change in done.change_set.changes if change.kind == "create"}
@@ -158,7 +163,9 @@ ECHO = {
 }
 
 
-@pytest.mark.parametrize("value", ['a "quoted" \'text\'', "two\nlines", "${selection} ${text}", "$steps.n.path", "$${x", "{field|link}", "ünï\t✓", "\\n", ""])
+@pytest.mark.parametrize(
+    "value", ["a \"quoted\" 'text'", "two\nlines", "${selection} ${text}", "$steps.n.path", "$${x", "{field|link}", "ünï\t✓", "\\n", ""]
+)
 def test_hostile_values_arrive_as_they_are(make_vault, value):
     assert run(make_vault({"a.md": ""}), ActionPlan.model_validate(ECHO), {"text": value}) == {"n.md": f"<{value}>"}
 
@@ -176,10 +183,10 @@ def test_any_text_binds_verbatim_also_through_the_file(one_vault, text):
 
 
 def test_values_in_paths_cannot_climb(make_vault):
-    plan = ActionPlan.model_validate({**ECHO, "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "P/${text}.md", "content": ""}}]})
+    plan = ActionPlan.model_validate(
+        {**ECHO, "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "P/${text}.md", "content": ""}}]}
+    )
     checked = validate(plan.to_json(), TOOLS)
     context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC), params={"text": "../../x"})
     done = preview(checked, TOOLS, DiskView(make_vault({"a.md": ""})), context)
     assert [problem.code for problem in done.errors] == ["PATH_INVALID"]
-
-

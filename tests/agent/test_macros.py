@@ -19,7 +19,13 @@ def plan(**fields: Any) -> dict[str, Any]:
         "version": "1.0",
         "goal": "Start a project",
         "riskLevel": "writes",
-        "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "Projects/${projectName}.md", "content": "# ${projectName} ${other}\n"}}],
+        "steps": [
+            {
+                "id": "n",
+                "tool": "vault.createFile",
+                "args": {"path": "Projects/${projectName}.md", "content": "# ${projectName} ${other}\n"},
+            }
+        ],
     } | fields
 
 
@@ -59,7 +65,10 @@ def test_what_the_plan_declares_wins_over_what_stands_beside_it():
 
 def test_unknown_fields_are_left_out_and_said():
     read = read_macro({"name": "Daily", "plan": plan(), "autoRun": True, "approved": True}, TOOLS)
-    assert {warning.message.split("“")[1].split("”")[0] for warning in read.warnings if warning.code == "UNKNOWN_FIELD"} == {"autoRun", "approved"}
+    assert {warning.message.split("“")[1].split("”")[0] for warning in read.warnings if warning.code == "UNKNOWN_FIELD"} == {
+        "autoRun",
+        "approved",
+    }
     assert read.macro.to_json().keys() == {"name", "plan"}
 
 
@@ -153,7 +162,9 @@ def test_deleting_removes_file_and_count(store, vault):
     assert store.used("New project") == 0
 
 
-@pytest.mark.parametrize("call", [lambda s: s.get("x"), lambda s: s.delete("x"), lambda s: s.rename("x", "y"), lambda s: s.used("x"), lambda s: s.count("x")])
+@pytest.mark.parametrize(
+    "call", [lambda s: s.get("x"), lambda s: s.delete("x"), lambda s: s.rename("x", "y"), lambda s: s.used("x"), lambda s: s.count("x")]
+)
 def test_a_macro_that_is_not_there_is_said_with_those_that_are(store, call):
     store.save(macro())
     with pytest.raises(MacroError) as caught:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -100,8 +100,8 @@ def effect(done: Preview) -> dict[str, Any]:
 
 
 @pytest.fixture
-def desk(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> Iterator[Desk]:
-    yield Desk(make_vault(FILES))
+def desk(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> Desk:
+    return Desk(make_vault(FILES))
 
 
 def lines(text: str, first: int, last: int) -> Selection:
@@ -349,7 +349,7 @@ def test_what_an_instruction_says_more_is_never_dropped(desk):
 @pytest.mark.parametrize(
     "message",
     [
-        "Turn off \"Always update internal links\" in my Obsidian settings.",
+        'Turn off "Always update internal links" in my Obsidian settings.',
         "Disable the community plugin Dataview",
         "Enable the Templater plugin",
     ],
@@ -431,7 +431,11 @@ def macro(name: str = "New project", **fields: Any) -> Macro:
 
 @pytest.mark.parametrize(
     "message",
-    ["Run my saved macro 'New project' for 'VPN rollout'.", "run the macro New project with projectName=\"VPN rollout\"", "New project for VPN rollout"],
+    [
+        "Run my saved macro 'New project' for 'VPN rollout'.",
+        'run the macro New project with projectName="VPN rollout"',
+        "New project for VPN rollout",
+    ],
 )
 def test_a_macro_is_run_by_its_name(desk, message):
     desk.macros = [macro(), macro("Other")]

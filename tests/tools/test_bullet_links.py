@@ -10,7 +10,9 @@ LIST = "Features:\n\n- [x] Color schemes\n\t* [ ] E-ink mode ^id1\n> 2) a - a\n\
 
 def test_only_the_texts_of_the_items_become_links(bench):
     vault = bench({"F/Color schemes.md": "", "F/E-ink mode.md": "", "F/a - a.md": "", "a - a.md": ""})
-    output = vault.run(LINK_BULLETS, text=LIST, notes=[{"path": "F/Color schemes.md"}, "F/E-ink mode.md", {"path": "F/a - a.md", "created": True}])
+    output = vault.run(
+        LINK_BULLETS, text=LIST, notes=[{"path": "F/Color schemes.md"}, "F/E-ink mode.md", {"path": "F/a - a.md", "created": True}]
+    )
     assert output == {
         "text": "Features:\n\n- [x] [[Color schemes]]\n\t* [ ] [[E-ink mode]] ^id1\n> 2) [[F/a - a]]\n\nend",
         "count": 3,

@@ -192,7 +192,6 @@ class Aligner:
         _keep(ends, start, NOTHING if slot.name in self._given else Alignment(cost=MISSING_SLOT, missing=(slot.name,)))
         return ends
 
-
     def _absent(self, segment: Node) -> Alignment:
         """The cost of a segment that the instruction does not have."""
         if isinstance(segment, Maybe):

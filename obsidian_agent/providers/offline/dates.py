@@ -34,7 +34,8 @@ _OLDER = regex.compile(
     rf"untouched for|unchanged for|unmodified for) (?:the (?:last|past) )?({_COUNT}) ({_UNIT})s?(?: (?:old|ago))?"
 )
 _BEFORE = regex.compile(
-    r"(?:(?:last )?(?:changed|modified|edited|touched|created|from|dated|older) )?(?:before|until|than|not (?:changed|modified|touched|edited) since) (.+)"
+    r"(?:(?:last )?(?:changed|modified|edited|touched|created|from|dated|older) )?"
+    r"(?:before|until|than|not (?:changed|modified|touched|edited) since) (.+)"
 )
 
 
@@ -61,7 +62,14 @@ def one_day(day: date) -> Span:
 def parse(text: str, today: date) -> Span | None:
     """The span that a whole phrase names, or None when it is no date. A weekday alone is the next one; a year is taken as today's."""
     phrase = " ".join(text.casefold().replace("’", "'").removesuffix("'s").split())
-    for known, offset in (("today", 0), ("now", 0), ("yesterday", -1), ("tomorrow", 1), ("the day before yesterday", -2), ("the day after tomorrow", 2)):
+    for known, offset in (
+        ("today", 0),
+        ("now", 0),
+        ("yesterday", -1),
+        ("tomorrow", 1),
+        ("the day before yesterday", -2),
+        ("the day after tomorrow", 2),
+    ):
         if phrase == known:
             return one_day(today + timedelta(days=offset))
     try:

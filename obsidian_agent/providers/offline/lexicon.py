@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+
+def word_set(text: str) -> frozenset[str]:
+    """A set of words written as one text."""
+    return frozenset(text.split())
+
+
 CLASSES: Mapping[str, frozenset[str]] = {
     head: frozenset(members.split()) | {head}
     for head, members in {
@@ -48,23 +54,25 @@ CLASSES: Mapping[str, frozenset[str]] = {
 }
 """Words by the head under which phrases name them; a head stands for all its members."""
 
-FILLERS = frozenset(
-    "a an the my our your their please kindly can could would will you i i'd i'll we me us for just now then so that it's let lets like also here "
-    "need want should to be them there these those some and this which over up out away its it existing obsidian vault both".split()
+FILLERS = word_set(
+    "a an the my our your their please kindly can could would will you i i'd i'll we me us for just now then so that it's let lets like "
+    "also here need want should to be them there these those some and this which over up out away its it existing obsidian vault both"
 )
 """Words that may stand in an instruction without changing what it asks for."""
 
-PREPOSITIONS = frozenset("in to of from with by as at on into under for and up out".split())
+PREPOSITIONS = word_set("in to of from with by as at on into under for and up out")
 """Words of a phrase that people leave out or exchange; missing one costs little."""
 
-QUESTION_OPENERS = frozenset("how what what's whats why which when where who whose whom should shall did do does is are was were am has have had may might".split())
-NEGATIONS = frozenset("not don't dont never no without except unless neither nor cannot can't stop avoid but instead only if rather".split())
+QUESTION_OPENERS = word_set(
+    "how what what's whats why which when where who whose whom should shall did do does is are was were am has have had may might"
+)
+NEGATIONS = word_set("not don't dont never no without except unless neither nor cannot can't stop avoid but instead only if rather")
 """Words that limit or turn an instruction around: an instruction with one that no phrase explains is never sure."""
 
-DETERMINERS = frozenset("the my a an this our that these those your any some new existing whole entire".split())
-CALLED = frozenset("called named titled".split())
-NOTE_NOUNS = frozenset("note page file document notes files pages".split())
-FOLDER_NOUNS = frozenset("folder directory subfolder folders directories".split())
+DETERMINERS = word_set("the my a an this our that these those your any some new existing whole entire")
+CALLED = word_set("called named titled")
+NOTE_NOUNS = word_set("note page file document notes files pages")
+FOLDER_NOUNS = word_set("folder directory subfolder folders directories")
 
 
 @cache

@@ -34,7 +34,9 @@ MARGIN = 0.15
 MAX_CANDIDATES = 3
 _QUESTION_COST = 2.0
 _CLOSE_COST = 2.8
-_POLITE = regex.compile(r"^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) you(?: please| kindly)?\b", regex.IGNORECASE)
+_POLITE = regex.compile(
+    r"^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) you(?: please| kindly)?\b", regex.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ def match(
     tokens = tokenise(text)
     if not any(token.kind == "word" for token in tokens):
         return []
-    question = polite is None and (next((token.lower for token in tokens if token.kind == "word"), "") in QUESTION_OPENERS or tokens[-1].text == "?")
+    question = polite is None and (
+        next((token.lower for token in tokens if token.kind == "word"), "") in QUESTION_OPENERS or tokens[-1].text == "?"
+    )
     reader = SlotReader(text, tokens, index, around)
     typos = _typos(tokens, _vocabulary(tuple(recipe.phrases for recipe in recipes)))
     said = frozenset(token.stem for token in tokens if token.stem).union(*typos.values())

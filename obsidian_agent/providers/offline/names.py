@@ -104,7 +104,9 @@ class NameIndex:
         if key in by_path:
             return by_path[key]
         named = by_name.get(key.rpartition("/")[2], ())
-        return [path for path in named if _fold(path).removesuffix(".md").endswith(("/" + key).removesuffix(".md"))] if "/" in key else named
+        return (
+            [path for path in named if _fold(path).removesuffix(".md").endswith(("/" + key).removesuffix(".md"))] if "/" in key else named
+        )
 
     def _by_stems(self, sort: NameSort, key: str) -> Sequence[str]:
         return self._stem_tables[sort].get(_stems(key), ())
@@ -173,5 +175,7 @@ def _stems(text: str) -> tuple[str, ...]:
     """The words of a name without articles, nouns like "folder", and the numbers that sort folders ("00 - Dashboard")."""
     words = [stem(word) for word in _WORDS.findall(text)]
     telling = [word for word in words if word not in _NOUNS]
-    named = [word for word in telling if not word.isdigit()] if len(telling) > 1 and telling[0].isdigit() and len(telling[0]) < 4 else telling
+    named = (
+        [word for word in telling if not word.isdigit()] if len(telling) > 1 and telling[0].isdigit() and len(telling[0]) < 4 else telling
+    )
     return tuple(named)

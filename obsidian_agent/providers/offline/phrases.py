@@ -1,15 +1,16 @@
 """Example phrases of a recipe, as trees that the aligner walks.
 
-The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, `{slot}` a hole, `{slot!}` a hole that takes any
-words (after "called"), and ` / ` between parts that may come in any order. A word that heads a class of the lexicon stands for the class.
-`word!` must occur, while other words may be missing at a price. A phrase that begins with `~` may mean something else too: it is never sure.
+The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, `{slot}` a hole, `{slot!}` a hole that takes
+any words (after "called"), and ` / ` between parts that may come in any order. A word that heads a class of the lexicon stands for the
+class; `word!` must occur, while other words may be missing at a price. A phrase that begins with `~` may mean something else too: it is
+never sure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import regex
 
@@ -122,7 +123,7 @@ def required_words(node: Node) -> Iterator[frozenset[str]]:
             return
 
 
-@lru_cache(maxsize=None)
+@cache
 def _shared(node: Node) -> Node:
     """One object for equal nodes, so that phrases which share parts are aligned once where they do."""
     return node

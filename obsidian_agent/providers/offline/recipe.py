@@ -15,25 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from obsidian_agent.providers.offline import phrases
 
-SlotKind = Literal[
-    "note",
-    "folder",
-    "entry",
-    "path",
-    "newName",
-    "destination",
-    "text",
-    "heading",
-    "newHeading",
-    "tag",
-    "property",
-    "value",
-    "number",
-    "date",
-    "before",
-    "template",
-    "macro",
-]
+NameKind = Literal["note", "folder", "entry", "path", "newName", "destination", "template", "macro"]
+WordKind = Literal["text", "heading", "newHeading", "tag", "property", "value", "number", "date", "before"]
+SlotKind = NameKind | WordKind
 """What a slot takes. `entry`: a note, folder or other file; `path`: the name of a new note; `newName` and `destination`: the new path of
 another slot's entry, by its name or its folder; `newHeading`: a heading that may be missing; `before`: a day, from "older than a month".
 """

@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import regex
 
-_LINKS = r"(?:(?:all|every|any|the|my|its|their|of|existing|internal|incoming|other) )*(?:back)?links?(?: (?:to|in|on|from|of) (?:it|them|the note|this note|that note|the [\w-]+))?"
+_LINKS = (
+    r"(?:(?:all|every|any|the|my|its|their|of|existing|internal|incoming|other) )*(?:back)?links?"
+    r"(?: (?:to|in|on|from|of) (?:it|them|the note|this note|that note|the [\w-]+))?"
+)
 _OK = r"(?:working|work|intact|valid|alive|unbroken|up to date|correct|functional)"
 _REST = r"(?:everything|anything|all|nothing|the rest)(?: else)?(?: (?:in|of) (?:them|it|these|those|the notes?|the files?))?"
+_REST_OF_TAGS = r"(?:code(?: blocks?)?|other tags|the other tags|similar tags)"
 _KEPT = r"(?:alone|as (?:it|they) (?:is|are|was|were)|unchanged|untouched|the same|in place)"
 
 _RIDERS = tuple(
     regex.compile(rf"(?:[,;:.\-–—(]\s*)?(?:\b(?:and|but|please|so that|also)\s+)*{pattern}\b\)?", regex.IGNORECASE)
     for pattern in (
-        rf"(?:keep|keeping|leave) {_LINKS} {_OK}(?:,? (?:also|even|including) (?:the ones|those|links) in (?:the )?(?:properties|frontmatter|yaml|canvases))?",
+        rf"(?:keep|keeping|leave) {_LINKS} {_OK}"
+        r"(?:,? (?:also|even|including) (?:the ones|those|links) in (?:the )?(?:properties|frontmatter|yaml|canvases))?",
         rf"(?:update|updating|fix|fixing|adjust|adjusting|correct|rewrite) {_LINKS}(?: too| as well| accordingly)?",
         rf"{_LINKS} (?:must|should|have to|need to) (?:still )?(?:keep on |keep |stay |remain |be |continue to )?{_OK}",
         rf"make sure (?:that )?{_LINKS} (?:still |keep |stay |remain |are )*{_OK}",
         rf"without (?:breaking|losing|damaging|changing|touching) (?:{_LINKS}|anything(?: else)?)",
-        r"(?:do not|don't|don’t) (?:break|touch|change|modify|lose|overwrite|damage) (?:anything|any other notes?|other notes?|the rest|any links?|existing (?:notes?|files?))(?: else)?",
+        r"(?:do not|don't|don’t) (?:break|touch|change|modify|lose|overwrite|damage) "
+        r"(?:anything|any other notes?|other notes?|the rest|any links?|existing (?:notes?|files?))(?: else)?",
         r"nothing (?:else )?(?:may|must|should|can|shall|is to) (?:break|be broken|change|be changed|be touched|get lost|be lost)",
         rf"(?:leave|keep|leaving|keeping) {_REST} {_KEPT}",
         rf"{_REST} (?:must|should|has to|is to|may) (?:stay|remain|be(?: left)?) {_KEPT}",
         r"(?:change|touch|modify) nothing else",
-        r"(?:code(?: blocks?)?|other tags|the other tags|similar tags)(?:,? and (?:code(?: blocks?)?|other tags|the other tags|similar tags))? (?:must|should|have to) "
+        rf"{_REST_OF_TAGS}(?:,? and {_REST_OF_TAGS})? (?:must|should|have to) "
         rf"(?:stay|remain|be left) {_KEPT}",
         r"(?:i|we) (?:do not|don't|don’t|no longer) (?:need|want) (?:it|them|this|that)(?: any ?more| any longer| now)?",
         r"if (?:it|they|that|the folder|the note) (?:does not|doesn't|doesn’t|do not|don't) (?:yet )?exist(?: yet| already)?",

@@ -77,7 +77,12 @@ def test_the_same_thing_in_many_ways(read, instruction):
 
 @pytest.mark.parametrize(
     "instruction",
-    ["add 'x' under Log in Website", "in Website add 'x' under Log", "under Log in Website, add 'x'", "under the heading Log add 'x' to Website"],
+    [
+        "add 'x' under Log in Website",
+        "in Website add 'x' under Log",
+        "under Log in Website, add 'x'",
+        "under the heading Log add 'x' to Website",
+    ],
 )
 def test_parts_may_come_in_any_order(read, instruction):
     best = read(instruction)[0]

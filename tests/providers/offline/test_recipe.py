@@ -15,7 +15,14 @@ PLAN = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": []}
 
 
 def recipe(**fields: Any) -> dict[str, Any]:
-    return {"name": "x", "title": "X", "description": "Does x.", "phrases": ["do {a}"], "parameters": {"a": {"kind": "text", "description": "A"}}, "plan": PLAN} | fields
+    return {
+        "name": "x",
+        "title": "X",
+        "description": "Does x.",
+        "phrases": ["do {a}"],
+        "parameters": {"a": {"kind": "text", "description": "A"}},
+        "plan": PLAN,
+    } | fields
 
 
 def test_every_file_is_listed_and_named_after_its_recipe():

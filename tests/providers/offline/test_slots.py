@@ -106,6 +106,9 @@ def test_quoted_names_leave_less_doubt_than_bare_ones(read):
     assert read("'X'", "path").cost < read("X", "path").cost
 
 
-@pytest.mark.parametrize(("text", "kind"), [(", x", "text"), ("x.", "note"), ("'a' and 'b'", "note"), ("one two three", "tag"), ("12", "property"), ("12", "tag")])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [(", x", "text"), ("x.", "note"), ("'a' and 'b'", "note"), ("one two three", "tag"), ("12", "property"), ("12", "tag")],
+)
 def test_stretches_that_cannot_be_read(read, text, kind):
     assert read(text, kind) is None

@@ -1,0 +1,74 @@
+"""How much doubt there is that bare words are a name or a text, and do not go on to say something else."""
+
+from __future__ import annotations
+
+import regex
+
+from obsidian_agent.providers.offline.lexicon import DETERMINERS, NEGATIONS, PREPOSITIONS, members, word_set
+from obsidian_agent.providers.offline.stretch import Stretch
+
+_DESCRIBING = word_set("a an some more the my few several better another short long this these those its any all every each")
+"""Words with which people describe a text instead of giving it: "add a conclusion"."""
+
+_TELLING = (
+    PREPOSITIONS | NEGATIONS | word_set("using based template containing that which and or all every each about links tasks so because")
+)
+"""Words that rarely belong to a name and mostly say something about it."""
+
+_EXPLAINING = word_set("about that which how why what who explaining describing summarising summarizing")
+"""Words after which a note's content is described."""
+
+_JOINING = frozenset(("and", "then", "but", "or"))
+_VERBS = frozenset().union(
+    *(members(head) for head in ("create", "rename", "move", "delete", "merge", "split", "replace", "append", "copy", "run"))
+)
+
+
+def adverb(words: Stretch) -> float:
+    """The doubt that the last word says how ("quickly") and is no part of a name."""
+    return 0.6 if len(words) > 1 and regex.fullmatch(r"[a-z]{3,}ly", words.last.text) else 0.0
+
+
+def as_name(words: Stretch) -> float:
+    """The doubt about words that were called a name being one: they may go on ("… and publish it on the web")."""
+    doubt = adverb(words)
+    tokens = list(words)
+    for position, token in enumerate(tokens):
+        following = tokens[position + 1].text[:1] if position + 1 < len(tokens) else ""
+        if token.lower in _JOINING and following.islower():
+            doubt += 0.5
+        elif token.lower in _TELLING:
+            doubt += 0.2
+    return doubt
+
+
+def as_new_name(words: Stretch, *, said: bool) -> float:
+    """The doubt about words being a name that nothing has yet. `said`: a noun such as "folder" says so."""
+    doubt = adverb(words)
+    if any(word in _TELLING for word in words.lowers):
+        doubt += 0.3 if said else 0.8
+    if said:
+        return doubt + 0.15
+    if "/" in words.first.text:
+        return doubt + 0.1
+    capital = words.first.text[:1].isupper() or words.first.text[:1].isdigit()
+    return doubt + (0.15 if capital else 0.5) + 0.1 * (len(words) - 1)
+
+
+def explains(words: Stretch) -> bool:
+    """Whether the words describe content ("a note about whales"): no bare name does."""
+    return any(word in _EXPLAINING for word in words.lowers)
+
+
+def as_text(words: Stretch, *, free: bool) -> float:
+    """The doubt about bare words being a text as it is to be written. `free`: the phrase said that a text follows."""
+    tokens = list(words)
+    doubt = (0.05 if free else 0.35) + 0.03 * len(words) + 0.1 * max(0, len(words) - 8)
+    doubt += 0.5 * sum(token.lower in NEGATIONS for token in tokens)
+    if len(words) > 1:
+        doubt += 0.0 if free else 0.5 * sum(token.kind in ("quoted", "tag", "link") for token in tokens)
+        doubt += 0.5 if "about" in words.lowers else 0.0
+    doubt += 0.5 if words.first.lower in _DESCRIBING else 0.0
+    doubt += 0.3 if words.last.lower in DETERMINERS | PREPOSITIONS else 0.0
+    pairs = zip(tokens, tokens[1:], strict=False)
+    return doubt + 0.7 * sum(token.lower in _JOINING and following.stem in _VERBS for token, following in pairs)

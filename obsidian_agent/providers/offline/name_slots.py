@@ -1,0 +1,171 @@
+"""Slots that hold names: of notes, folders, templates and macros that exist, and of what is to be made."""
+
+from __future__ import annotations
+
+import regex
+
+from obsidian_agent.providers.offline import dates, doubts
+from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, FOLDER_NOUNS, NOTE_NOUNS, word_set
+from obsidian_agent.providers.offline.names import Closeness, NameIndex, NameSort
+from obsidian_agent.providers.offline.readings import Reading, Surroundings
+from obsidian_agent.providers.offline.stretch import Stretch
+
+LONGEST_NAME = 10
+"""Words of a bare name at most."""
+
+_CLOSENESS_COST = {Closeness.EXACT: 0.0, Closeness.STEMS: 0.2, Closeness.LOOSE: 0.3}
+_NOTE = r"(?:note|file|page|document)"
+_THIS = regex.compile(
+    rf"(?:this|the current|current|the active|active|the open|my current)(?: (?:{_NOTE}|one))?|the (?:open|current) {_NOTE}"
+)
+_THIS_FOLDER = regex.compile(r"(?:this|the current|current|the active|the same) (?:folder|directory)")
+_ROOT = regex.compile(
+    r"(?:the )?(?:vault )?root(?: folder| of the vault| of my vault)?|(?:the |my )?(?:whole |entire )?vault|everywhere"
+    r"|(?:all|every) (?:my )?notes?|top level"
+)
+_DAILY = regex.compile(
+    r"(?:the |my )?(?:(?P<before>.+?)(?:'s)? )?(?:daily note|daily page|journal|journal note)(?: page)?"
+    r"(?: (?:of|for|from|on))?(?: (?P<after>.+))?"
+)
+_NAME_NOUNS = CALLED | word_set("name title new the a an as by under")
+_PARTING = word_set("please now then instead too thanks")
+_MACRO_NOUNS = frozenset(("macro", "saved", "action"))
+
+
+def note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    """A note that exists, the open one, or the daily note of a day."""
+    return _this_note(words, around) or _daily_note(words, index, around) or _named(words, index, ("note",))
+
+
+def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    """A note, folder or other file that exists; "the folder X" is a folder, "the note X" a note."""
+    found = _this_note(words, around) or _daily_note(words, index, around)
+    if found is not None:
+        return found
+    said = words.lowers
+    edges = {said[0], said[min(1, len(said) - 1)]}
+    folder, file = bool((edges | {said[-1]}) & FOLDER_NOUNS), bool(edges & NOTE_NOUNS)
+    if folder == file:
+        return _named(words, index, ("note", "folder", "file"))
+    return _named(words, index, ("folder",) if folder else ("note",))
+
+
+def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: bool, free: bool) -> Reading | None:
+    """A folder; a new one unless it must be `existing`."""
+    if _ROOT.fullmatch(words.spoken):
+        return Reading(0.0, "", words.raw)
+    if _THIS_FOLDER.fullmatch(words.spoken):
+        if around.active_file is None:
+            return Reading(0.3, None, words.raw, issue="inactive")
+        return Reading(0.0, around.active_file.rpartition("/")[0], words.raw, "activeFolder")
+    found = _named(words, index, ("folder",))
+    if found is None or found.issue != "unknown" or existing:
+        return found
+    name = found.text.strip("/")
+    inner = words.trimmed(DETERMINERS | FOLDER_NOUNS | CALLED, FOLDER_NOUNS)
+    if not name:
+        return None
+    if inner.quoted is not None:
+        return Reading(0.1, name, name)
+    doubt = doubts.as_new_name(inner, said=free or bool(FOLDER_NOUNS.intersection(words.lowers)))
+    begins = (index.find(inner.part(inner.start, end).raw, ("folder",)) for end in range(inner.start + 1, inner.end))
+    return Reading(doubt + (0.5 if any(begins) else 0.0), name, name)
+
+
+def path(words: Stretch, *, free: bool) -> Reading | None:
+    """The name of a new note."""
+    inner = words.trimmed(DETERMINERS | NOTE_NOUNS | CALLED)
+    if (name := inner.quoted) is not None:
+        return Reading(0.0, name, name)
+    if not inner.plain or len(inner) > LONGEST_NAME:
+        return None
+    if inner.raw.endswith(".md"):
+        return Reading(0.0, inner.raw, inner.raw)
+    if free:
+        return Reading(0.01 * len(inner) + doubts.as_name(inner), inner.raw, inner.raw)
+    if doubts.explains(inner):
+        return None
+    return Reading(0.2 + doubts.as_new_name(inner, said=False), inner.raw, inner.raw)
+
+
+def new_name(words: Stretch) -> Reading | None:
+    """Another name for something."""
+    inner = words.trimmed(_NAME_NOUNS, _PARTING)
+    if (name := inner.quoted) is not None:
+        return Reading(0.0, name, name)
+    if not inner.plain or len(inner) > LONGEST_NAME:
+        return None
+    return Reading(0.05 + 0.03 * len(inner) + doubts.as_name(inner), inner.raw, inner.raw)
+
+
+def template(words: Stretch, index: NameIndex) -> Reading | None:
+    """A note that exists, one with "template" in its path before all others."""
+    inner = words.trimmed(DETERMINERS | CALLED | {"template"}, {"template"})
+    if inner.quoted is None and not inner.plain:
+        return None
+    name = inner.quoted or inner.raw
+    for candidate in (name, f"{name} template", words.raw):
+        found = index.find(candidate, ("note",))
+        if found is None:
+            continue
+        paths = tuple(each for each in found.paths if "template" in each.casefold()) or found.paths
+        return _reading(paths, _CLOSENESS_COST[found.closeness], name)
+    return _unknown(inner, name)
+
+
+def macro(words: Stretch, around: Surroundings) -> Reading | None:
+    """A saved macro."""
+    inner = words.trimmed(DETERMINERS | CALLED | _MACRO_NOUNS, _MACRO_NOUNS)
+    if inner.quoted is None and not inner.plain:
+        return None
+    names = words.names(inner)
+    known = {name.casefold(): name for name in around.macros}
+    for name in names:
+        if name.casefold() in known:
+            return Reading(0.0, known[name.casefold()], name)
+    return _unknown(inner, names[-1])
+
+
+def _this_note(words: Stretch, around: Surroundings) -> Reading | None:
+    if not _THIS.fullmatch(words.spoken):
+        return None
+    if around.active_file is None:
+        return Reading(0.3, None, words.raw, issue="inactive")
+    return Reading(0.0, around.active_file, words.raw, reference="activeFile")
+
+
+def _daily_note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    match = _DAILY.fullmatch(" ".join(words.raw.casefold().replace("’", "'").split()))
+    if match is None or (match["before"] is not None and match["after"] is not None):
+        return None
+    span = dates.parse(match["before"] or match["after"] or "today", around.today)
+    if span is None or span.day is None:
+        return None
+    where = index.names.daily_note(span.day)
+    return Reading(0.0, where, words.raw) if where in index.names.notes else Reading(0.5, None, words.raw, issue="unknown")
+
+
+def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:
+    nouns = (FOLDER_NOUNS if "folder" in sorts else frozenset()) | (NOTE_NOUNS if "note" in sorts else frozenset())
+    inner = words.trimmed(DETERMINERS | nouns | CALLED, nouns)
+    if len(inner) > LONGEST_NAME or (inner.quoted is None and not inner.plain):
+        return None
+    names = words.names(inner)
+    for name in names:
+        found = index.find(name, sorts)
+        if found is not None:
+            return _reading(found.paths, _CLOSENESS_COST[found.closeness], name)
+    return _unknown(inner, names[-1])
+
+
+def _reading(paths: tuple[str, ...], cost: float, name: str) -> Reading:
+    if len(paths) > 1:
+        return Reading(cost, None, name, issue="ambiguous", choices=paths)
+    return Reading(cost, paths[0], name)
+
+
+def _unknown(words: Stretch, name: str) -> Reading | None:
+    """A name that nothing has, where something must; long ones are none."""
+    if len(words) > 6:
+        return None
+    return Reading(0.5 if words.quoted is not None else 0.9 + 0.1 * len(words), None, name, issue="unknown")

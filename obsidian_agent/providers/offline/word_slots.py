@@ -1,0 +1,127 @@
+"""Slots that hold words and values: texts, headings, tags, properties, numbers and days."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from obsidian_agent.providers.offline import dates, doubts
+from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, NEGATIONS, NOTE_NOUNS, PREPOSITIONS, word_set
+from obsidian_agent.providers.offline.readings import Reading, Surroundings
+from obsidian_agent.providers.offline.stretch import Stretch
+
+_SELECTED = regex.compile(
+    r"(?:the |my |this )?(?:selection|(?:currently )?(?:selected|highlighted|marked) "
+    r"(?:text|lines?|bullets?|items?|paragraphs?|passages?|part|list)|text (?:i|i've|i have) selected)"
+)
+_TEXT_NOUNS = word_set(
+    "the a an this following text line words word sentence phrase string bullet item occurrences occurrence of every each all"
+)
+_WORN = word_set("name tag tags text task note file folder heading link links content word line template copy")
+"""Nouns that are seldom meant as the name of a property."""
+
+_HEADING_NOUNS = word_set("heading header section headline list")
+_PROPERTY_NOUNS = word_set("property field key attribute frontmatter metadata")
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "top": 1}
+_TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]*")
+_LEVEL = regex.compile(r"(?:level |h)?(\d{1,6})(?:st|nd|rd|th)?(?:[ -]level)?")
+
+
+def text(words: Stretch, *, free: bool) -> Reading | None:
+    """A text as it stands there, or the selection."""
+    if _SELECTED.fullmatch(words.spoken):
+        return Reading(0.0, "${selection}", words.raw, reference="selection")
+    inner = words.trimmed(_TEXT_NOUNS)
+    if len(inner) == 1 and inner.first.kind == "quoted":
+        return Reading(0.0, inner.first.text, inner.first.text)
+    return Reading(doubts.as_text(words, free=free), words.raw, words.raw)
+
+
+def heading(words: Stretch) -> Reading | None:
+    """The text of a heading."""
+    inner = words.trimmed(DETERMINERS | _HEADING_NOUNS | CALLED, _HEADING_NOUNS)
+    if (name := inner.quoted) is not None:
+        return Reading(0.0, name, name)
+    if len(inner) > 8 or any(token.kind != "word" for token in inner):
+        return None
+    return Reading(0.05 + 0.03 * len(inner), inner.raw, inner.raw)
+
+
+def tag(words: Stretch, *, free: bool) -> Reading | None:
+    """A tag, without its #."""
+    said = free or bool({"tag", "hashtag"}.intersection(words.lowers))
+    inner = words.trimmed(DETERMINERS | CALLED | {"tag", "hashtag"}, {"tag"})
+    if len(inner) != 1:
+        return None
+    token = inner.first
+    if token.kind == "tag":
+        return Reading(0.0, token.text, token.text)
+    name = token.text.removeprefix("#")
+    if token.kind in ("word", "quoted") and _TAG_NAME.fullmatch(name):
+        return Reading(0.05 if said else 0.7, name, name)
+    return None
+
+
+def property_name(words: Stretch, *, free: bool) -> Reading | None:
+    """The name of a property: one word, two at most, or quoted."""
+    said = free or bool(_PROPERTY_NOUNS.intersection(words.lowers))
+    inner = words.trimmed(DETERMINERS | _PROPERTY_NOUNS | CALLED, _PROPERTY_NOUNS)
+    token = inner.first
+    if len(inner) == 1 and token.kind in ("quoted", "word") and not token.text.isdigit():
+        if token.lower in PREPOSITIONS | DETERMINERS | NOTE_NOUNS:
+            return None
+        doubt = 0.0 if said else 0.3 if token.kind == "quoted" else 0.05
+        return Reading(doubt + (0.7 if not said and token.lower in _WORN else 0.0), token.text, token.text)
+    if len(inner) == 2 and inner.plain and PREPOSITIONS.isdisjoint(inner.lowers):
+        return Reading(0.1 if said else 0.5, inner.raw, inner.raw)
+    return None
+
+
+def value(words: Stretch, around: Surroundings) -> Reading | None:
+    """The value of a property; a bare one is typed as Obsidian would type it."""
+    inner = words.trimmed(("the", "value", "a"))
+    token = inner.first
+    if len(inner) == 1:
+        if token.kind == "quoted":
+            return Reading(0.0, token.text, inner.raw)
+        return Reading(0.0, inner.raw, inner.raw) if token.kind == "link" else Reading(0.02, _typed(inner.raw, around), inner.raw)
+    if token.lower in PREPOSITIONS or any(each.kind == "quoted" for each in inner):
+        return None
+    doubt = 0.05 + 0.05 * len(inner) + 0.5 * sum(each.lower in NEGATIONS for each in inner)
+    return Reading(doubt, _typed(inner.raw, around), inner.raw)
+
+
+def number(words: Stretch) -> Reading | None:
+    """A count, or the level of a heading: "level 2", "second", "H2"."""
+    if match := _LEVEL.fullmatch(words.spoken):
+        return Reading(0.0, int(match[1]), words.raw)
+    word = words.spoken.removesuffix(" level").removesuffix("-level")
+    return Reading(0.0, _ORDINALS[word], words.raw) if word in _ORDINALS else None
+
+
+def day(words: Stretch, around: Surroundings) -> Reading | None:
+    """One day, as YYYY-MM-DD."""
+    span = dates.parse(words.raw, around.today)
+    return Reading(0.0, span.day.isoformat(), words.raw) if span is not None and span.day is not None else None
+
+
+def before(words: Stretch, around: Surroundings) -> Reading | None:
+    """The day before which something lies, as YYYY-MM-DD: "older than 90 days"."""
+    cutoff = dates.parse_cutoff(words.raw, around.today)
+    return Reading(0.0, cutoff.isoformat(), words.raw) if cutoff is not None else None
+
+
+def _typed(raw: str, around: Surroundings) -> Any:
+    """A checkbox, a number, a day, else text. Digits with leading zeros are text."""
+    folded = raw.casefold()
+    if folded in ("true", "false"):
+        return folded == "true"
+    if regex.fullmatch(r"-?\d{1,15}", raw) and not regex.match(r"-?0\d", raw):
+        return int(raw)
+    if regex.fullmatch(r"-?\d{1,15}\.\d{1,10}", raw):
+        return float(raw)
+    if folded in ("today", "yesterday", "tomorrow", "today's date"):
+        span = dates.parse(folded.removesuffix("'s date"), around.today)
+        return span.day.isoformat() if span is not None and span.day is not None else raw
+    return raw
