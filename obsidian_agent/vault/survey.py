@@ -145,6 +145,8 @@ class Survey:
 
     def _look_at_file(self, action: PutFile) -> Finding:
         spot = self._spot(action.path)
+        if spot.exists and spot.disk is None and spot.hash is None:
+            return Finding(State.FOREIGN, "there is a folder in its place")
         if not spot.exists or spot.disk is None or spot.hash is not None:
             return self._judged(action, spot.hash, None)
         if action.before is None and self._free(spot.disk):

@@ -1,0 +1,48 @@
+"""A vault with its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from previews import Picture, picture, previewed, run
+from support import MakeVault
+
+from obsidian_agent.agent.events import ExecutionResult
+from obsidian_agent.journal.store import Journal
+from obsidian_agent.vault.changes import Operation
+from obsidian_agent.vault.store import VaultStore
+
+FILES = {"one.md": b"one\n", "two.md": b"two\r\n", "Folder/inner.md": b"inner\n" * 100}
+
+
+@dataclass(frozen=True)
+class Home:
+    """A vault on disk and its journal."""
+
+    store: VaultStore
+    journal: Journal
+    state: Path
+
+    @property
+    def root(self) -> Path:
+        return Path(self.store.real_path)
+
+    def run(self, *operations: Operation | list[Operation], goal: str = "Test") -> ExecutionResult:
+        return run(previewed(*operations, goal=goal), self.store, self.journal)
+
+    def seen(self) -> Picture:
+        return picture(self.root)
+
+    def reopened(self) -> Home:
+        """The same vault as another process would find it."""
+        return Home(self.store, Journal.open(self.state, self.store), self.state)
+
+
+@pytest.fixture
+def home(make_vault: MakeVault, tmp_path: Path) -> Iterator[Home]:
+    store = make_vault(FILES)
+    with Journal.open(tmp_path / "state", store) as journal:
+        yield Home(store, journal, tmp_path / "state")

@@ -1,0 +1,197 @@
+"""The laws of the journal, over random change sets: undo is the inverse of a run, redo of undo, and recovery leads to one of the two."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from previews import Picture, picture, previewed, run, vault_path
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.journal.recover import interrupted, recover
+from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.undo import redo, undo
+from obsidian_agent.vault.actions import Action
+from obsidian_agent.vault.apply import Applier
+from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.overlay import OverlayVault
+from obsidian_agent.vault.paths import ROOT
+from obsidian_agent.vault.store import VaultStore
+
+NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]
+CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", b"four\n" * 3000]
+LAYOUT = {"a/d.md": 1, "a/b/e.md": 2, "b/d.md": 1, "d.md": 1, "e.md": 3, "c/": 0, "a/c/d.md": 4}
+RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(lambda names: vault_path("/".join(names)))
+contents = st.sampled_from(CONTENTS)
+changes: st.SearchStrategy[FileChange] = st.one_of(
+    st.builds(CreateFile, places, contents),
+    st.builds(ModifyFile, places, contents),
+    st.builds(RenameEntry, places, places, st.booleans()),
+    st.builds(DeleteEntry, places),
+    st.builds(MakeFolder, places),
+)
+stories = st.lists(changes, min_size=1, max_size=14)
+
+
+class PowerCut(BaseException):
+    """The process ends here."""
+
+
+class House:
+    """A vault with a state folder, in a place of its own."""
+
+    def __init__(self, base: Path) -> None:
+        self.vault, self.state = base / "vault", base / "state"
+        self.vault.mkdir()
+        for name, number in LAYOUT.items():
+            path = self.vault / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if name.endswith("/"):
+                path.mkdir()
+            else:
+                path.write_bytes(CONTENTS[number])
+                path.chmod(0o640 if number == 1 else 0o604)
+        self.store = VaultStore.open(self.vault)
+
+    @contextmanager
+    def journal(self) -> Iterator[Journal]:
+        with Journal.open(self.state, self.store) as journal:
+            yield journal
+
+    def told(self, story: list[FileChange]) -> OverlayVault:
+        """The story as an overlay; what cannot be done is left out."""
+        overlay = OverlayVault(DiskView(self.store), 0)
+        for number, change in enumerate(story):
+            with suppress(ObsidianAgentError):
+                if isinstance(change, ModifyFile):
+                    overlay.read(change.path)
+                overlay.apply(change, number)
+        return overlay
+
+    def seen(self) -> Picture:
+        return picture(self.vault)
+
+
+@contextmanager
+def house() -> Iterator[House]:
+    with tempfile.TemporaryDirectory() as folder:
+        built = House(Path(folder))
+        try:
+            yield built
+        finally:
+            built.store.close()
+
+
+def contents_of(overlay: OverlayVault) -> dict[str, bytes]:
+    """Every path that the overlay shows, with the bytes of files."""
+    return {entry.path.text: overlay.read(entry.path) if entry.kind == "file" else b"" for entry in overlay.walk(ROOT)}
+
+
+def operations(overlay: OverlayVault) -> list[object]:
+    return [owned.operation for owned in overlay.change_set().operations]
+
+
+@RELAXED
+@given(stories)
+def test_a_run_does_what_the_overlay_showed_and_undo_and_redo_are_inverse(story: list[FileChange]) -> None:
+    with house() as home:
+        overlay = home.told(story)
+        todo = operations(overlay)
+        wanted = contents_of(overlay)
+        before = home.seen()
+        with home.journal() as journal:
+            result = run(previewed(*todo), home.store, journal)
+            assert result.success, result.errors
+            after = home.seen()
+            assert {path: entry[2] for path, entry in after.items() if not path.startswith(".trash")} == wanted
+            if not todo:
+                assert after == before
+                return
+            event(f"{len(todo)} operations")
+            for _ in range(2):
+                assert undo(journal, home.store).conflicts == ()
+                assert home.seen() == before
+                assert redo(journal, home.store).conflicts == ()
+                assert home.seen() == after
+
+
+@contextmanager
+def power_cut(after: int) -> Iterator[None]:
+    """The process ends after so many actions."""
+    real = Applier.carry_out
+    done = 0
+
+    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
+        nonlocal done
+        if done == after:
+            raise PowerCut
+        done += 1
+        return real(self, action, number, content)
+
+    with patch.object(Applier, "carry_out", carry_out), suppress(PowerCut):
+        yield
+
+
+@RELAXED
+@given(stories, st.integers(0, 20), st.booleans(), st.integers(0, 20))
+def test_a_run_that_was_cut_off_is_finished_or_rolled_back(story: list[FileChange], cut: int, finish: bool, second: int) -> None:
+    with house() as home:
+        overlay = home.told(story)
+        todo = operations(overlay)
+        wanted = contents_of(overlay)
+        before = home.seen()
+        with home.journal() as journal, power_cut(cut):
+            run(previewed(*todo), home.store, journal)
+        with home.journal() as journal:
+            broken = bool(interrupted(journal, home.store))
+            event(f"broken: {broken}")
+            if broken:
+                with power_cut(second):
+                    recover(journal, home.store, finish=finish)
+                for one in recover(journal, home.store, finish=finish):
+                    assert one.problems == ()
+            assert interrupted(journal, home.store) == []
+            if finish or not broken:
+                assert {path: entry[2] for path, entry in home.seen().items() if not path.startswith(".trash")} == wanted
+                if journal.last_undoable() is not None:
+                    assert undo(journal, home.store).conflicts == ()
+            assert home.seen() == before
+
+
+@RELAXED
+@given(stories, st.integers(0, 20), st.booleans(), st.booleans())
+def test_an_undo_or_redo_that_was_cut_off_is_finished_or_rolled_back(
+    story: list[FileChange], cut: int, finish: bool, redoing: bool
+) -> None:
+    with house() as home:
+        todo = operations(home.told(story))
+        if not todo:
+            return
+        before = home.seen()
+        with home.journal() as journal:
+            assert run(previewed(*todo), home.store, journal).success
+            after = home.seen()
+            if redoing:
+                undo(journal, home.store)
+            with power_cut(cut):
+                (redo if redoing else undo)(journal, home.store)
+        with home.journal() as journal:
+            broken = interrupted(journal, home.store)
+            for one in recover(journal, home.store, finish=finish):
+                assert one.problems == ()
+            forward = finish or not broken
+            assert home.seen() == (after if forward == redoing else before)
+            if forward == redoing:
+                assert undo(journal, home.store).conflicts == ()
+                assert home.seen() == before
+            else:
+                assert redo(journal, home.store).conflicts == ()
+                assert home.seen() == after

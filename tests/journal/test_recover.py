@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+from previews import create, make, modify, move, trash
+
+from obsidian_agent.errors import JournalError
+from obsidian_agent.journal.recover import interrupted, recover
+from obsidian_agent.journal.undo import undo
+from obsidian_agent.vault.actions import Action
+from obsidian_agent.vault.apply import Applier
+from obsidian_agent.vault.changes import Operation
+
+if TYPE_CHECKING:
+    from tests.journal.conftest import Home
+
+STORY: list[Operation] = [
+    make("New"),
+    create("New/note.md", b"new\n" * 1000),
+    modify("one.md", b"one\n", b"ONE\n" * 1000),
+    move("two.md", "zwei.md", b"two\r\n"),
+    trash("Folder"),
+]
+
+
+class PowerCut(BaseException):
+    """The process ends here."""
+
+
+@contextmanager
+def power_cut(after: int) -> Iterator[None]:
+    """The process ends after so many actions."""
+    real, done = Applier.carry_out, 0
+
+    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
+        nonlocal done
+        if done == after:
+            raise PowerCut
+        done += 1
+        return real(self, action, number, content)
+
+    with patch.object(Applier, "carry_out", carry_out), suppress(PowerCut):
+        yield
+
+
+@contextmanager
+def before_the_end() -> Iterator[None]:
+    """The process ends when everything is done but nothing flushed."""
+    with patch.object(Applier, "complete", side_effect=PowerCut), suppress(PowerCut):
+        yield
+
+
+def interrupt(home: Home, after: int) -> None:
+    with power_cut(after):
+        home.run(*STORY)
+
+
+def states(home: Home) -> dict[str, str]:
+    (found,) = interrupted(home.journal, home.store)
+    return {path.path: path.state for path in found.paths}
+
+
+def test_nothing_is_interrupted_after_a_run(home: Home) -> None:
+    assert interrupted(home.journal, home.store) == []
+    home.run(*STORY)
+    assert interrupted(home.journal, home.store) == []
+    assert recover(home.journal, home.store, finish=True) == []
+
+
+def test_it_is_told_how_far_a_run_came(home: Home) -> None:
+    interrupt(home, 3)
+    before = home.seen()
+    assert states(home) == {
+        "New": "after",
+        "New/note.md": "after",
+        "one.md": "after",
+        "two.md": "before",
+        ".trash": "before",
+        "Folder": "before",
+    }
+    (found,) = interrupted(home.journal, home.store)
+    assert (found.kind, found.goal, found.leftovers) == ("run", "Test", 0)
+    assert home.seen() == before
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_finishing_and_rolling_back(home: Home, after: int) -> None:
+    before = home.seen()
+    interrupt(home, after)
+    (done,) = recover(home.journal, home.store, finish=False)
+    assert home.seen() == before
+    assert (done.finished, done.problems, done.undo_available) == (False, (), False)
+    interrupt(home, after)
+    (done,) = recover(home.journal, home.store, finish=True)
+    assert done.undo_available
+    assert done.effects.created == ("New/note.md",)
+    assert done.effects.modified == ("one.md",)
+    assert done.effects.renamed == (("two.md", "zwei.md"),)
+    assert done.effects.deleted == ("Folder",)
+    assert done.effects.folders == ("New",)
+    assert home.journal.history()[0].status == "recovered"
+    undo(home.journal, home.store)
+    assert home.seen() == before
+
+
+def test_a_new_run_waits_for_the_decision(home: Home) -> None:
+    interrupt(home, 3)
+    before = home.seen()
+    result = home.run(create("other.md", b"x"))
+    assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "RECOVERY_NEEDED")
+    with pytest.raises(JournalError, match="half done"):
+        undo(home.journal, home.store)
+    assert home.seen() == before
+
+
+@pytest.mark.parametrize("after", [0, 6])
+def test_a_run_that_needs_no_decision_is_in_nobodys_way(home: Home, after: int) -> None:
+    if after:
+        with before_the_end():
+            home.run(*STORY)
+    else:
+        interrupt(home, 0)
+    assert len(interrupted(home.journal, home.store)) == 1
+    assert home.run(create("other.md", b"x")).success
+    assert interrupted(home.journal, home.store) == []
+    undo(home.journal, home.store)
+    if after:
+        assert undo(home.journal, home.store).restored
+    assert sorted(os.listdir(home.root)) == ["Folder", "one.md", "two.md"]
+
+
+@pytest.mark.parametrize("finish", [True, False])
+class TestForeign:
+    def test_an_edited_file_is_left_alone_and_told(self, home: Home, finish: bool) -> None:
+        interrupt(home, 4)
+        (home.root / "one.md").write_bytes(b"edited after the crash\n")
+        (done,) = recover(home.journal, home.store, finish=finish)
+        assert [problem.path for problem in done.problems] == ["one.md"]
+        assert (home.root / "one.md").read_bytes() == b"edited after the crash\n"
+        assert (home.root / "zwei.md").exists() == finish
+        assert interrupted(home.journal, home.store) == []
+
+    def test_a_file_in_the_way_of_what_was_not_done(self, home: Home, finish: bool) -> None:
+        interrupt(home, 1)
+        (home.root / "New/note.md").write_bytes(b"mine\n")
+        (done,) = recover(home.journal, home.store, finish=finish)
+        assert "New/note.md" in [problem.path for problem in done.problems]
+        assert (home.root / "New/note.md").read_bytes() == b"mine\n"
+
+
+@pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.parametrize(
+    "damage", [b"", b"new\n" * 10, b"\0" * 4000, b"new\n" * 256 + b"\0" * 2976], ids=["empty", "cut", "zeros", "half zeros"]
+)
+def test_files_whose_bytes_never_reached_the_disk_are_ours(home: Home, damage: bytes, finish: bool) -> None:
+    before = home.seen()
+    with before_the_end():
+        home.run(*STORY)
+    after = home.seen()
+    (home.root / "New/note.md").write_bytes(damage)
+    (home.root / "one.md").write_bytes(b"ONE\n" * (len(damage) // 8))
+    assert states(home)["New/note.md"] == "torn"
+    (done,) = recover(home.journal, home.store, finish=finish)
+    assert done.problems == ()
+    assert home.seen() == (after if finish else before)
+
+
+class TestLeftovers:
+    def token(self, home: Home) -> str:
+        (record,) = home.journal.unfinished()
+        return record.token
+
+    @pytest.mark.parametrize("finish", [True, False])
+    @pytest.mark.parametrize("content", [b"", b"ONE\n" * 3, b"ONE\n" * 1000, b"one\n"], ids=["empty", "begun", "new", "displaced"])
+    def test_our_own_are_thrown_away(self, home: Home, finish: bool, content: bytes) -> None:
+        before = home.seen()
+        with before_the_end():
+            home.run(*STORY)
+        after = home.seen()
+        (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
+        assert interrupted(home.journal, home.store)[0].leftovers == 1
+        assert recover(home.journal, home.store, finish=finish)[0].problems == ()
+        assert home.seen() == (after if finish else before)
+
+    def test_somebodys_content_under_a_temporary_name_gets_its_place_back(self, home: Home) -> None:
+        interrupt(home, 3)
+        (home.root / f".{self.token(home)}.2.ab").write_bytes(b"displaced at the last moment\n")
+        (done,) = recover(home.journal, home.store, finish=True)
+        assert (home.root / "one.md").read_bytes() == b"displaced at the last moment\n"
+        assert [problem.path for problem in done.problems] == ["one.md"]
+        assert not [name for name in home.seen() if name.startswith(".oa")]
+
+    def test_with_its_place_taken_it_gets_a_name_that_people_see(self, home: Home) -> None:
+        interrupt(home, 3)
+        (home.root / f".{self.token(home)}.2.ab").write_bytes(b"displaced\n")
+        (home.root / "one.md").write_bytes(b"edited\n")
+        (home.root / "one (recovered).md").write_bytes(b"from another time\n")
+        recover(home.journal, home.store, finish=True)
+        assert (home.root / "one.md").read_bytes() == b"edited\n"
+        assert (home.root / "one (recovered 2).md").read_bytes() == b"displaced\n"
+
+    def test_an_entry_on_its_way_to_another_spelling_goes_back(self, home: Home) -> None:
+        before = home.seen()
+        interrupt(home, 3)
+        (home.root / "two.md").rename(home.root / f".{self.token(home)}.3.ab")
+        recover(home.journal, home.store, finish=False)
+        assert home.seen() == before
+
+    def test_they_are_found_where_their_folder_is_by_now(self, home: Home) -> None:
+        with before_the_end():
+            home.run([modify("Folder/inner.md", b"inner\n" * 100, b"changed"), move("Folder", "Elsewhere")])
+        (home.root / f"Elsewhere/.{self.token(home)}.0.1").write_bytes(b"inner\n" * 100)
+        recover(home.journal, home.store, finish=True)
+        assert sorted(os.listdir(home.root / "Elsewhere")) == ["inner.md"]
+
+    def test_hidden_files_of_others_are_not_touched(self, home: Home) -> None:
+        interrupt(home, 3)
+        names = [".oa-abc", ".hidden.md", ".oa00000000.1.1"]
+        for name in names:
+            (home.root / name).write_bytes(b"")
+        recover(home.journal, home.store, finish=False)
+        assert set(names) <= set(os.listdir(home.root))
+
+
+def test_names_that_were_used_twice(home: Home) -> None:
+    """What stands at a path says nothing by itself here: the same content is there before and after."""
+    swap: list[Operation] = [
+        move("one.md", "t.md", b"one\n"),
+        move("two.md", "one.md", b"two\r\n"),
+        move("t.md", "two.md", b"one\n"),
+        move("Folder", "Moved"),
+        make("Folder"),
+        create("Folder/inner.md", b"inner\n" * 100),
+    ]
+    before = home.seen()
+    for after in range(len(swap) + 1):
+        for finish in (False, True):
+            with power_cut(after):
+                home.run(*swap)
+            for done in recover(home.journal, home.store, finish=finish):
+                assert done.problems == ()
+            if finish or after == len(swap):
+                assert (home.root / "one.md").read_bytes() == b"two\r\n"
+                assert sorted(os.listdir(home.root)) == ["Folder", "Moved", "one.md", "two.md"]
+                undo(home.journal, home.store)
+            assert home.seen() == before
+
+
+def test_nobody_is_told_of_a_run_that_is_at_work(home: Home) -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        with home.reopened().journal as other:
+            seen.append(interrupted(other, home.store))
+
+    real = Applier.complete
+
+    def complete(self: Applier) -> None:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        real(self)
+
+    with patch.object(Applier, "complete", complete):
+        assert home.run(*STORY).success
+    assert seen == [[]]
+
+
+def test_an_unknown_run(home: Home) -> None:
+    with pytest.raises(JournalError, match="no run"):
+        recover(home.journal, home.store, finish=True, run_id="x")

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from previews import create, make, modify, move, trash
+
+from obsidian_agent.errors import JournalError
+from obsidian_agent.journal.undo import Choice, UndoConflict, redo, undo, undo_content, undo_preview
+from obsidian_agent.vault import handles
+
+if TYPE_CHECKING:
+    from tests.journal.conftest import Home
+
+CHANGED = [modify("one.md", b"one\n", b"ONE\n"), create("new.md", b"new\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
+
+
+def codes(error: pytest.ExceptionInfo[JournalError]) -> str:
+    return error.value.code
+
+
+def test_a_run_is_taken_back_and_brought_back(home: Home) -> None:
+    before = home.seen()
+    home.run(
+        [make("A"), create("A/new.md", b"n"), move("Folder", "A/Folder"), modify("A/Folder/inner.md", b"inner\n" * 100, b"x")],
+        trash("one.md", b"one\n"),
+    )
+    after = home.seen()
+    result = undo(home.journal, home.store)
+    assert home.seen() == before
+    assert result.restored == ("A", "A/new.md", "Folder", "Folder/inner.md", "one.md")
+    assert result.conflicts == result.skipped == result.errors == ()
+    result = redo(home.journal, home.store)
+    assert home.seen() == after
+    assert result.restored == (".trash/one.md", "A", "A/Folder", "A/Folder/inner.md", "A/new.md")
+
+
+def test_undo_survives_a_restart(home: Home) -> None:
+    before = home.seen()
+    home.run(*CHANGED)
+    home.journal.close()
+    with home.reopened().journal as journal:
+        undo(journal, home.store)
+    assert home.seen() == before
+
+
+def test_runs_are_undone_one_by_one_and_redone_in_turn(home: Home) -> None:
+    pictures = [home.seen()]
+    for number in range(4):
+        home.run(create(f"n{number}.md", b"x"))
+        pictures.append(home.seen())
+    for wanted in reversed(pictures[:-1]):
+        undo(home.journal, home.store)
+        assert home.seen() == wanted
+    with pytest.raises(JournalError) as raised:
+        undo(home.journal, home.store)
+    assert codes(raised) == "NOTHING_TO_UNDO"
+    for wanted in pictures[1:3]:
+        redo(home.journal, home.store)
+        assert home.seen() == wanted
+    undo(home.journal, home.store)
+    assert home.seen() == pictures[1]
+    for wanted in pictures[2:]:
+        redo(home.journal, home.store)
+        assert home.seen() == wanted
+    with pytest.raises(JournalError) as raised:
+        redo(home.journal, home.store)
+    assert codes(raised) == "NOTHING_TO_REDO"
+
+
+def test_a_new_run_clears_redo(home: Home) -> None:
+    home.run(*CHANGED)
+    undo(home.journal, home.store)
+    home.run(create("other.md", b"x"))
+    with pytest.raises(JournalError) as raised:
+        redo(home.journal, home.store)
+    assert codes(raised) == "NOTHING_TO_REDO"
+
+
+def test_a_run_that_changed_nothing_does_not_clear_redo(home: Home) -> None:
+    home.run(*CHANGED)
+    undo(home.journal, home.store)
+    home.run()
+    assert redo(home.journal, home.store).restored
+
+
+def test_a_run_by_name_out_of_order(home: Home) -> None:
+    first = home.run(create("a.md", b"a"))
+    home.run(create("b.md", b"b"))
+    assert first.run_id
+    undo(home.journal, home.store, first.run_id)
+    assert not (home.root / "a.md").exists()
+    assert (home.root / "b.md").exists()
+    with pytest.raises(JournalError) as raised:
+        undo(home.journal, home.store, first.run_id)
+    assert codes(raised) == "NOTHING_TO_UNDO"
+    with pytest.raises(JournalError) as raised:
+        undo(home.journal, home.store, "20200101-000000-ffffff")
+    assert codes(raised) == "RUN_NOT_FOUND"
+
+
+class TestConflicts:
+    def test_an_edited_file_is_left_and_the_others_are_restored(self, home: Home) -> None:
+        run_id = home.run(*CHANGED).run_id
+        (home.root / "one.md").write_bytes(b"edited later\n")
+        result = undo(home.journal, home.store)
+        assert result.restored == ("new.md", "two.md")
+        assert result.conflicts == (UndoConflict("one.md", "its content has changed"),)
+        assert (home.root / "one.md").read_bytes() == b"edited later\n"
+        assert (home.root / "two.md").read_bytes() == b"two\r\n"
+        assert home.journal.last_undoable() is None
+        assert undo_content(home.journal, home.store, run_id, "one.md") == b"one\n"
+
+    def test_what_was_left_can_be_forced_later_and_nothing_is_lost(self, home: Home) -> None:
+        run_id = home.run(*CHANGED).run_id
+        (home.root / "one.md").write_bytes(b"edited later\n")
+        undo(home.journal, home.store)
+        result = undo(home.journal, home.store, run_id, force=["one.md"])
+        assert result.restored == ("one.md",)
+        assert (home.root / "one.md").read_bytes() == b"one\n"
+        redo(home.journal, home.store)
+        assert (home.root / "one.md").read_bytes() == b"edited later\n"
+
+    def test_a_file_on_the_skip_list_is_left_even_if_unchanged(self, home: Home) -> None:
+        home.run(*CHANGED)
+        result = undo(home.journal, home.store, skip=["one.md"])
+        assert result.skipped == ("one.md",)
+        assert result.conflicts == ()
+        assert (home.root / "one.md").read_bytes() == b"ONE\n"
+
+    @pytest.mark.parametrize("choice", ["force", "skip", "leave"])
+    def test_somebody_is_asked(self, home: Home, choice: Choice) -> None:
+        home.run(*CHANGED)
+        (home.root / "one.md").write_bytes(b"edited later\n")
+        asked: list[UndoConflict] = []
+
+        def resolve(conflict: UndoConflict) -> Choice:
+            asked.append(conflict)
+            return choice
+
+        result = undo(home.journal, home.store, resolve=resolve)
+        assert [one.path for one in asked] == ["one.md"]
+        assert ("one.md" in result.restored, "one.md" in result.skipped, bool(result.conflicts)) == (
+            choice == "force",
+            choice == "skip",
+            choice == "leave",
+        )
+
+    def test_a_created_file_with_edits_is_kept(self, home: Home) -> None:
+        home.run([make("A"), create("A/new.md", b"new\n")])
+        (home.root / "A/new.md").write_bytes(b"new\nand more\n")
+        result = undo(home.journal, home.store)
+        assert [one.path for one in result.conflicts] == ["A/new.md"]
+        assert (home.root / "A/new.md").read_bytes() == b"new\nand more\n"
+
+    def test_a_folder_with_other_things_in_it_is_kept(self, home: Home) -> None:
+        home.run(make("A"))
+        (home.root / "A/mine.md").write_bytes(b"mine")
+        result = undo(home.journal, home.store)
+        assert result.skipped == ("A",)
+        assert result.conflicts == ()
+        assert (home.root / "A/mine.md").read_bytes() == b"mine"
+
+    def test_a_renamed_file_with_edits_stays_where_it_is(self, home: Home) -> None:
+        home.run([move("one.md", "uno.md", b"one\n"), modify("two.md", b"two\r\n", b"see uno\r\n")])
+        (home.root / "uno.md").write_bytes(b"edited\n")
+        result = undo(home.journal, home.store)
+        assert [one.path for one in result.conflicts] == ["uno.md"]
+        assert (home.root / "uno.md").read_bytes() == b"edited\n"
+        assert (home.root / "two.md").read_bytes() == b"two\r\n"
+        run = home.journal.history()[0].run_id
+        assert undo(home.journal, home.store, run, force=["uno.md"]).restored == ("one.md",)
+        assert (home.root / "one.md").read_bytes() == b"edited\n"
+
+    def test_a_file_that_was_renamed_and_changed_is_left_as_a_whole(self, home: Home) -> None:
+        home.run([move("one.md", "uno.md", b"one\n"), modify("uno.md", b"one\n", b"uno\n")])
+        (home.root / "uno.md").write_bytes(b"edited\n")
+        result = undo(home.journal, home.store)
+        assert [one.path for one in result.conflicts] == ["uno.md"]
+        assert home.seen().keys() == {"uno.md", "two.md", "Folder", "Folder/inner.md"}
+
+    def test_a_trashed_file_whose_place_is_taken(self, home: Home) -> None:
+        home.run(trash("one.md", b"one\n"))
+        (home.root / "one.md").write_bytes(b"another\n")
+        result = undo(home.journal, home.store)
+        assert [(one.path, one.reason) for one in result.conflicts] == [(".trash/one.md", "its place one.md is taken")]
+        run = home.journal.history()[0].run_id
+        assert undo(home.journal, home.store, run, force=["one.md"]).restored == ("one.md",)
+        assert (home.root / "one.md").read_bytes() == b"one\n"
+        redo(home.journal, home.store)
+        assert (home.root / "one.md").read_bytes() == b"another\n"
+        assert (home.root / ".trash/one.md").read_bytes() == b"one\n"
+
+    def test_a_file_that_is_gone_comes_back_by_force(self, home: Home) -> None:
+        run = home.run(*CHANGED).run_id
+        (home.root / "one.md").unlink()
+        result = undo(home.journal, home.store)
+        assert result.conflicts == (UndoConflict("one.md", "it is gone"),)
+        undo(home.journal, home.store, run, force=["one.md"])
+        assert (home.root / "one.md").read_bytes() == b"one\n"
+
+    def test_what_is_as_wanted_already_is_no_conflict(self, home: Home) -> None:
+        home.run(*CHANGED)
+        (home.root / "new.md").unlink()
+        (home.root / "one.md").write_bytes(b"one\n")
+        result = undo(home.journal, home.store)
+        assert result.conflicts == ()
+        assert result.skipped == ("new.md", "one.md")
+        assert result.restored == ("two.md",)
+
+    def test_an_edit_between_the_look_and_the_write_is_kept(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        home.run(*CHANGED)
+        real, seen = handles.content_of, []
+
+        def content_of(folder: int, name: str) -> object:
+            found = real(folder, name)
+            if name == "one.md" and not seen:
+                seen.append(name)
+                (home.root / "one.md").write_bytes(b"just now\n")
+            return found
+
+        monkeypatch.setattr(handles, "content_of", content_of)
+        result = undo(home.journal, home.store)
+        assert [one.path for one in result.conflicts] == ["one.md"]
+        assert (home.root / "one.md").read_bytes() == b"just now\n"
+        assert result.restored == ("new.md", "two.md")
+
+    def test_the_preview_says_the_same_and_changes_nothing(self, home: Home) -> None:
+        home.run(*CHANGED)
+        (home.root / "one.md").write_bytes(b"edited later\n")
+        before, history = home.seen(), home.journal.history()
+        told = undo_preview(home.journal, home.store)
+        assert (home.seen(), home.journal.history()) == (before, history)
+        assert undo(home.journal, home.store) == told
+        assert undo_preview(home.journal, home.store, redoing=True) == redo(home.journal, home.store)
+
+
+def test_redo_of_an_edited_file_is_a_conflict_too(home: Home) -> None:
+    home.run(*CHANGED)
+    undo(home.journal, home.store)
+    (home.root / "two.md").write_bytes(b"edited\n")
+    result = redo(home.journal, home.store)
+    assert [one.path for one in result.conflicts] == ["two.md"]
+    assert result.restored == ("new.md", "one.md")
+
+
+def test_an_undo_without_anything_to_do_is_no_undo(home: Home) -> None:
+    home.run(modify("one.md", b"one\n", b"ONE\n"))
+    (home.root / "one.md").write_bytes(b"edited later\n")
+    assert undo(home.journal, home.store).conflicts
+    assert not home.journal.history()[0].undone
+    (home.root / "one.md").write_bytes(b"ONE\n")
+    assert undo(home.journal, home.store).restored == ("one.md",)
+
+
+def test_the_mode_of_a_created_file_comes_back_with_redo(home: Home) -> None:
+    home.run(create("new.md", b"new\n"))
+    (home.root / "new.md").chmod(0o600)
+    undo(home.journal, home.store)
+    redo(home.journal, home.store)
+    assert (home.root / "new.md").stat().st_mode & 0o777 == 0o600

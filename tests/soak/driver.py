@@ -1,0 +1,111 @@
+"""One command of a crash test, run as a process of its own so that it can be killed: `driver.py COMMAND BASE`.
+
+BASE holds `vault`, `state` and `beside`, a folder that nobody may touch.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+from unittest.mock import patch
+
+from previews import create, make, modify, move, previewed, run, trash
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.journal.recover import recover
+from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.undo import redo, undo
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.vault.actions import Action
+from obsidian_agent.vault.apply import Applier
+from obsidian_agent.vault.store import VaultStore
+
+OLD = {
+    "Daily/one.md": b"# One\r\nsee [[Two]]\r\n",
+    "Daily/two.md": b"\xef\xbb\xbf# Two\n",
+    "Projects/hub.md": b"# Hub\n" * 200,
+    "Projects/Old/deep.md": b"deep\n",
+    "a.md": b"A\n",
+    "b.md": b"B\n",
+    "empty.md": b"",
+    "gone.md": b"to the trash\n",
+    "Rubbish/x.md": b"x\n",
+    "case.md": b"case\n",
+}
+PRIVATE = "Daily/two.md"
+
+
+def plan() -> Preview:
+    """Every kind of operation, names that are used twice, and a file that changes where it has moved to."""
+    return previewed(
+        [make("New"), make("New/Deep"), create("New/Deep/note.md", b"new\n" * 100)],
+        modify("Daily/one.md", OLD["Daily/one.md"], b"# One\r\nsee [[Zwei]]\r\n"),
+        modify(PRIVATE, OLD[PRIVATE], OLD[PRIVATE] + b"more\n"),
+        modify("empty.md", b"", b"no longer\n"),
+        [move("Projects", "Work"), modify("Work/hub.md", OLD["Projects/hub.md"], b"# Hub of work\n"), make("Projects")],
+        create("Projects/hub.md", b"another hub\n"),
+        [move("a.md", "t.md", OLD["a.md"]), move("b.md", "a.md", OLD["b.md"]), move("t.md", "b.md", OLD["a.md"])],
+        move("case.md", "Case.md", OLD["case.md"]),
+        [trash("gone.md", OLD["gone.md"]), create("gone.md", b"again\n")],
+        trash("Rubbish"),
+    )
+
+
+def lay_out(base: Path) -> None:
+    """The vault as it is at first, without a state folder."""
+    shutil.rmtree(base, ignore_errors=True)
+    for name, content in OLD.items():
+        path = base / "vault" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (base / "vault" / PRIVATE).chmod(0o600)
+    (base / "beside").mkdir()
+    (base / "beside" / "other.md").write_bytes(b"not ours")
+
+
+def cut_off(store: VaultStore, journal: Journal) -> None:
+    """A run that ends in the middle, as after a power loss: a torn file, and temporary files whose removal was lost."""
+    real, done = Applier.carry_out, 0
+
+    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
+        nonlocal done
+        done += 1
+        if done > 11:
+            raise KeyboardInterrupt
+        return real(self, action, number, content)
+
+    with patch.object(Applier, "carry_out", carry_out), suppress(KeyboardInterrupt):
+        run(plan(), store, journal)
+    (record,) = journal.unfinished()
+    vault = Path(store.real_path)
+    (vault / "New/Deep/note.md").write_bytes(b"new\n" * 10)
+    (vault / f"Daily/.{record.token}.3.1").write_bytes(OLD["Daily/one.md"])
+    (vault / f".{record.token}.9.2").write_bytes(b"")
+
+
+def main(command: str, base: Path) -> int:
+    """Do one command; the exit status says whether it worked."""
+    with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
+        match command:
+            case "run":
+                return 0 if run(plan(), store, journal).success else 1
+            case "undo":
+                return 1 if undo(journal, store).conflicts else 0
+            case "redo":
+                return 1 if redo(journal, store).conflicts else 0
+            case "break":
+                cut_off(store, journal)
+                return 0
+            case "finish" | "roll-back":
+                return 1 if any(one.problems for one in recover(journal, store, finish=command == "finish")) else 0
+            case _:
+                raise ValueError(command)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    except ObsidianAgentError as error:
+        sys.exit(f"{error.code}: {error.message}")

@@ -1,0 +1,129 @@
+"""Whatever happens at whatever system call: every note is as before or as after, nothing is left over, and one command ends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from previews import picture
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.journal.recover import interrupted, recover
+from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.undo import undo
+from obsidian_agent.vault.store import VaultStore
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import driver
+import sweep
+
+pytestmark = [pytest.mark.soak, pytest.mark.skipif(sweep.STRACE is None, reason="strace is not here: the crash matrix cannot run")]
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A fresh place, in memory where there is such a disk."""
+    memory = Path("/dev/shm")
+    folder = Path(mkdtemp(prefix="soak-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
+    yield folder / "base"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Stage:
+    """A template to start from, and the vault's two legal states."""
+
+    def __init__(self, base: Path, *before: str) -> None:
+        """`before`: the commands that lead to the start."""
+        self.base = base
+        self.template = base.parent / "template"
+        driver.lay_out(base)
+        self.old = picture(base / "vault")
+        self.beside = picture(base / "beside")
+        assert driver.main("run", base) == 0
+        self.new = picture(base / "vault")
+        assert self.new != self.old
+        driver.lay_out(base)
+        for name in before:
+            assert driver.main(name, base) == 0, name
+        shutil.copytree(base, self.template)
+
+    def broken(self) -> str | None:
+        """What is wrong with the vault after recovery, if anything."""
+        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
+            if interrupted(journal, store):
+                return "still interrupted"
+            now = picture(self.base / "vault")
+            if now not in (self.old, self.new):
+                wrong = sorted(set(now.items()) ^ set(self.new.items()))
+                return f"neither old nor new: {wrong[:8]}"
+            if picture(self.base / "beside") != self.beside:
+                return "something beside the vault changed"
+            if now == self.new and journal.last_undoable() is not None:
+                result = undo(journal, store)
+                if result.conflicts or picture(self.base / "vault") != self.old:
+                    return f"cannot be undone: {result}"
+            return None
+
+    def ended(self, finish: bool) -> str | None:
+        """End what was interrupted; what was reported instead of done, if anything."""
+        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
+            problems = [problem for one in recover(journal, store, finish=finish) for problem in one.problems]
+        return f"recovery reported {problems}" if problems else None
+
+    def unusable(self) -> str | None:
+        """What is wrong after a run that may have stopped half way, if anything: all it did must be undoable."""
+        with VaultStore.open(self.base / "vault") as store, Journal.open(self.base / "state", store) as journal:
+            if journal.last_undoable() is not None:
+                result = undo(journal, store)
+                if result.conflicts or result.errors:
+                    return f"cannot be undone: {result}"
+            now = picture(self.base / "vault")
+            return None if now == self.old else f"not as before: {sorted(set(now.items()) ^ set(self.old.items()))[:8]}"
+
+    def sweep(self, name: str, fault: str, finish: bool) -> list[str]:
+        """Every violation of running a command with a fault at each point, then recovering."""
+        argv = sweep.command(name, self.base)
+        found = sweep.points(argv, self.base, reading=not fault.startswith("signal"))
+        assert len(found) > 10
+        violations = []
+        for point in sweep.stages(self.template, self.base, found):
+            status = sweep.run_with(argv, point, fault)
+            try:
+                wrong = self.ended(finish) or (self.broken() if fault.startswith("signal") else self.unusable())
+            except ObsidianAgentError as error:
+                wrong = f"{error.code}: {error.message}"
+            if wrong:
+                violations.append(f"{point.name}#{point.count} status {status}: {wrong} | {point.what}")
+        return violations
+
+
+@pytest.mark.parametrize("finish", [True, False], ids=["finish", "roll back"])
+@pytest.mark.parametrize("name", ["run", "undo", "redo"])
+def test_killed_at_every_call(base: Path, name: str, finish: bool) -> None:
+    before = {"run": [], "undo": ["run"], "redo": ["run", "undo"]}[name]
+    assert Stage(base, *before).sweep(name, "signal=KILL", finish) == []
+
+
+@pytest.mark.parametrize("name", ["finish", "roll-back"])
+@pytest.mark.parametrize("finish", [True, False], ids=["then finish", "then roll back"])
+def test_recovery_killed_at_every_call(base: Path, name: str, finish: bool) -> None:
+    assert Stage(base, "break").sweep(name, "signal=KILL", finish) == []
+
+
+@pytest.mark.parametrize("fault", ["error=EIO", "error=ENOSPC", "error=EIO+", "error=ENOSPC+", "error=EACCES"])
+def test_every_call_fails_once_or_for_good(base: Path, fault: str) -> None:
+    assert Stage(base).sweep("run", fault, finish=False) == []
+
+
+@pytest.mark.parametrize("name", ["run", "undo", "redo", "finish", "roll-back"])
+def test_flushes(base: Path, name: str) -> None:
+    """At most four for a handful of files, with the making of the journal and the closing of everything."""
+    before = {"run": [], "undo": ["run"], "redo": ["run", "undo"]}.get(name, ["break"])
+    Stage(base, *before)
+    assert 2 <= sweep.flushes(sweep.command(name, base), base.parent / "flushes.log") <= 4
