@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from obsidian_agent.vault.store import VaultStore
@@ -44,3 +45,7 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"the shared data is not here ({folder})")
     return folder
+
+
+hypothesis.settings.register_profile("calm", deadline=None)
+hypothesis.settings.load_profile("calm")

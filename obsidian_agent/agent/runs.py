@@ -71,5 +71,3 @@ class Runs:
         """Finish interrupted runs, or roll them back; None: all of them."""
         with self.journal() as journal:
             return recover(journal, self._store, finish=finish, run_id=run_id)
-
-

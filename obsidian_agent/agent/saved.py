@@ -40,7 +40,13 @@ class SavedActions:
         self._macros.count(name)
 
     def save(
-        self, run_id: str, name: str, description: str | None = None, parameters: Mapping[str, str] | None = None, *, replacing: bool = False
+        self,
+        run_id: str,
+        name: str,
+        description: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        replacing: bool = False,
     ) -> Macro:
         """Keep the plan of a run. `parameters`: name of a new parameter -> the literal text of the plan that it replaces."""
         plan = self._runs.plan_of(run_id)

@@ -116,9 +116,7 @@ def _undo_commands(add: AddCommand) -> None:
     which.add_argument("--roll-back", action="store_true", help="bring every file back")
 
 
-def _macro_commands(
-    commands: argparse._SubParsersAction[_Parser], shared: _Parser, context: _Parser
-) -> None:
+def _macro_commands(commands: argparse._SubParsersAction[_Parser], shared: _Parser, context: _Parser) -> None:
     macro = commands.add_parser("macro", help="saved plans: list, run, save, show, …", description="saved plans")
     actions = macro.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
 

@@ -34,9 +34,11 @@ from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.document import preview_document, rejected_document
 from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.strict_json import read_json
 from obsidian_agent.plan.validate import validate
+from obsidian_agent.tools.registry import TOOLS
 
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
@@ -73,9 +75,7 @@ def plan_command(options: argparse.Namespace, out: Output) -> Exit:
     found = asyncio.run(_plan(session, options.instruction, out))
     match found:
         case PlanReady(plan=plan):
-            document = plan.to_json()
-            out.document(document) if out.as_json else out.line(_pretty(document))
-            return Exit.DONE
+            return _shown(plan, session.policy, out)
         case Exit():
             return found
         case _:
@@ -142,9 +142,7 @@ def finish(result: ExecutionResult, out: Output) -> Exit:
     return of_result(result)
 
 
-def needs_input(
-    message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Any, ...] = ()
-) -> Exit:
+def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Any, ...] = ()) -> Exit:
     """Say what a person must decide first. Nothing was run."""
     problem = Problem("NEEDS_INPUT", message)
     if out.as_json:
@@ -176,25 +174,35 @@ def load_document(name: str) -> object:
 
 
 def _parse(options: argparse.Namespace, out: Output) -> Exit:
-    from obsidian_agent.plan.policy import Policy
-    from obsidian_agent.tools.registry import TOOLS
-
     parsed = parse_plan(read_bytes(options.parse))
     match parsed:
         case ParsedPlan(document=document):
-            policy = Policy(allow_deletes=options.allow_deletes, allow_commands=options.allow_commands)
-            checked = validate(document, TOOLS, policy)
-            problems = checked.problems
-            if checked.plan is not None and not problems:
-                out.document(checked.plan.to_json())
-                return Exit.DONE
+            return _shown(document, Policy(allow_deletes=options.allow_deletes, allow_commands=options.allow_commands), out)
         case ParsedProse(text=text):
             problems = (Problem("NO_PLAN", f"The answer is text, not a plan: {text[:200]}"),)
         case ParseFailed(code=code, message=message):
             problems = (Problem(code, message),)
         case _:
             assert_never(parsed)
-    out.document({"errors": [problem.to_json() for problem in problems]}) if out.as_json else out.problems(problems)
+    return _invalid(problems, out)
+
+
+def _shown(document: object, policy: Policy, out: Output) -> Exit:
+    """Print a plan, or why it is none."""
+    checked = validate(document, TOOLS, policy)
+    if checked.plan is None:
+        return _invalid(checked.problems, out)
+    plan = checked.plan.to_json()
+    if out.as_json:
+        out.document(plan)
+    out.line(json.dumps(plan, ensure_ascii=False, indent=2))
+    return Exit.DONE
+
+
+def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
+    if out.as_json:
+        out.document({"errors": [problem.to_json() for problem in problems]})
+    out.problems(problems)
     return of_problems(problems)
 
 
@@ -216,6 +224,7 @@ async def _plan(session: Session, instruction: str, out: Output) -> PlanReady | 
                 out.line(event.text)
                 return Exit.DONE
             case TurnFailed():
+                out.problems(event.problems)
                 return _failed(event.problem, out)
             case PlanningRetry():
                 out.note(f"Asking again ({event.attempt} of {event.attempts}): {event.problems[0].message if event.problems else ''}")
@@ -260,8 +269,3 @@ def _progress(out: Output) -> Any:
                 pass
 
     return emit
-
-
-def _pretty(document: object) -> str:
-    return json.dumps(document, ensure_ascii=False, indent=2)
-

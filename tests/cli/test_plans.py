@@ -21,7 +21,9 @@ def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[st
     vault = make_vault({"a.md": "one\n", "Daily/d.md": "# Day\n\n- Alpha\n- Beta\n"}).real_path
 
     def run(*arguments: str) -> tuple[int, Any]:
-        code = main([*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")])
+        code = main(
+            [*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        )
         return code, json.loads(capsys.readouterr().out)
 
     return run
@@ -143,7 +145,14 @@ def test_deletes_are_allowed_for_one_run(call: Call, write: Callable[[object], s
 
 def test_do_plans_offline_from_a_selection_in_the_note(call: Call, tmp_path: Path) -> None:
     code, result = call(
-        "do", "Create a note for each bullet in Projects", "--offline", "--yes", "--active-file", "Daily/d.md", "--selection-range", "2:0-3:6"
+        "do",
+        "Create a note for each bullet in Projects",
+        "--offline",
+        "--yes",
+        "--active-file",
+        "Daily/d.md",
+        "--selection-range",
+        "2:0-3:6",
     )
     assert (code, result["effects"]["created"]) == (0, ["Projects/Alpha.md", "Projects/Beta.md"])
     assert text_of(tmp_path, "Daily/d.md") == "# Day\n\n- [[Alpha]]\n- [[Beta]]\n"

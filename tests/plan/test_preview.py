@@ -124,7 +124,10 @@ def test_errors_under_skip_are_warnings_and_leave_a_gap(make_vault: MakeVault) -
     loop = {"from": ["a.md", "gone.md", "b.md"], "itemName": "name"}
     ready = dry_run(
         make_vault({"a.md": "A", "b.md": "B"}),
-        plan(step("read", "vault.readFile", {"path": "${name}"}, foreach=loop, onError="skip"), create("n", "c.md", "${$steps.read.2.content}")),
+        plan(
+            step("read", "vault.readFile", {"path": "${name}"}, foreach=loop, onError="skip"),
+            create("n", "c.md", "${$steps.read.2.content}"),
+        ),
     )
     assert ready.valid
     assert codes(ready.warnings) == ["FILE_NOT_FOUND"]

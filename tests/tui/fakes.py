@@ -380,7 +380,7 @@ def mixed_run() -> list[AgentEvent]:
         2,
         4,
         errors=(conflict,),
-        warnings=(Problem("FILE_EXISTS", "It was there already, unchanged.", path="Projects/A.md"),),
+        warnings=(there_already,),
         effects=Effects(created=("Projects/B.md",)),
         undo_available=True,
     )

@@ -71,7 +71,7 @@ def test_a_huge_document_is_refused(macros: AppFolder, vault: Path) -> None:
     assert caught.value.code == "FILE_TOO_LARGE"
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.text(), st.sampled_from(["../../x", "..", "/etc/passwd", "C:\\x", ".hidden", "CON", "a/b", "x" * 500])))
 def test_no_name_leaves_the_folder(macros: AppFolder, vault: Path, name: str) -> None:
     path = macros.write(name, name.encode("utf-8", "replace").decode())

@@ -132,13 +132,17 @@ def test_reading_has_codes(view: DiskView, build: Build) -> None:
         assert caught.value.code == code
 
 
-def test_case_counts_where_the_disk_folds_it(view: DiskView, store: VaultStore, build: Build) -> None:
-    """A disk that folds case would give `Note.md` for `note.md`; the view does not."""
-    build([["file", "Note.md"]])
-    store._case_insensitive = True
+def test_case_counts_where_the_disk_folds_it(view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    build([["file", "Note.md"], ["file", "d/a.md"]])
+    read = store.read
+    folded = {"note.md": at("Note.md"), "D/a.md": at("d/a.md")}
+    monkeypatch.setattr(store, "read", lambda path: read(folded.get(path.text, path)))
+    monkeypatch.setattr(store, "_case_insensitive", True)
     assert view.read(at("Note.md")) == b"content of Note.md\n"
-    with pytest.raises(VaultError):
-        view.read(at("note.md"))
+    for text in folded:
+        with pytest.raises(VaultError) as caught:
+            view.read(at(text))
+        assert caught.value.code == "FILE_NOT_FOUND"
 
 
 def test_on_disk_nothing_has_moved(view: DiskView, build: Build) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
@@ -177,6 +177,7 @@ def verdict(text: str, use: PathUse) -> VaultPath | PathRefused:
         return refusal
 
 
+@settings(deadline=None)
 @given(TEXTS, st.sampled_from(PathUse))
 @example("．．／x", PathUse.READ)
 @example("a/.. /b", PathUse.READ)
@@ -196,6 +197,7 @@ def test_what_the_gate_lets_through_stays_inside(text: str, use: PathUse) -> Non
         assert os.fsencode(part).decode() == part
 
 
+@settings(deadline=None)
 @given(TEXTS, st.sampled_from(PathUse))
 def test_refusals_can_be_shown_and_suggestions_taken(text: str, use: PathUse) -> None:
     refusal = verdict(text, use)
@@ -210,6 +212,7 @@ def test_refusals_can_be_shown_and_suggestions_taken(text: str, use: PathUse) ->
         assert parse(suggestion, use).text == suggestion
 
 
+@settings(deadline=None)
 @given(TEXTS)
 @example("．obsidian")
 @example("opencode.json")
@@ -228,6 +231,7 @@ def test_clean_components_are_names(text: str) -> None:
     assert parse(f"{name}.md", PathUse.CREATE).parts == (f"{name}.md",)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_disk_names_can_be_asked_for(name: str) -> None:
     """What a listing shows can be read, and the other way round: `from_disk` and the gate agree on existing names."""
@@ -242,6 +246,7 @@ def test_disk_names_can_be_asked_for(name: str) -> None:
             assert asked == path
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(categories=["L", "M"], max_codepoint=0x2FF), min_size=1, max_size=8))
 def test_keys_fold_case_and_composition(name: str) -> None:
     spellings = {from_disk(ROOT, unicodedata.normalize(form, name)) for form in ("NFC", "NFD")}

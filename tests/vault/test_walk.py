@@ -158,12 +158,21 @@ while True:
 
 
 @pytest.fixture
-def attacker(vault: Path, build: Build) -> Iterator[Path]:
-    """A program that exchanges the folder `Notes` and a link to a folder outside, again and again. Gives the folder outside."""
+def swapped() -> tuple[str, str]:
+    """What the attacker exchanges with a link: its path, and the path of the same thing outside."""
+    return "Notes", "../OUT"
+
+
+@pytest.fixture
+def attacker(vault: Path, build: Build, swapped: tuple[str, str]) -> Iterator[Path]:
+    """A program that exchanges something in the vault and a link to the outside, again and again. Gives the folder outside."""
     if not sys.platform.startswith("linux"):
         pytest.skip("renameat2 is Linux's")
-    build([["file", "Notes/Sub/n.md"], ["file", "../OUT/Sub/n.md"], ["link", "swap", "../OUT"]])
-    with subprocess.Popen([sys.executable, "-c", ATTACKER, str(vault / "Notes"), str(vault / "swap")], stdout=subprocess.PIPE) as process:
+    build([["file", "Notes/Sub/n.md"], ["file", "../OUT/Sub/n.md"], ["link", "swap", os.path.abspath(vault / swapped[1])]])
+    (vault.parent / "OUT/Sub/n.md").write_bytes(b"secret")
+    with subprocess.Popen(
+        [sys.executable, "-c", ATTACKER, str(vault / swapped[0]), str(vault / "swap")], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         if process.stdout.readline() != b"ready\n":
             pytest.skip("the attacker did not start")
@@ -207,8 +216,9 @@ def test_no_write_escapes_a_swapping_program(handle_store: VaultStore, attacker:
 
 
 @pytest.mark.timeout(120)
-def test_no_read_escapes_a_swapping_program(handle_store: VaultStore, attacker: Path) -> None:
-    (attacker / "Sub/n.md").write_bytes(b"secret")
+@pytest.mark.usefixtures("attacker")
+@pytest.mark.parametrize("swapped", [("Notes", "../OUT"), ("Notes/Sub", "../OUT/Sub"), ("Notes/Sub/n.md", "../OUT/Sub/n.md")])
+def test_no_read_escapes_a_swapping_program(handle_store: VaultStore) -> None:
     path = parse("Notes/Sub/n.md", PathUse.READ)
 
     def read(_: int) -> None:
