@@ -6,12 +6,16 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.paths import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
 from obsidian_agent.vault.store import VaultStore, missing, not_a_file, not_a_folder
 from obsidian_agent.vault.trees import ScanKind, kind_of
 from obsidian_agent.vault.view import Entry, FileStat
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index import VaultIndex
 
 
 @dataclass(slots=True)
@@ -55,6 +59,8 @@ class DiskView:
         self._closed: set[str] = set()
         self._folders: dict[str, VaultPath | None] = {"": ROOT}
         self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
+        self.index: VaultIndex | None = None
+        """Set and used by `index.index_of` only."""
 
     @property
     def unreadable_names(self) -> int:
@@ -62,7 +68,8 @@ class DiskView:
         return sum(listing.unreadable for listing in self._listings.values()) + len(self._closed)
 
     def invalidate(self, folder: VaultPath) -> None:
-        """Forget what is known of a folder and everything below it."""
+        """Forget what is known of a folder and everything below it, and the index."""
+        self.index = None
         self._closed.clear()
         for text in [text for text, listing in self._listings.items() if text == folder.text or listing.path.within(folder)]:
             del self._listings[text]

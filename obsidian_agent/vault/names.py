@@ -12,8 +12,6 @@ import re
 import unicodedata
 from typing import Final
 
-import regex
-
 MAX_NAME_BYTES: Final = 255
 """Longest name that ext4, APFS and NTFS all take (ext4 counts bytes of UTF-8)."""
 
@@ -93,7 +91,7 @@ def protected(component: str) -> bool:
     if component.isascii():
         folded = component.lower()
     else:
-        folded = unicodedata.normalize("NFKC", component.translate(_HFS_IGNORED)).casefold().translate(_HFS_IGNORED)
+        folded = unicodedata.normalize("NFKC", component).casefold().translate(_HFS_IGNORED)
     name = folded.split(":", 1)[0].rstrip(". \t")
     if len(name) > 1 and name[0] == "." and name[1] != ".":
         return True
@@ -228,6 +226,8 @@ def _visible(text: str) -> str:
 def _cut(text: str) -> str:
     if len(text.encode()) <= MAX_CLEAN_BYTES:
         return text
+    import regex  # Only names this long need it, and it is slow to import.
+
     kept, size = [], 0
     for cluster in regex.findall(r"\X", text):
         size += len(cluster.encode())

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, total_ordering
 from typing import Any, Final, NoReturn, Self
 
 from obsidian_agent.errors import PathRefused
@@ -59,6 +59,7 @@ class PathUse(StrEnum):
     """A new folder."""
 
 
+@total_ordering
 class VaultPath:
     """A judged path inside the vault: `/` between components, no dots, "" for the root. Immutable; equal and ordered by `text`.
 
@@ -106,15 +107,6 @@ class VaultPath:
 
     def __lt__(self, other: VaultPath) -> bool:
         return self.text < other.text
-
-    def __le__(self, other: VaultPath) -> bool:
-        return self.text <= other.text
-
-    def __gt__(self, other: VaultPath) -> bool:
-        return self.text > other.text
-
-    def __ge__(self, other: VaultPath) -> bool:
-        return self.text >= other.text
 
     @property
     def nfc(self) -> str:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
 from obsidian_agent.errors import ConfigError, PathRefused, VaultError
-from obsidian_agent.vault import birth, walk
+from obsidian_agent.vault import walk
 from obsidian_agent.vault.paths import ROOT, VaultPath, config_path, from_disk, is_reserved
 from obsidian_agent.vault.trees import HandleTree, PathTree, ScanEntry, ScanKind, Tree, kind_of
 
@@ -139,27 +139,19 @@ class VaultStore:
 
     def lstat(self, path: VaultPath) -> os.stat_result | None:
         """The status of the entry itself (of a link, not its target), or None when it is missing."""
-        if path.is_root:
-            return self._root_status()
         try:
-            return self._tree.status(path)
+            return self._tree.root_status() if path.is_root else self._tree.status(path)
         except OSError as error:
             _raise_unless_missing(error, path)
             return None
 
     def stat(self, path: VaultPath) -> tuple[os.stat_result, int] | None:
         """The status of what the entry leads to inside the vault and its birth time in nanoseconds, or None when it is missing."""
-        if path.is_root:
-            info = self._root_status()
-            return info, birth.born_ns(info)
         try:
             return self._tree.target_status(path)
         except OSError as error:
             _raise_unless_missing(error, path)
             return None
-
-    def _root_status(self) -> os.stat_result:
-        return os.stat(self.real_path) if self.root_fd < 0 else os.fstat(self.root_fd)
 
     def scan(self, folder: VaultPath) -> list[ScanEntry]:
         """Name, kind and is-link of every entry, protected ones too, in no order. Errors as `open_folder`.
@@ -170,33 +162,14 @@ class VaultStore:
             found = self._tree.scan(folder)
         except OSError as error:
             raise vault_error(error, folder) from error
-        return [(name, kind or self._link_kind(folder, name), kind is None) for name, kind in found]
-
-    def _link_kind(self, folder: VaultPath, name: str) -> ScanKind:
-        try:
-            found = self.stat(from_disk(folder, name))
-        except VaultError:
-            return "other"
-        return kind_of(found[0].st_mode) if found else "other"
+        return [(name, kind or _link_kind(self, folder, name), kind is None) for name, kind in found]
 
     @property
     def case_insensitive(self) -> bool:
         """Whether names that differ in case alone are one file here; found out once, by looking only."""
         if self._case_insensitive is None:
-            self._case_insensitive = self._probe_case()
+            self._case_insensitive = _folds_case(self)
         return self._case_insensitive
-
-    def _probe_case(self) -> bool:
-        platform = sys.platform in ("darwin", "win32")
-        with suppress(VaultError, OSError):
-            known = {name for name, _, _ in self.scan(ROOT)}
-            for name in known:
-                other = name.swapcase()
-                if name.isascii() and other != name and other not in known:
-                    where = self.root_fd if self.root_fd >= 0 else None
-                    prefix = "" if where is not None else self.real_path + os.sep
-                    return _same_file(prefix + name, prefix + other, where)
-        return platform
 
     def write_atomic(self, path: VaultPath, data: bytes) -> None:
         """Replace or make a file outside of runs: all or nothing, durable, the mode kept; a link is written through.
@@ -254,6 +227,26 @@ def _read_all(fd: int, size: int, limit: int, path: VaultPath) -> bytes:
     raise VaultError(
         f"{path.text} is larger than {limit:,} bytes, the most that is read of one file.", code="FILE_TOO_LARGE", path=path.text
     )
+
+
+def _link_kind(store: VaultStore, folder: VaultPath, name: str) -> ScanKind:
+    try:
+        found = store.stat(from_disk(folder, name))
+    except VaultError:
+        return "other"
+    return kind_of(found[0].st_mode) if found else "other"
+
+
+def _folds_case(store: VaultStore) -> bool:
+    with suppress(VaultError, OSError):
+        known = {name for name, _, _ in store.scan(ROOT)}
+        for name in known:
+            other = name.swapcase()
+            if name.isascii() and other != name and other not in known:
+                if store.root_fd >= 0:
+                    return _same_file(name, other, store.root_fd)
+                return _same_file(os.path.join(store.real_path, name), os.path.join(store.real_path, other), None)
+    return sys.platform in ("darwin", "win32")
 
 
 def _same_file(one: str, other: str, folder_fd: int | None) -> bool:

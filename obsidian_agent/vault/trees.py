@@ -40,12 +40,14 @@ class Tree(Protocol):
         """The components of the path with all links followed."""
         ...
 
+    def root_status(self) -> os.stat_result: ...
+
     def status(self, path: VaultPath) -> os.stat_result:
         """Of the entry itself, also when it is a link."""
         ...
 
     def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
-        """Of what the entry leads to, and its birth time in nanoseconds."""
+        """Of what the entry leads to, and its birth time in nanoseconds; the root is allowed."""
         ...
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
@@ -136,6 +138,9 @@ class HandleTree:
         with self._place(path, follow=True) as place:
             return place.parts
 
+    def root_status(self) -> os.stat_result:
+        return os.fstat(self.root_fd)
+
     def status(self, path: VaultPath) -> os.stat_result:
         fd = self.open_folder(path.parent)
         try:
@@ -151,6 +156,9 @@ class HandleTree:
                 return info, birth.born_ns(info, fd)
             finally:
                 os.close(fd)
+        if path.is_root:
+            info = self.root_status()
+            return info, birth.born_ns(info)
         with self._place(path, follow=True) as place:
             info = os.stat(place.name, dir_fd=place.folder_fd, follow_symlinks=False)
             return info, birth.born_ns(info)
@@ -254,6 +262,9 @@ class PathTree:
         steps = _PathSteps(self.root, path)
         name = steps.run(follow_last=True)
         return (*steps.names, name)
+
+    def root_status(self) -> os.stat_result:
+        return os.stat(self.root)
 
     def status(self, path: VaultPath) -> os.stat_result:
         return os.lstat(self.native(path, follow=False))
