@@ -18,6 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Installing the pinned packages into $(VENV) (once)…"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q obsidian_agent
 	@touch $(READY)
 
 run: $(READY) ## open the app on a copy of the sample vault: offline planner, no key, no network

@@ -12,7 +12,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.agent.context import Focus, run_context
 from obsidian_agent.agent.events import (
@@ -29,7 +30,6 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.executor import execute
-from obsidian_agent.agent.planner import Planner, PlanRequest
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
@@ -47,6 +47,9 @@ from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.paths import ROOT, PathUse, parse
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.text import decode
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.planner import Planner
 
 
 class MissingInput(PlanError):
@@ -74,7 +77,7 @@ class Session:
     def __init__(
         self,
         store: VaultStore,
-        planner: Planner,
+        make_planner: Callable[[], Planner],
         tools: Mapping[str, Tool],
         policy: Policy,
         runs: Runs,
@@ -82,7 +85,7 @@ class Session:
         clock: Callable[[], datetime],
     ) -> None:
         self.store = store
-        self.planner = planner
+        self._make_planner = make_planner
         self.tools = tools
         self.policy = policy
         self.runs = runs
@@ -95,6 +98,11 @@ class Session:
     def vault_name(self) -> str:
         """The name of the vault's folder."""
         return self.store.name
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Who plans; made when first asked for, since a plan from a file needs none."""
+        return self._make_planner()
 
     @property
     def planner_name(self) -> str:
@@ -160,6 +168,8 @@ class Session:
 
     async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
         """One message of the person; ends with Answer, NeedsInput, PreviewReady or TurnFailed."""
+        from obsidian_agent.agent.planner import PlanRequest
+
         yield TurnStarted(message)
         context = self.context({})
         plan: ActionPlan | None = None

@@ -24,7 +24,6 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import MissingInput, Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
 from obsidian_agent.cli.interrupts import interruptible
@@ -39,7 +38,6 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.strict_json import read_json
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.registry import TOOLS
-
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
 """What a planner may answer when an instruction must not be followed."""
@@ -208,6 +206,8 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
 
 async def _plan(session: Session, instruction: str, out: Output) -> PlanReady | Exit:
     """Let the planner work; a plan, or the exit code after telling what came instead."""
+    from obsidian_agent.agent.planner import PlanRequest
+
     request = PlanRequest(instruction, session.context({}))
     async for event in session.planner.plan(request):
         match event:
