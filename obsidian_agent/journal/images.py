@@ -166,10 +166,10 @@ def stored_path(text: str) -> VaultPath:
     """A path that was written down by its text, exactly; judged again as an entry on disk."""
     if text == paths.TRASH:
         return paths.trash_path()
-    folder, _, name = text.rpartition("/")
+    folder, slash, name = text.rpartition("/")
     if folder == paths.TRASH:
         return paths.trash_path(name)
-    return paths.from_disk(_stored_folder(folder) if folder else ROOT, name)
+    return paths.from_disk(_stored_folder(folder) if slash else ROOT, name)
 
 
 _stored_folder = lru_cache(maxsize=4096)(stored_path)
