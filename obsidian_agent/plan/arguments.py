@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
-from rapidfuzz import fuzz, process
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan.filters import text_of
 from obsidian_agent.plan.grammar import Reference, pieces
 from obsidian_agent.plan.jsonvalues import pointer
+from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.tools.base import Tool, ToolModel
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -81,12 +81,6 @@ def check(
         return check(model, document, base=base, code=code, excuse=excuse)
     kept = [each for each in details if not excuse(_locate(document, each["loc"])[1], each)]
     return None, _problems(model, document, kept, base, code)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that offers the nearest known name, or ""."""
-    near = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=60, processor=str.lower)
-    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def _excused_by_reference(value: Any, error: ErrorDetails) -> bool:

@@ -10,10 +10,10 @@ from datetime import date, datetime
 from typing import Any
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.arguments import did_you_mean
 from obsidian_agent.plan.compiled import compile_step
 from obsidian_agent.plan.marks import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
+from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.tools.base import Tool
 
@@ -25,7 +25,7 @@ _WANTED: Mapping[ParameterType, str] = {
     "boolean": "true or false",
     "date": "a date such as 2026-03-14",
     "path": "a path from the vault's root",
-    "list": 'a list: a JSON array, or items with commas between them',
+    "list": "a list: a JSON array, or items with commas between them",
 }
 
 

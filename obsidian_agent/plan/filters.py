@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from rapidfuzz import fuzz, process
-
 from obsidian_agent.errors import ToolError
 from obsidian_agent.plan.moment import format_moment, parse_moment
+from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.tools import filters as shared
 from obsidian_agent.tools.filters import FilterCall, basename, text_of
 
@@ -59,8 +58,8 @@ def flaw(call: FilterCall) -> str | None:
     """What is wrong with a filter as written, or None."""
     wants = ARGUMENTS.get(call.name)
     if wants is None:
-        near = process.extractOne(call.name, list(ARGUMENTS), scorer=fuzz.ratio, score_cutoff=60)
-        hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(sorted(ARGUMENTS))}."
+        near = nearest(call.name, ARGUMENTS)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(sorted(ARGUMENTS))}."
         return f"unknown filter '{call.name}': {hint}"
     if wants == "required" and call.argument is None:
         return f"the filter '{call.name}' needs a text: '{call.name}:…'"

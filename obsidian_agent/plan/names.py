@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Set
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.arguments import did_you_mean
 from obsidian_agent.plan.compiled import CompiledStep
 from obsidian_agent.plan.grammar import Malformed, Reference
 from obsidian_agent.plan.model import ActionPlan, Step
+from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.plan.scope import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES
 
 _PARAMETER_NAME = re.compile(r"[^\W\d][\w-]*")
@@ -102,9 +102,7 @@ def _unknown_target(reference: Reference, ids: set[str], captured: set[str]) -> 
     return None
 
 
-def _unknown_head(
-    plan: ActionPlan, reference: Reference, known: Set[str], ids: Set[str], step_id: str, where: str
-) -> tuple[bool, Problem]:
+def _unknown_head(plan: ActionPlan, reference: Reference, known: Set[str], ids: Set[str], step_id: str, where: str) -> tuple[bool, Problem]:
     if reference.long_text:
         message = f"{reference.source} stays as text: nothing is called '{reference.head}'."
         return False, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rapidfuzz import fuzz, process
-
 from obsidian_agent.errors import PathRefused, PlanError, Problem
 from obsidian_agent.plan.arguments import argument_problems
 from obsidian_agent.plan.binding import default_problems
@@ -16,6 +14,7 @@ from obsidian_agent.plan.jsonvalues import control_characters
 from obsidian_agent.plan.marks import NO_MARKS, ArgMarks, marks_of
 from obsidian_agent.plan.model import ActionPlan, Step
 from obsidian_agent.plan.names import dependency_problems, name_problems, reference_problems
+from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.plan.order import edges, execution_order
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Flag
@@ -128,8 +127,7 @@ def _nearest_tool(name: str, tools: Mapping[str, Tool]) -> str:
     if "${" in name:
         return " A tool's name takes no references."
     alias = next((tool.name for tool in tools.values() if name in tool.aliases), None)
-    near = process.extractOne(name.replace("__", "."), list(tools), scorer=fuzz.WRatio, score_cutoff=60, processor=str.lower)
-    found = alias or (near[0] if near else None)
+    found = alias or nearest(name.replace("__", "."), tools, parts=True)
     return f" Did you mean '{found}'?" if found else f" There are {', '.join(sorted(tools))}."
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.notes import now_ms
+from obsidian_agent.tools.notes import new_path, now_ms
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
 from obsidian_agent.vault.frontmatter import merge_new
@@ -32,7 +32,7 @@ class EnsureFolderOutput(ToolModel):
 def _ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal:
     existing = ctx.view.twin(paths.parse(args.path, PathUse.FOLDER))
     if existing is None:
-        path = paths.parse(args.path, PathUse.MAKE_FOLDER)
+        path = new_path(ctx.view, args.path, PathUse.MAKE_FOLDER)
         return Proposal(EnsureFolderOutput(path=path.text, created=True), (MakeFolder(path),))
     if not _is_folder(ctx.view, existing):
         raise ToolError(f"{existing} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=existing.text)
@@ -67,7 +67,7 @@ class CreateFileOutput(ToolModel):
 
 
 def _create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal:
-    path = paths.parse(args.path, PathUse.CREATE)
+    path = new_path(ctx.view, args.path)
     made_here = _made_by_plan(ctx.view, path)
     twin = ctx.view.twin(path)
     if args.on_conflict == "suffix":
@@ -116,7 +116,7 @@ def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
     stem = path.text[: len(path.text) - len(ending)]
 
     def numbered(number: int) -> VaultPath | None:
-        candidate = paths.parse(f"{stem} {number}{ending}", PathUse.CREATE)
+        candidate = new_path(view, f"{stem} {number}{ending}")
         return candidate if view.twin(candidate) is None else None
 
     for number in range(2, _TRIED_ONE_BY_ONE):
@@ -189,7 +189,7 @@ def _target(text: str, view: VaultView) -> tuple[VaultPath, bytes | None]:
 
 def new_file(text: str, view: VaultView) -> VaultPath:
     """The path of a file that is about to be made. FILE_EXISTS when it exists in another spelling."""
-    path = paths.parse(text, PathUse.CREATE)
+    path = new_path(view, text)
     twin = view.twin(path)
     if twin is not None:
         raise ToolError(f"{twin} exists in another spelling.", code="FILE_EXISTS", path=path.text, hint=f"Use {twin.text!r}.")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.notes import find_entry
+from obsidian_agent.tools.notes import find_entry, new_path
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import DeleteEntry, FileChange, RenameEntry
 from obsidian_agent.vault.paths import PathUse, VaultPath
@@ -55,7 +55,8 @@ def rename_tool(rewrite_links: LinkRewriter) -> Tool:
 
     def propose(args: RenameInput, ctx: ToolContext) -> Proposal:
         entry = find_entry(ctx.view, args.from_)
-        target = paths.parse(args.to, PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE)
+        use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
+        target = new_path(ctx.view, args.to, use, moved_from=entry.path)
         if target.text == entry.path.text:
             return Proposal(_renamed(entry.path, target, 0))
         _refuse_bad_target(entry, target, args.overwrite, ctx.view)

@@ -35,6 +35,11 @@ def now_ms(run: RunContext) -> float:
     return run.now.timestamp() * 1000
 
 
+def new_path(view: VaultView, text: str, use: PathUse = PathUse.CREATE, *, moved_from: VaultPath | None = None) -> VaultPath:
+    """The path of something new. Folders that exist keep their names, and so does what is moved, however odd they are."""
+    return paths.parse(text, use, exists=lambda folder: view.locate(folder) is not None, moved_from=moved_from)
+
+
 def find_entry(view: VaultView, text: str, use: PathUse = PathUse.READ) -> Entry:
     """The file or folder that `text` names. FILE_NOT_FOUND, with the spelling on disk as a hint where only that differs."""
     path = paths.parse(text, use)
