@@ -9,10 +9,10 @@ and every prefix of the operations is a consistent vault.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault import paths
@@ -35,6 +35,9 @@ from obsidian_agent.vault.changes import (
 from obsidian_agent.vault.net import Deletion, FolderMove, MovedFile, net_changes
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import Entry, EntryKind, FileStat, VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index import VaultIndex
 
 HASHED_MOVE_LIMIT = 16 * 1024 * 1024
 """Larger files are moved without a content check: their bytes do not change, and reading them would make the preview wait."""
@@ -70,6 +73,9 @@ class OverlayVault:
         self._base_hash: dict[str, str] = {}
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._last_read: tuple[str, bytes] | None = None
+        self._touched: list[VaultPath] = []
+        self.index: VaultIndex | None = None
+        """Set and used by `index.index_of` only."""
 
     # --- looking ---------------------------------------------------------------------------------------------------------------
 
@@ -144,6 +150,22 @@ class OverlayVault:
         entry = self._base.locate(origin)
         return entry.path if entry else None
 
+    @property
+    def base(self) -> VaultView:
+        """The vault below the changes."""
+        return self._base
+
+    @property
+    def touched(self) -> Sequence[VaultPath]:
+        """Every path that a change has put, altered or taken away, in order, some more than once. It only grows: read on from where
+        you were, and ask `locate` what is there now."""
+        return self._touched
+
+    def moved_from(self, path: VaultPath) -> VaultPath | None:
+        """Where the unchanged content of the file at `path` lies below the changes; None when it is new or changed."""
+        node = self._nodes.get(path.nfc)
+        return node.origin if node is not None and node.content is None else None
+
     def created_here(self, path: VaultPath) -> bool:
         """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
         return path.key in self._created
@@ -201,6 +223,7 @@ class OverlayVault:
             return
         node.content = change.content
         node.touched = instance
+        self._touched.append(node.path)
 
     def _rename(self, change: RenameEntry, instance: int) -> None:
         entry = self.locate(change.path)
@@ -321,6 +344,7 @@ class OverlayVault:
     def _put(self, node: _Node) -> None:
         nfc = node.path.nfc
         self._nodes[nfc] = node
+        self._touched.append(node.path)
         self._children.setdefault(node.path.parent.nfc, {})[nfc] = node
         self._keys[node.path.key] = nfc
         if node.origin is not None:
@@ -328,6 +352,7 @@ class OverlayVault:
 
     def _drop(self, path: VaultPath) -> None:
         node = self._nodes.pop(path.nfc, None)
+        self._touched.append(path)
         if node is not None:
             self._children[path.parent.nfc].pop(path.nfc, None)
             self._keys.pop(path.key, None)

@@ -1,0 +1,83 @@
+"""What the index knows of one file: the part of a scan that questions about the whole vault need.
+
+Places, headings and tasks are not in it: they are read again from the few files that an answer names.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from obsidian_agent.vault.canvas import canvas_links
+from obsidian_agent.vault.linkgraph import CANVAS
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.resolve import link_key
+from obsidian_agent.vault.scan import ScannedNote, scan_lossy
+
+_NOTE: Final = ".md"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Tags (without `#`, each once, as first written), aliases, properties, and the targets of links (each once, as written)."""
+
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+
+
+NOTHING: Final = Facts()
+"""The facts of a file that is neither a note nor a canvas, or could not be read."""
+
+
+def holds_facts(path: VaultPath) -> bool:
+    """Whether anything is to be known of a file's content: notes and canvases."""
+    return path.is_note or path.suffix == CANVAS
+
+
+def facts_of(path: VaultPath, data: bytes) -> Facts:
+    """The facts in a file's bytes."""
+    if path.is_note:
+        return note_facts(scan_lossy(data))
+    if path.suffix == CANVAS:
+        return Facts(targets=tuple(dict.fromkeys(link.target for link in canvas_links(data) if link.target)))
+    return NOTHING
+
+
+def note_facts(note: ScannedNote) -> Facts:
+    """The facts in a scanned note."""
+    targets = tuple(dict.fromkeys([link.target for link in note.links if link.target]))
+    return Facts(distinct_tags(tag.name for tag in note.tags), note.aliases, note.properties, targets)
+
+
+def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
+    """Tags each once, compared without case, in the spelling that came first."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(tag_key(name), name)
+    found.pop("", None)
+    return tuple(found.values())
+
+
+def tag_key(name: str) -> str:
+    """What two spellings of a tag have in common: no `#`, no slash at the end, NFC, no case."""
+    bare = name.strip().lstrip("#").rstrip("/")
+    return bare.lower() if bare.isascii() else unicodedata.normalize("NFC", bare).lower()
+
+
+def tag_within(key: str, wanted: str) -> bool:
+    """Whether a tag's key is the wanted one or nested below it."""
+    return key == wanted or key.startswith(wanted + "/")
+
+
+def target_name(target: str) -> str:
+    """The key of the name that a link's target ends with, without `.md`: files of other names cannot be meant."""
+    return link_key(target).strip("/").rpartition("/")[2].removesuffix(_NOTE)
+
+
+def file_name(path: VaultPath) -> str:
+    """As `target_name`, of a file: links that mean it have this key."""
+    return link_key(path.name).removesuffix(_NOTE)

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tools.edits import UPDATE_FILE
+from obsidian_agent.tools.files import CREATE_FILE
+from obsidian_agent.tools.moving import DELETE, RENAME
+from obsidian_agent.tools.properties import SET_FRONTMATTER
+from obsidian_agent.tools.queries import QUERY
+
+VAULT = {
+    "Books/Dune.md": '---\ncategories: ["[[Books]]"]\nstatus: done\nrating: 5\nread: true\ntags: [sf, Classic]\n---\nSpice.\n',
+    "Books/Emma.md": "---\ncategories:\n  - '[[Sub/Books|my books]]'\nstatus: open\nrating: 4\n---\nA #novel/classic of manners.\n",
+    "Sub/Books.md": "Index.\n",
+    "People/Ann.md": "---\nstatus: done\nTags: sf\n---\n",
+    "plain.md": "Nothing. `#sf`\n",
+    "picture.png": b"\x89PNG",
+}
+
+
+def found(bench, **args):
+    return [file["path"] for file in bench(VAULT).run(QUERY, **args)["files"]]
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({}, ["Books/Dune.md", "Books/Emma.md", "People/Ann.md", "Sub/Books.md", "plain.md"]),
+        ({"folder": "Books"}, ["Books/Dune.md", "Books/Emma.md"]),
+        ({"tag": "#SF"}, ["Books/Dune.md", "People/Ann.md"]),
+        ({"tag": "sf", "folder": "People"}, ["People/Ann.md"]),
+        ({"tag": "novel"}, ["Books/Emma.md"]),
+        ({"tag": "nov"}, []),
+        ({"frontmatter": {"status": "done"}}, ["Books/Dune.md", "People/Ann.md"]),
+        ({"frontmatter": {"status": "Done"}}, []),
+        ({"frontmatter": {"STATUS": "done"}}, ["Books/Dune.md", "People/Ann.md"]),
+        ({"frontmatter": {"status": "done", "rating": 5}}, ["Books/Dune.md"]),
+        ({"frontmatter": {"rating": "5"}}, ["Books/Dune.md"]),
+        ({"frontmatter": {"rating": True}}, []),
+        ({"frontmatter": {"read": True}}, ["Books/Dune.md"]),
+        ({"frontmatter": {"read": 1}}, []),
+        ({"frontmatter": {"tags": "Classic"}}, ["Books/Dune.md"]),
+        ({"frontmatter": {"rating": None}}, ["People/Ann.md", "Sub/Books.md", "plain.md"]),
+        ({"name": "ook"}, ["Sub/Books.md"]),
+        ({"name": "?m*a"}, ["Books/Emma.md"]),
+        ({"name": "DUNE.md"}, ["Books/Dune.md"]),
+        ({"text": "SPICE"}, ["Books/Dune.md"]),
+        ({"sort": "-name", "folder": "Books"}, ["Books/Emma.md", "Books/Dune.md"]),
+        ({"sort": "frontmatter.rating"}, ["Books/Emma.md", "Books/Dune.md", "People/Ann.md", "Sub/Books.md", "plain.md"]),
+        ({"sort": "-frontmatter.rating", "limit": 1}, ["Books/Dune.md"]),
+        ({"sort": "-size", "limit": 1}, ["Books/Emma.md"]),
+    ],
+)
+def test_conditions(bench, args, expected):
+    assert found(bench, **args) == expected
+
+
+@pytest.mark.parametrize("wanted", ["[[Books]]", "Books", "books", "[[Sub/Books]]", "Sub/Books", "Sub/Books.md", "[[Books|other text]]"])
+def test_a_link_in_a_property_matches_by_its_target(bench, wanted):
+    assert found(bench, frontmatter={"categories": wanted}) == ["Books/Dune.md", "Books/Emma.md"]
+
+
+def test_a_link_to_another_file_of_the_same_name_does_not_match(bench):
+    files = {"A/Books.md": "", "B/Books.md": "", "n.md": '---\nof: "[[A/Books]]"\n---\n'}
+    assert bench(files).run(QUERY, frontmatter={"of": "[[B/Books]]"})["files"] == []
+    assert bench(files).run(QUERY, frontmatter={"of": "[[A/Books.md]]"})["count"] == 1
+
+
+def test_what_is_told_of_a_note(bench):
+    vault = bench(VAULT)
+    [file] = vault.run(QUERY, name="dune")["files"]
+    stat = os.stat(vault.folder / "Books/Dune.md")
+    assert file == {
+        "path": "Books/Dune.md",
+        "name": "Dune",
+        "folder": "Books",
+        "frontmatter": {"categories": ["[[Books]]"], "status": "done", "rating": 5, "read": True, "tags": ["sf", "Classic"]},
+        "tags": ["sf", "Classic"],
+        "mtimeMs": stat.st_mtime_ns / 1e6,
+        "size": stat.st_size,
+    }
+
+
+def test_dates_count_from_the_beginning_of_the_day(bench):
+    vault = bench(VAULT)
+    for name, day in {"Books/Dune.md": 9, "Books/Emma.md": 10, "plain.md": 11}.items():
+        moment = datetime(2026, 3, day, tzinfo=UTC).timestamp()
+        os.utime(vault.folder / name, (moment, moment))
+    paths = [file["path"] for file in vault.run(QUERY, modifiedBefore="2026-03-10")["files"]]
+    assert paths == ["Books/Dune.md"]
+    paths = [file["path"] for file in vault.run(QUERY, modifiedAfter="2026-03-10", modifiedBefore="2026-03-11T00:00:01")["files"]]
+    assert paths == ["Books/Emma.md", "plain.md"]
+    assert vault.run(QUERY, createdBefore="2001-01-01")["files"] == []
+    newest = vault.run(QUERY, folder="Books", sort="-modified")["files"]
+    assert [file["path"] for file in newest] == ["Books/Emma.md", "Books/Dune.md"]
+
+
+def test_pages(bench):
+    output = bench(VAULT).run(QUERY, limit=2, offset=2)
+    assert [file["path"] for file in output["files"]] == ["People/Ann.md", "Sub/Books.md"]
+    assert (output["count"], output["hasMore"]) == (2, True)
+    assert bench(VAULT).run(QUERY, limit=5)["hasMore"] is False
+
+
+def test_later_steps_see_what_earlier_ones_did(bench):
+    vault = bench(VAULT)
+    assert vault.run(QUERY, tag="sf")["count"] == 2
+    vault.run(CREATE_FILE, path="New/note.md", content="#sf\n")
+    vault.run(SET_FRONTMATTER, path="plain.md", addTags=["sf/hard"], set={"status": "new"})
+    vault.run(SET_FRONTMATTER, path="People/Ann.md", remove=["Tags"])
+    vault.run(RENAME, **{"from": "Books", "to": "Shelf"})
+    assert [file["path"] for file in vault.run(QUERY, tag="sf")["files"]] == ["New/note.md", "Shelf/Dune.md", "plain.md"]
+    assert [file["path"] for file in vault.run(QUERY, folder="Shelf")["files"]] == ["Shelf/Dune.md", "Shelf/Emma.md"]
+    assert [file["path"] for file in vault.run(QUERY, frontmatter={"status": "new"})["files"]] == ["plain.md"]
+    vault.run(UPDATE_FILE, path="New/note.md", mode="replace", content="no tag\n")
+    vault.run(DELETE, path="Shelf/Dune.md")
+    assert [file["path"] for file in vault.run(QUERY, tag="sf")["files"]] == ["plain.md"]
+
+
+def test_notes_that_cannot_be_read_are_named(bench):
+    vault = bench({"a.md": "#x\n", "b.md": "#x\n"})
+    (vault.folder / "b.md").chmod(0)
+    if os.access(vault.folder / "b.md", os.R_OK):
+        pytest.skip("this user may read everything")
+    output = vault.run(QUERY, tag="x")
+    assert [file["path"] for file in output["files"]] == ["a.md"]
+    assert vault.warnings == ["IO_ERROR"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ({"folder": "missing"}, "FILE_NOT_FOUND"),
+        ({"folder": "plain.md"}, "NOT_A_FOLDER"),
+        ({"modifiedBefore": "last week"}, "ARGUMENT_INVALID"),
+        ({"sort": "mood"}, "ARGUMENT_INVALID"),
+        ({"tag": "#"}, "ARGUMENT_INVALID"),
+    ],
+)
+def test_refusals(bench, args, code):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench(VAULT).run(QUERY, **args)
+    assert caught.value.code == code
