@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault import frontmatter
-from obsidian_agent.vault.markdown_lines import HEADING, Line, scan
+from obsidian_agent.vault.markdown_lines import HEADING, UNDERLINE, Line, scan
 from obsidian_agent.vault.markdown_lists import Bullet, Task, bullets, tasks
 from obsidian_agent.vault.slugs import slug
 from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newlines
@@ -37,7 +37,6 @@ __all__ = [
     "tasks",
 ]
 
-_UNDERLINE = re.compile(r"(?:=+|-+)$")
 _NO_PARAGRAPH = re.compile(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
 _MOST_NAMED = 12
 
@@ -194,7 +193,7 @@ def _without_blank_lines(body: str) -> int:
 
 def _underlined(lines: Sequence[Line], position: int) -> Line | None:
     """The line that an underline makes a heading: a paragraph of one line, as Obsidian has it."""
-    if position == 0 or not _UNDERLINE.match(lines[position].body):
+    if position == 0 or not UNDERLINE.match(lines[position].body):
         return None
     title = lines[position - 1]
     if title.hidden or title.quotes or title.indent > 3 or not title.body or title.depth is not None or _NO_PARAGRAPH.match(title.body):

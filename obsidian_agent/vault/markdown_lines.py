@@ -19,18 +19,31 @@ ITEM = re.compile(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*
 HEADING = re.compile(r"(?P<marks>#{1,6})(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*$", re.DOTALL)
 """A heading behind its indentation; marks at its end are not part of its text."""
 
+RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+"""A horizontal rule behind its indentation."""
+
+UNDERLINE = re.compile(r"=+$|-+$")
+"""What makes a heading of the text above it."""
+
 _QUOTE = re.compile(r"[ \t]{0,3}>[ ]?")
 _INDENT = re.compile(r"[ \t]*")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
-_RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
-_HTML = re.compile(
-    r"</?(?:address|article|aside|blockquote|body|center|col|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption|figure|footer|form|frame"
-    r"|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|nav|ol|optgroup|option|p|param|search|section|summary|table"
-    r"|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:[\s/>]|$)",
+_HTML_BLOCK = re.compile(
+    r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset"
+    r"|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol"
+    r"|optgroup|option|p|param|search|section|source|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$)",
     re.IGNORECASE,
 )
 _RAW_HTML = re.compile(r"<(script|pre|style|textarea)(?:[\s>]|$)", re.IGNORECASE)
+_LONE_TAG = re.compile(
+    r"""(?:<[a-z][a-z0-9-]*+(?:\s++[a-z_:][\w.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)$""",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"<(?:(!--)|(\?)|(!\[CDATA\[)|(![A-Za-z]))")
+_MARKUP_ENDS = ("-->", "?>", "]]>", ">")
+_SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
 _TAB = 4
+_DEEP = 100
 
 
 class Line(NamedTuple):
@@ -55,6 +68,8 @@ class Line(NamedTuple):
     """Of a list item, from 0; None for every other line."""
     comment: bool = False
     """Whether it is hidden by a ``%%`` comment."""
+    opaque: bool = False
+    """Of a list item: whether its text is code or the like, and only the item itself is Markdown."""
 
 
 def scan(text: str, *, dedent: int = 0) -> list[Line]:
@@ -62,12 +77,17 @@ def scan(text: str, *, dedent: int = 0) -> list[Line]:
     return _Scanner(text, dedent).lines()
 
 
-class _Fence(NamedTuple):
-    character: str
-    length: int
+class _Open(NamedTuple):
+    """A block that is no Markdown and goes on in the next line."""
+
+    closing: str
+    """What ends it: the run of a fence, the text that its last line holds, or "" for a blank line."""
     quotes: int
-    container: int
-    """Column below which a line is outside of the list item that holds the fence."""
+    """Levels of quotation: it ends with them."""
+    fence: bool = False
+    container: int = 0
+    """Of a fence: the column below which a line is outside of the list item that holds it."""
+    comment: bool = False
 
 
 class _Item(NamedTuple):
@@ -76,17 +96,27 @@ class _Item(NamedTuple):
     """Column where the item's text begins."""
 
 
+class _Text(NamedTuple):
+    """What a line says behind its list markers."""
+
+    content: str
+    column: int
+    quotes: int
+    items: int
+    """How many list items the line begins."""
+    code: bool
+    """Whether the text is so far from its marker that it is code."""
+
+
 class _Scanner:
-    """The state between lines: the open fence, the list items around, where a hidden block ends."""
+    """The state between lines: the open block, the list items around, whether the last line was text that can go on."""
 
     def __init__(self, text: str, dedent: int) -> None:
         self._text = text
         self._dedent = dedent
-        self._fence: _Fence | None = None
+        self._open: _Open | None = None
         self._lists: list[list[_Item]] = [[]]
-        self._hidden_until = 0
-        self._comment_until = 0
-        self._html = False
+        self._quotes = 0
         self._after_text = False
 
     def lines(self) -> list[Line]:
@@ -102,19 +132,78 @@ class _Scanner:
             end = following if newline < 0 else newline - 1 if newline > start and text[newline - 1] == "\r" else newline
             if start < body:
                 found.append(Line(number, start, end, following, True, 0, 0, text[start:end], None))
+            elif self._open is None and start < end and text[start] not in _SPECIAL:
+                self._plain()
+                found.append(Line(number, start, end, following, False, 0, 0, text[start:end].rstrip(" \t"), None))
             else:
                 found.append(self._line(number, start, end, following))
             start = following
             number += 1
         return found
 
+    def _plain(self) -> None:
+        """A line of text without indentation, quote or marker."""
+        if not self._after_text:
+            self._lists = [[]]
+            self._quotes = 0
+            self._after_text = True
+
     def _line(self, number: int, start: int, end: int, following: int) -> Line:
-        quotes, indent, body = self._strip(start, end)
+        block = self._open
+        quotes, indent, body = self._strip(start, end, block.quotes if block else _DEEP)
+        if block is not None:
+            if self._continues(block, quotes, indent, body, end):
+                return Line(number, start, end, following, True, quotes, indent, body, None, block.comment)
+            quotes, indent, body = self._strip(start, end, _DEEP)
         items = self._items(quotes)
-        hidden = self._is_hidden(start, end, quotes, indent, body, items)
-        depth = self._enter(indent, body, items) if body and not hidden else None
-        self._after_text = bool(body) and not hidden and not (body[0] == "#" and HEADING.match(body))
-        return Line(number, start, end, following, hidden, quotes, indent, body, depth, hidden and start < self._comment_until)
+        if quotes > self._quotes:
+            self._after_text = False
+            self._leave_items(start, end)
+        if quotes != self._quotes and not (self._after_text and body):
+            self._quotes = quotes
+        if not body:
+            self._after_text = False
+            return Line(number, start, end, following, False, quotes, indent, body, None)
+        return self._text_line(number, start, end, following, quotes, indent, body, items)
+
+    def _text_line(
+        self, number: int, start: int, end: int, following: int, quotes: int, indent: int, body: str, items: list[_Item]
+    ) -> Line:
+        """A line that is not blank and that no open block has swallowed."""
+        marked = self._begins_item(indent, body, items)
+        if not marked and (not self._after_text or (body[0] in "#-*_" and not self._goes_on(body, indent))):
+            _leave(items, indent)
+        if not self._after_text:
+            if indent >= (items[-1].content if items else 0) + _TAB and not (items and marked):
+                return Line(number, start, end, following, True, quotes, indent, body, None)
+        text = _behind_markers(body, indent, quotes) if marked else _Text(body, indent, quotes, 0, code=False)
+        opens = text.code or self._opens(text, end, items)
+        depth = self._enter(indent, body, items) if marked and (text.code or not opens or text.items) else None
+        if opens and depth is None:
+            self._after_text = False
+            _leave(items, indent)
+            return Line(number, start, end, following, True, quotes, indent, body, None, self._open is not None and self._open.comment)
+        self._after_text = not opens and self._goes_on(text.content, indent)
+        return Line(number, start, end, following, False, quotes, indent, body, depth, opaque=opens)
+
+    def _begins_item(self, indent: int, body: str, items: list[_Item]) -> bool:
+        """Whether a line begins a list item. In the middle of a text only one with text can, and a number only when it is 1."""
+        item = ITEM.match(body)
+        if item is None or RULE.match(body) or (indent >= _TAB and not items):
+            return False
+        if not self._after_text or (items and indent < items[-1].content):
+            return True
+        return bool(item["rest"]) and (item["marker"] in "-*+" or item["marker"][:-1] == "1")
+
+    def _goes_on(self, content: str, indent: int) -> bool:
+        """Whether the next line can continue the text of this one."""
+        if not content:
+            return False
+        if content[0] == "#":
+            return HEADING.match(content) is None
+        if content[0] not in "-*_=":
+            return True
+        return not (RULE.match(content) or (self._after_text and indent < _TAB and UNDERLINE.match(content)))
 
     def _items(self, quotes: int) -> list[_Item]:
         """The list items around a line, outermost first; each level of quotation has its own."""
@@ -123,9 +212,14 @@ class _Scanner:
             self._lists.append([])
         return self._lists[quotes]
 
-    def _strip(self, start: int, end: int) -> tuple[int, int, str]:
+    def _leave_items(self, start: int, end: int) -> None:
+        """A quote begins here: it ends the list items that it is not indented enough for."""
+        blanks = _INDENT.match(self._text, start, end)
+        _leave(self._lists[0], _columns(blanks[0]) if blanks else 0)
+
+    def _strip(self, start: int, end: int, most: int) -> tuple[int, int, str]:
+        """Levels of quotation (at most so many), indentation, and the rest of a line."""
         text, quotes = self._text, 0
-        most = self._fence.quotes if self._fence else 100
         while quotes < most and (mark := _QUOTE.match(text, start, end)):
             quotes += 1
             start = mark.end()
@@ -134,76 +228,96 @@ class _Scanner:
         indent = _columns(text[start:stop])
         return quotes, max(0, indent - self._dedent) if quotes == 0 else indent, text[stop:end].rstrip(" \t") if stop < end else ""
 
-    def _is_hidden(self, start: int, end: int, quotes: int, indent: int, body: str, items: list[_Item]) -> bool:
-        if start < self._hidden_until:
+    def _continues(self, block: _Open, quotes: int, indent: int, body: str, end: int) -> bool:
+        """Whether a line belongs to the open block; its last line does."""
+        if not block.comment and (quotes < block.quotes or (block.fence and body and indent < block.container)):
+            self._open = None
+            return False
+        if block.fence:
+            if body.startswith(block.closing) and not body.strip(block.closing[0]):
+                self._open = None
             return True
-        if self._fence is not None and self._in_fence(quotes, indent, body):
-            return True
-        if self._html:
-            self._html = bool(body)
+        if not block.closing:
+            if not body:
+                self._open = None
             return bool(body)
-        if not body:
-            return False
-        item = ITEM.match(body)
-        if not self._after_text:
-            while items and indent < items[-1].content and not item:
-                items.pop()
-            if indent >= (items[-1].content if items else 0) + _TAB and not (items and item):
-                return True
-        return (indent < _TAB or bool(items)) and self._opens(start, end, quotes, indent, body, items)
-
-    def _in_fence(self, quotes: int, indent: int, body: str) -> bool:
-        """Whether the line belongs to the open fence; the closing fence does, and so does not what is outside of its list or quote."""
-        fence = self._fence
-        if fence is None or quotes < fence.quotes or (body and indent < fence.container):
-            self._fence = None
-            return False
-        if body.startswith(fence.character * fence.length) and not body.strip(fence.character):
-            self._fence = None
+        if block.closing in body.lower():
+            self._open = None
         return True
 
-    def _opens(self, start: int, end: int, quotes: int, indent: int, body: str, items: list[_Item]) -> bool:
-        """Whether the line begins a block that is no Markdown; then its end is noted."""
-        first = body[0]
-        if first in "`~" and (fence := _FENCE.match(body)):
-            mark = fence[1] or fence[2]
-            container = next((item.content for item in reversed(items) if item.content <= indent), 0)
-            self._fence = _Fence(mark[0], len(mark), quotes, container)
+    def _opens(self, text: _Text, end: int, items: list[_Item]) -> bool:
+        """Whether text begins a block that is no Markdown; if that goes on in the next line it is the open one then."""
+        content = text.content
+        first = content[:1]
+        if first in ("`", "~"):
+            fence = _FENCE.match(content)
+            if fence is None:
+                return False
+            container = text.column if text.items else next((item.content for item in reversed(items) if item.content <= text.column), 0)
+            self._open = _Open(fence[1] or fence[2], text.quotes, True, container)
             return True
-        if first == "%" and body.startswith("%%"):
-            return self._until(start, end, "%%", "%%", closed_only=True)
-        if first == "$" and body.startswith("$$"):
-            return self._until(start, end, "$$", "$$", closed_only=True)
         if first == "<":
-            if body.startswith("<!--"):
-                return self._until(start, end, "<!--", "-->", closed_only=False)
-            if raw := _RAW_HTML.match(body):
-                return self._until(start, end, raw[0], f"</{raw[1]}>", closed_only=False)
-            self._html = _HTML.match(body) is not None
-            return self._html
+            return self._opens_html(text)
+        if first == "%" and content.startswith("%%"):
+            if "%%" in content[2:] or self._text.find("%%", end) < 0:
+                return False
+            self._open = _Open("%%", text.quotes, comment=True)
+            return True
+        if first == "$" and content.startswith("$$") and "$$" not in content[2:]:
+            self._open = _Open("$$", text.quotes)
+            return True
         return False
 
-    def _until(self, start: int, end: int, opening: str, closing: str, *, closed_only: bool) -> bool:
-        """Hides all lines up to the one with the closing mark. `closed_only`: on one line or unclosed it hides nothing."""
-        behind = self._text.index(opening, start) + len(opening)
-        close = self._text.find(closing, behind)
-        if closed_only and (close < 0 or close < end):
-            return False
-        self._hidden_until = len(self._text) if close < 0 else close + len(closing)
-        if opening == "%%":
-            self._comment_until = self._hidden_until
-        return True
+    def _opens_html(self, text: _Text) -> bool:
+        content = text.content
+        if markup := _MARKUP.match(content):
+            closing = _MARKUP_ENDS[(markup.lastindex or 1) - 1]
+            self._open = None if closing in content[markup.end() :] else _Open(closing, text.quotes)
+            return True
+        if raw := _RAW_HTML.match(content):
+            closing = f"</{raw[1].lower()}>"
+            self._open = None if closing in content.lower() else _Open(closing, text.quotes)
+            return True
+        if _HTML_BLOCK.match(content) or ((text.items or not self._after_text) and _LONE_TAG.match(content)):
+            self._open = _Open("", text.quotes)
+            return True
+        return False
 
     def _enter(self, indent: int, body: str, items: list[_Item]) -> int | None:
         """Notes a list item around the next lines; its depth, or None for a line that is none. Two columns are enough for a level."""
         item = ITEM.match(body)
-        if item is None or _RULE.match(body) or (indent >= _TAB and not items):
+        if item is None:
             return None
         while items and indent < min(items[-1].content, items[-1].indent + 2):
             items.pop()
         gap = len(item["gap"].expandtabs(_TAB))
         items.append(_Item(indent, indent + len(item["marker"]) + (gap if gap <= _TAB and item["rest"] else 1)))
         return len(items) - 1
+
+
+def _leave(items: list[_Item], indent: int) -> None:
+    """What is not indented enough for a list item ends it."""
+    while items and indent < items[-1].content:
+        items.pop()
+
+
+def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
+    """The text of a list item, of one inside it, and so on; quote marks among the markers count as quotation."""
+    content, column, items = body, indent, 0
+    while True:
+        item = ITEM.match(content)
+        if item is not None and not RULE.match(content):
+            gap = len(item["gap"].expandtabs(_TAB))
+            items += 1
+            if gap > _TAB and item["rest"]:
+                return _Text(item["rest"], column, quotes, items, code=True)
+            column += len(item["marker"]) + max(gap, 1)
+            content = item["rest"]
+        elif content.startswith(">"):
+            quotes += 1
+            content = content[1:].removeprefix(" ")
+        else:
+            return _Text(content, column, quotes, items, code=False)
 
 
 def _columns(blanks: str) -> int:

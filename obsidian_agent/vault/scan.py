@@ -12,8 +12,8 @@ from obsidian_agent.vault.markdown import headings_of
 from obsidian_agent.vault.markdown_lines import Line
 from obsidian_agent.vault.markdown_lines import scan as scan_lines
 from obsidian_agent.vault.markdown_lists import tasks_of
-from obsidian_agent.vault.scan_blocks import hidden_spans, is_flat, leaves, line_starts
-from obsidian_agent.vault.scan_inline import InlineScanner, NeedsBlocks
+from obsidian_agent.vault.scan_blocks import NeedsBlocks, hidden_spans, is_flat, leaves, line_starts
+from obsidian_agent.vault.scan_inline import InlineScanner
 from obsidian_agent.vault.scan_model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
 from obsidian_agent.vault.scan_properties import aliases, property_links, property_tags
 from obsidian_agent.vault.text import decode

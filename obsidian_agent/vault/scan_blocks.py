@@ -10,17 +10,23 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.markdown_lines import HEADING, ITEM, Line
+from obsidian_agent.vault.markdown_lines import HEADING, ITEM, RULE, UNDERLINE, Line
 
 _TABLE: Final = re.compile(rb"\n[ \t>]*(?:\|[ \t]*:?-|:?-+:?[ \t]*\|)")
-_ITEM: Final = rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+[^\s#]"
-_INDENTED: Final = re.compile(rb"\n(?!" + _ITEM + rb")[^\n]*\n {0,3}(?:\t| {4})")
+_ITEM: Final = rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]"
+_INDENTED: Final = re.compile(rb"(?:\n|\A)(?!" + _ITEM + rb")[^\n]*\n {0,3}(?:\t| {4})")
 _INDENTATION: Final = re.compile(rb"\n?(?: {4}| {0,3}\t)")
+_ITEM_CODE: Final = re.compile(rb"(?:\n|\A)[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)")
 _QUOTED_CODE: Final = re.compile(rb">(?: {5}| {0,4}\t)")
 _UNDERLINED: Final = re.compile(rb"[^\s][ \t]*\r?\n[ \t]{0,3}(?:=+|-+)[ \t]*\r?(?:\n|\Z)")
 _DELIMITER: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_RULED: Final = frozenset("-*_=")
 _PIPE: Final = re.compile(r"\\[\s\S]|(\|)")
 _PIPE_BYTE: Final = re.compile(rb"\\[\s\S]|(\|)")
+
+
+class NeedsBlocks(Exception):
+    """Where the blocks of the note end must be known to go on. A signal between scanners, never seen outside of them."""
 
 
 class Leaf(NamedTuple):
@@ -34,9 +40,11 @@ class Leaf(NamedTuple):
 def is_flat(data: bytes, start: int) -> bool:
     """Whether only fences, and what an `InlineScanner` can tell, hide text from `start` on. False says nothing."""
     before = max(0, start - 1)
-    if b"%%" in data or _INDENTATION.match(data, start):
+    if b"%%" in data or _INDENTATION.match(data, start) or (start == 3 and data[0] > 127):
         return False
     if (b"\n   " in data or b"\t" in data) and _INDENTED.search(data, before):
+        return False
+    if (b"     " in data or b"\t" in data) and _ITEM_CODE.search(data, before):
         return False
     if b"|" in data and _TABLE.search(data, before):
         return False
@@ -59,13 +67,14 @@ def leaves(data: bytes, lines: Sequence[Line], starts: Sequence[int]) -> Iterato
     block: list[int] = []
     for position, line in enumerate(lines):
         heading = not line.hidden and line.body.startswith("#") and HEADING.match(line.body)
-        apart = line.hidden or not line.body or heading or line.depth is not None
+        rule = not line.hidden and line.body[:1] in _RULED and (RULE.match(line.body) or (block and UNDERLINE.match(line.body)))
+        apart = line.hidden or not line.body or heading or rule or line.depth is not None
         if block and (apart or line.quotes > lines[block[-1]].quotes):
             yield from _cells(data, lines, starts, block)
             block = []
         if heading or (line.hidden and line.comment):
             yield Leaf(starts[position], starts[position + 1], comment=line.hidden)
-        elif not line.hidden and line.body:
+        elif line.body and not (line.hidden or line.opaque or rule):
             block.append(position)
     if block:
         yield from _cells(data, lines, starts, block)
@@ -101,7 +110,7 @@ def _table(lines: Sequence[Line], block: Sequence[int]) -> int | None:
             above = lines[block[index - 1]].body
             item = ITEM.match(above) if lines[block[index - 1]].depth is not None else None
             row = item["rest"] if item else above
-            if "|" in body + row and _columns(body) == _columns(row):
+            if row and "|" in body + row and _columns(body) == _columns(row):
                 return index - 1
     return None
 

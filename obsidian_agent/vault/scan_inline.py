@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from obsidian_agent.vault.scan_blocks import NeedsBlocks
 from obsidian_agent.vault.scan_destination import DESTINATION, is_external, markdown_link
 from obsidian_agent.vault.scan_model import Link, NoteTag
 
@@ -19,7 +20,7 @@ _WIKI, _MARKDOWN, _TAG, _TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES = 1, 3, 4, 5,
 # Every alternative begins with a plain character, so that the search can skip to the next of seven. Runs are possessive: no backtracking.
 _EVENT: Final = re.compile(
     rb"""\\[!-/:-@\[-`{-~]
-    |\[\[((?:[^\[\]\n]++|\](?!\])|\[(?!\[))++)\]\]
+    |\[\[(?![ \t]*\]\])((?:[^\[\]\n]++|\](?!\])|\[(?!\[))++)\]\]
     |\[([^\[\]\\`\n]*+)\]\(([^\s()<>\\]++)\)
     |\#([^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]++)
     |`[^`\n]++`(?!`)
@@ -35,7 +36,7 @@ _TICK_RUN: Final = re.compile(rb"`+")
 _BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
 _DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])\$(?![0-9])")
 _BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
-_LINE_OPENING: Final = re.compile(rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*")
+_LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
 _HTML_TAG: Final = re.compile(
     rb"""</?[A-Za-z][A-Za-z0-9-]*+
     (?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+
@@ -47,10 +48,6 @@ _BEFORE_TAG: Final = frozenset(b" \t\n\r\v\f>(")
 _NOT_IN_TAG: Final = re.compile("[\\s\u2000-\u206f\u2e00-\u2e7f]")
 _NO_NUMBER: Final = re.compile(r"[^\d/_-]")
 _DEEPEST: Final = 16
-
-
-class NeedsBlocks(Exception):
-    """Where the blocks of the note end must be known to go on. A signal between scanners, never seen outside of them."""
 
 
 class InlineScanner:
@@ -235,6 +232,8 @@ class InlineScanner:
         data = self._data
         if data.startswith(b"$$", at):
             close = data.find(b"$$", at + 2, end)
+            if self._flat and (close < 0 or data.find(b"\n", at, close) >= 0) and self._opens_line(at):
+                raise NeedsBlocks
             return close + 2 if close >= 0 and self._same_block(at, close) else -1
         if self._hopeless.get((0, end), end) <= at or at + 1 >= end or data[at + 1] in b" \t\r\n":
             return -1
@@ -280,7 +279,9 @@ class InlineScanner:
         if found is None or not self._same_block(at, found.end()):
             return -1
         group = 1 if found[1] is not None else 2
-        if found[group] and not is_external(found[group]):
+        if not found[group]:
+            return -1
+        if not is_external(found[group]):
             embed = at > consumed and data[at - 1] == 33
             self.links.append(
                 markdown_link(

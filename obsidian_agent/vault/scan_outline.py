@@ -12,13 +12,15 @@ from typing import Final
 
 from obsidian_agent.vault.markdown_lines import HEADING
 from obsidian_agent.vault.markdown_lists import read_item
+from obsidian_agent.vault.scan_blocks import NeedsBlocks
 from obsidian_agent.vault.scan_model import BlockId, NoteHeading, NoteTask
 
 Spans = Sequence[tuple[int, int]]
 
 _HEADING: Final = re.compile(rb"\n( {0,3}#{1,6}(?:[ \t][^\n]*+)?)(?=\n|\Z)")
 _BOX: Final = re.compile(rb"\[[^\]\n]{1,4}\](?=[ \t\r\n]|\Z)")
-_BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+")
+_BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
+_BEFORE_NUMBER: Final = re.compile(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
 _BLOCK_ID: Final = re.compile(rb"\^([A-Za-z0-9-]++)[ \t]*+\r?(?=\n|\Z)")
 _NEW_BLOCK: Final = re.compile(rb"\n[ \t>]*+(?:\r?\n|\Z|(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]|```|~~~|\$\$|%%|<)|\n>|\Z")
 
@@ -65,6 +67,8 @@ def tasks(data: bytes, start: int, hidden: Spans) -> Iterator[NoteTask]:
         lead = _BEFORE_BOX.fullmatch(data, line_start, box.start())
         if lead is None or is_hidden(hidden, line_start):
             continue
+        if lead[1] and lead[1] != b"1" and not _BEFORE_NUMBER.match(data, max(0, data.rfind(b"\n", 0, line_start - 1)), line_start):
+            raise NeedsBlocks
         end = data.find(b"\n", box.end())
         item = read_item(data[line_start : len(data) if end < 0 else end].decode().lstrip(" \t>").rstrip(" \t\r"))
         if item is not None and item.status is not None:
