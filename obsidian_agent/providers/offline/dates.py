@@ -30,7 +30,8 @@ _RELATIVE = regex.compile(rf"(last|previous|this|current|next|past|coming) ({_UN
 _ROLLING = regex.compile(rf"(?:the )?(?:last|past|previous) ({_COUNT}) ({_UNIT})s?")
 _WEEKDAY = regex.compile(rf"(?:(last|next|this|on|coming) )?({'|'.join(_WEEKDAYS)})")
 _OLDER = regex.compile(
-    rf"(?:is |are |were |was )?(?:older than|more than|over|not (?:changed|modified|touched|edited|opened) (?:for|in|since)|"
+    rf"(?:is |are |were |was )?(?:older than|more than|over|"
+    r"(?:have |has )?(?:not|haven't|hasn't|never)(?: been)? (?:changed|modified|touched|edited|opened|updated) (?:for|in|since)|"
     rf"untouched for|unchanged for|unmodified for) (?:the (?:last|past) )?({_COUNT}) ({_UNIT})s?(?: (?:old|ago))?"
 )
 _BEFORE = regex.compile(

@@ -7,7 +7,9 @@ import regex
 from obsidian_agent.providers.offline.lexicon import DETERMINERS, NEGATIONS, PREPOSITIONS, members, word_set
 from obsidian_agent.providers.offline.stretch import Stretch
 
-_DESCRIBING = word_set("a an some more the my few several better another short long this these those its any all every each")
+_DESCRIBING = word_set(
+    "a an some more the my few several better another short long this these those its any all every each today's tomorrow's yesterday's"
+)
 """Words with which people describe a text instead of giving it: "add a conclusion"."""
 
 _TELLING = (
@@ -18,7 +20,20 @@ _TELLING = (
 _EXPLAINING = word_set("about that which how why what who explaining describing summarising summarizing")
 """Words after which a note's content is described."""
 
+_PARTS = word_set(
+    "links tasks todos notes tags headings properties sections paragraphs tables images emojis examples details bullets points comments"
+)
+"""Parts of a note: as the last word of a bare text they rather ask for such parts to be made up."""
+
+_PICKING = word_set(
+    "whatever something anything somewhere someone better best good right correct proper suitable appropriate fitting relevant nicer "
+    "shorter longer average sum total number first last latest oldest newest same its their his her according fits"
+)
+"""Words with which people leave a choice to the reader: "something better", "the right folder"."""
+
 _JOINING = frozenset(("and", "then", "but", "or"))
+_PLACING = PREPOSITIONS | {"before", "after", "behind", "above"}
+_LEADING = frozenset(("to", "into", "from", "of"))
 _VERBS = frozenset().union(
     *(members(head) for head in ("create", "rename", "move", "delete", "merge", "split", "replace", "append", "copy", "run"))
 )
@@ -29,9 +44,14 @@ def adverb(words: Stretch) -> float:
     return 0.6 if len(words) > 1 and regex.fullmatch(r"[a-z]{3,}ly", words.last.text) else 0.0
 
 
+def picking(words: Stretch) -> float:
+    """The doubt that the words leave a choice instead of giving a name or a value."""
+    return 0.0 if _PICKING.isdisjoint(words.lowers) else 0.6
+
+
 def as_name(words: Stretch) -> float:
     """The doubt about words that were called a name being one: they may go on ("… and publish it on the web")."""
-    doubt = adverb(words)
+    doubt = adverb(words) + picking(words) + (0.5 if explains(words) else 0.0) + _opening(words)
     tokens = list(words)
     for position, token in enumerate(tokens):
         following = tokens[position + 1].text[:1] if position + 1 < len(tokens) else ""
@@ -42,9 +62,14 @@ def as_name(words: Stretch) -> float:
     return doubt
 
 
+def _opening(words: Stretch) -> float:
+    """The doubt about a name that begins like a description: "for each month"."""
+    return 0.4 if words.first.lower in _TELLING else 0.0
+
+
 def as_new_name(words: Stretch, *, said: bool) -> float:
     """The doubt about words being a name that nothing has yet. `said`: a noun such as "folder" says so."""
-    doubt = adverb(words)
+    doubt = adverb(words) + picking(words) + _opening(words)
     if any(word in _TELLING for word in words.lowers):
         doubt += 0.3 if said else 0.8
     if said:
@@ -70,5 +95,9 @@ def as_text(words: Stretch, *, free: bool) -> float:
         doubt += 0.5 if "about" in words.lowers else 0.0
     doubt += 0.5 if words.first.lower in _DESCRIBING else 0.0
     doubt += 0.3 if words.last.lower in DETERMINERS | PREPOSITIONS else 0.0
+    doubt += picking(words) if len(words) > 1 and not free else 0.0
+    doubt += 0.5 if words.first.lower in _PLACING else 0.0
+    doubt += 0.5 if words.last.lower in _PARTS and not free else 0.0
+    doubt += 0.15 * sum(token.lower in _LEADING for token in tokens[1:])
     pairs = zip(tokens, tokens[1:], strict=False)
     return doubt + 0.7 * sum(token.lower in _JOINING and following.stem in _VERBS for token, following in pairs)

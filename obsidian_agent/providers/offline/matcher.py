@@ -94,7 +94,7 @@ def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: Slot
     """The best alignment with any phrase of the recipe."""
 
     def read(slot: Slot, start: int, end: int) -> Reading | None:
-        return None if slot.name in given else reader.read(recipe.parameters[slot.name], slot.free, start, end)
+        return None if slot.name in given else reader.read(recipe.parameters[slot.name], slot.takes, start, end)
 
     def longest(slot: Slot) -> int:
         return reader.longest(recipe.parameters[slot.name].kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import regex
 
 from obsidian_agent.providers.offline import dates, doubts
@@ -72,7 +74,15 @@ def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: 
     return Reading(doubt + (0.5 if any(begins) else 0.0), name, name)
 
 
-def path(words: Stretch, *, free: bool) -> Reading | None:
+def destination(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    """The folder that something goes to. A new one must be plainly a folder: "send it to Bob" moves nothing."""
+    found = folder(words, index, around, existing=False, free=False)
+    known = found is None or index.find(found.text, ("folder",)) is not None or found.issue is not None or found.value != found.text
+    plain = words.exact or not FOLDER_NOUNS.isdisjoint(words.lowers) or "/" in words.raw
+    return found if found is None or known or plain else replace(found, cost=found.cost + 0.5)
+
+
+def path(words: Stretch, index: NameIndex, *, free: bool) -> Reading | None:
     """The name of a new note."""
     inner = words.trimmed(DETERMINERS | NOTE_NOUNS | CALLED)
     if (name := inner.quoted) is not None:
@@ -85,7 +95,8 @@ def path(words: Stretch, *, free: bool) -> Reading | None:
         return Reading(0.01 * len(inner) + doubts.as_name(inner), inner.raw, inner.raw)
     if doubts.explains(inner):
         return None
-    return Reading(0.2 + doubts.as_new_name(inner, said=False), inner.raw, inner.raw)
+    begins = (index.find(inner.part(inner.start, end).raw, ("note",)) for end in range(inner.start + 1, inner.end))
+    return Reading(0.2 + doubts.as_new_name(inner, said=False) + (0.5 if any(begins) else 0.0), inner.raw, inner.raw)
 
 
 def new_name(words: Stretch) -> Reading | None:

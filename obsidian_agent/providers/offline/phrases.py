@@ -1,16 +1,17 @@
 """Example phrases of a recipe, as trees that the aligner walks.
 
-The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, `{slot}` a hole, `{slot!}` a hole that takes
-any words (after "called"), and ` / ` between parts that may come in any order. A word that heads a class of the lexicon stands for the
-class; `word!` must occur, while other words may be missing at a price. A phrase that begins with `~` may mean something else too: it is
-never sure.
+The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, ` / ` between parts that may come in any order.
+`{slot}` is a hole, `{slot!}` one that takes any words (after "called"), `{slot?}` one that takes no bare words but a path. A word that
+heads a class of the lexicon stands for the class; `word!` must occur, while other words may be missing at a price. A phrase that begins
+with `~` may mean something else too: it is never sure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Literal
 
 import regex
 
@@ -26,12 +27,16 @@ class Word:
     must: bool = False
 
 
+Takes = Literal["name", "any", "exact"]
+"""What bare words a hole takes: those that look like a name, any (the phrase said that a name follows), or only a path or text as such."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A hole. `free`: it takes any words, because the phrase said that a name follows."""
+    """A hole."""
 
     name: str
-    free: bool
+    takes: Takes = "name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,8 @@ class PhraseError(ValueError):
     """A phrase that cannot be read; the message shows it."""
 
 
-_PIECE = regex.compile(r"\{(?P<slot>[A-Za-z][A-Za-z0-9_]*)(?P<free>!?)\}|(?P<mark>[()\[\]|/])|(?P<word>[^\s()\[\]|/{}]+)|(?P<bad>\S)")
+_TAKES: Mapping[str, Takes] = {"": "name", "!": "any", "?": "exact"}
+_PIECE = regex.compile(r"\{(?P<slot>[A-Za-z][A-Za-z0-9_]*)(?P<takes>[!?]?)\}|(?P<mark>[()\[\]|/])|(?P<word>[^\s()\[\]|/{}]+)|(?P<bad>\S)")
 
 
 @lru_cache(maxsize=4096)
@@ -96,7 +102,7 @@ def parse(text: str) -> Phrase:
 def slots_in(node: Node) -> Iterator[str]:
     """Names of the holes below a node."""
     match node:
-        case Slot(name):
+        case Slot(name=name):
             yield name
         case Sequence(parts) | Choice(parts):
             for part in parts:
@@ -154,7 +160,7 @@ class _Reader:
             if piece["bad"]:
                 raise PhraseError(f"The phrase {self._text!r} cannot be read at {piece['bad']!r}.")
             if piece["slot"]:
-                parts.append(_shared(Slot(piece["slot"], bool(piece["free"]))))
+                parts.append(_shared(Slot(piece["slot"], _TAKES[piece["takes"]])))
             elif piece["word"]:
                 word = piece["word"].removesuffix("!")
                 parts.append(_shared(Word(word, members(word), word != piece["word"])))

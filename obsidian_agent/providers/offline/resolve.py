@@ -79,6 +79,9 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
             if doubt is not None:
                 doubts.append(doubt)
                 cost += 0.5
+    notes = [values[name] for name, parameter in recipe.parameters.items() if parameter.kind == "note" and values.get(name)]
+    if len(set(notes)) < len(notes):
+        doubts.append("both are the same note")
     missing = tuple(name for name, parameter in recipe.parameters.items() if values.get(name) is None and parameter.needed)
     for name in missing:
         values.pop(name, None)
@@ -108,6 +111,8 @@ def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any]
     match parameter.kind:
         case "path":
             return _new_path(value, other), None
+        case "folder" if other:
+            return (value if "/" in value else joined(other, value)), None
         case "newName":
             return (None if other is None else _renamed(value, other)), None
         case "destination":

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from obsidian_agent.providers.offline import name_slots, word_slots
 from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.phrases import Takes
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.recipe import RecipeParameter, SlotKind, WordKind
 from obsidian_agent.providers.offline.stretch import Stretch
@@ -25,21 +26,22 @@ class SlotReader:
         self._tokens = tokens
         self._index = index
         self._around = around
-        self._kept: dict[tuple[SlotKind, bool, bool, int, int], Reading | None] = {}
+        self._kept: dict[tuple[SlotKind, bool, Takes, int, int], Reading | None] = {}
 
     def longest(self, kind: SlotKind) -> int:
         """The most tokens that a slot of this kind may take."""
         return _LONGEST.get(kind, _LONGEST_NAMED)
 
-    def read(self, parameter: RecipeParameter, free: bool, start: int, end: int) -> Reading | None:
+    def read(self, parameter: RecipeParameter, takes: Takes, start: int, end: int) -> Reading | None:
         """The reading of tokens `start` to `end` (exclusive), or None when they cannot be one.
 
-        `free`: the phrase said that a value follows, so that bare words are less doubtful.
+        `takes` says which bare words will do: after "called" they are less doubtful.
         """
-        key = (parameter.kind, parameter.existing, free, start, end)
+        key = (parameter.kind, parameter.existing, takes, start, end)
         if key not in self._kept:
             words = Stretch(self._text, self._tokens, start, end)
-            self._kept[key] = None if words.ragged else self._reading(words, parameter.kind, parameter.existing, free)
+            possible = not words.ragged and (takes != "exact" or words.exact)
+            self._kept[key] = self._reading(words, parameter.kind, parameter.existing, takes == "any") if possible else None
         return self._kept[key]
 
     def _reading(self, words: Stretch, kind: SlotKind, existing: bool, free: bool) -> Reading | None:
@@ -48,14 +50,16 @@ class SlotReader:
                 return name_slots.note(words, self._index, self._around)
             case "entry":
                 return name_slots.entry(words, self._index, self._around)
-            case "folder" | "destination":
+            case "folder":
                 return name_slots.folder(words, self._index, self._around, existing=existing, free=free)
+            case "destination":
+                return name_slots.destination(words, self._index, self._around)
             case "template":
                 return name_slots.template(words, self._index)
             case "macro":
                 return name_slots.macro(words, self._around)
             case "path":
-                return name_slots.path(words, free=free)
+                return name_slots.path(words, self._index, free=free)
             case "newName":
                 return name_slots.new_name(words)
             case _:

@@ -61,6 +61,11 @@ class Stretch:
         return all(token.kind == "word" or (token.kind == "mark" and token.text in _IN_NAMES) for token in self)
 
     @property
+    def exact(self) -> bool:
+        """Whether it is a name in quotes, a wikilink or a path, no bare words."""
+        return len(self) == 1 and (self.quoted is not None or "/" in self.first.text or self.first.text.endswith(".md"))
+
+    @property
     def ragged(self) -> bool:
         """Whether it begins with a mark or ends with one of punctuation: then it is no value."""
         return self.first.kind == "mark" or (self.last.kind == "mark" and self.last.text in ",.;:!?")

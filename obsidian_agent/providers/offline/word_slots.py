@@ -59,7 +59,7 @@ def tag(words: Stretch, *, free: bool) -> Reading | None:
         return Reading(0.0, token.text, token.text)
     name = token.text.removeprefix("#")
     if token.kind in ("word", "quoted") and _TAG_NAME.fullmatch(name):
-        return Reading(0.05 if said else 0.7, name, name)
+        return Reading((0.05 if said else 0.7) + (0.6 if name.endswith("ly") else 0.0), name, name)
     return None
 
 
@@ -88,7 +88,7 @@ def value(words: Stretch, around: Surroundings) -> Reading | None:
         return Reading(0.0, inner.raw, inner.raw) if token.kind == "link" else Reading(0.02, _typed(inner.raw, around), inner.raw)
     if token.lower in PREPOSITIONS or any(each.kind == "quoted" for each in inner):
         return None
-    doubt = 0.05 + 0.05 * len(inner) + 0.5 * sum(each.lower in NEGATIONS for each in inner)
+    doubt = 0.05 + 0.05 * len(inner) + doubts.picking(inner) + 0.5 * sum(each.lower in NEGATIONS for each in inner)
     return Reading(doubt, _typed(inner.raw, around), inner.raw)
 
 

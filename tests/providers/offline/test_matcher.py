@@ -38,6 +38,17 @@ def test_what_is_sure_of_the_paraphrases_is_right(read):
             assert case["values"].items() <= found[0].resolved.values.items(), case["instruction"]
 
 
+def test_sentences_that_the_phrases_were_not_written_for_find_their_recipe(read):
+    """Written apart from the phrases and only counted."""
+    wrong = []
+    for case in json.loads((HERE / "more_paraphrases.json").read_text(encoding="utf-8")):
+        found = read(case["instruction"])
+        if not found or found[0].recipe.name != case["recipe"] or found[0].cost > LIKELY_COST:
+            wrong.append(case["instruction"])
+            assert not (found and found[0].sure), case["instruction"]
+    assert len(wrong) <= 12, wrong
+
+
 def test_every_recipe_is_paraphrased_and_nothing_repeats_a_phrase():
     told = {case["recipe"] for case in PARAPHRASES}
     assert len(told) >= 24

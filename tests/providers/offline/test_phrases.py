@@ -10,10 +10,10 @@ def test_a_phrase_is_read_as_segments():
     assert len(phrase.segments) == 2
     first, second = phrase.segments
     assert isinstance(first, Sequence)
-    assert first.parts[1] == Slot("text", free=False)
+    assert first.parts[1] == Slot("text")
     assert isinstance(second, Sequence)
     assert isinstance(second.parts[0], Maybe)
-    assert second.parts[1] == Slot("note", free=True)
+    assert second.parts[1] == Slot("note", "any")
     assert phrase.slots == {"text", "note"}
 
 
