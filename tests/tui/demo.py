@@ -11,10 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tui.fakes import FakeSession, Macro, history_entries, plan_of
-
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
+from tui.fakes import FakeSession, Macro, history_entries, plan_of
 
 NOTE = """---
 tags: [daily, planning]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
-from tui.fakes import FakeSession, mixed_run, sample_answer, sample_candidates
 
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
+from tui.fakes import FakeSession, mixed_run, sample_answer, sample_candidates
 
 Shot = Callable[..., Coroutine[Any, Any, None]]
 SIZES = ((80, 24), (120, 40), (200, 50))

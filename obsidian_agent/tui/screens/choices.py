@@ -42,4 +42,3 @@ class ChoiceList(VirtualList[Choice]):
     def set_choices(self, choices: Sequence[Choice], cursor: int | None = None) -> None:
         """Other lines."""
         self.set_rows(choices, cursor)
-        self.refresh(layout=True)

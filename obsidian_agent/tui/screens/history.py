@@ -77,7 +77,6 @@ class History(Modal[HistoryRequest]):
             return
         listing = self.query_one(HistoryList)
         listing.set_rows(self._entries, 0)
-        listing.refresh(layout=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "undo":

@@ -63,6 +63,10 @@ class MainScreen(Screen[None]):
         yield Footer()
 
     def on_mount(self) -> None:
+        # Textual sets these classes with the first resize, which is one frame too late.
+        width, height = self.app.size
+        self.add_class(max((at, name) for at, name in self.HORIZONTAL_BREAKPOINTS if at <= width)[1])
+        self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
         self._state_changed()
         self.desk.run(self.undoing.recover, "recovery")
 

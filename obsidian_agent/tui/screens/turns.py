@@ -180,8 +180,8 @@ class Turns:
         self._ask(event)
 
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
-        """Nothing was changed; say why. `problems` is everything that is wrong, when there is more than `problem`."""
-        told = list(problems) or [problem]
+        """Nothing was changed; say why. `problems` are what led to it, when there is more to say than `problem`."""
+        told = [problem, *(each for each in problems if each.message != problem.message)]
         lines = [each.message + (f" ({each.step_id})" if each.step_id else "") for each in told[:MOST_TOLD]]
         more = [f"… and {len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
         self.panes.chat.transcript.say("bad", "\n".join([*lines, *more]))

@@ -50,6 +50,7 @@ class Prompt(TextArea):
         )
         self._said: list[str] = []
         self._at = 0
+        self._sending = ""
 
     async def _on_key(self, event: events.Key) -> None:
         # TextArea inserts a newline on these before bindings are asked.
@@ -59,18 +60,20 @@ class Prompt(TextArea):
         await super()._on_key(event)
 
     def action_send(self) -> None:
+        self._sending = self.text
         self.post_message(self.Sent(self, self.text.strip()))
 
     def action_newline(self) -> None:
         self.insert("\n")
 
     def accept(self) -> None:
-        """Empty the box and remember what it held."""
-        text = self.text
+        """Take what was sent out of the box and remember it; what was typed since stays."""
+        text = self._sending
         if text.strip() and (not self._said or self._said[-1] != text):
             self._said = [*self._said[-MAX_REMEMBERED:], text]
         self._at = len(self._said)
-        self.text = ""
+        self.text = self.text.removeprefix(text)
+        self.move_cursor(self.document.end)
 
     def action_older(self) -> None:
         self._recall(-1)

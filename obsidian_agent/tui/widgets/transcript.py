@@ -30,10 +30,8 @@ class Entry(Static):
     """One thing said. Its content is made once and never changes."""
 
     DEFAULT_CSS = """
-    Entry { height: auto; margin: 0 1 1 1; padding: 0 1; }
+    Entry { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }
     Entry.-you { background: $panel; border-left: outer $primary; padding: 0 1; }
-    Entry.-agent { border-left: outer $surface; }
-    Entry.-note, Entry.-good, Entry.-bad { border-left: outer $surface; }
     """
 
     def __init__(self, speaker: Speaker, body: Content, *, at: datetime | None = None) -> None:
@@ -43,7 +41,7 @@ class Entry(Static):
 class Streaming(Static):
     """An answer that is still being written."""
 
-    DEFAULT_CSS = "Streaming { height: auto; margin: 0 1 1 1; padding: 0 1; border-left: outer $surface; }"
+    DEFAULT_CSS = "Streaming { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }"
 
     def __init__(self) -> None:
         super().__init__("", markup=False)
@@ -71,8 +69,8 @@ class Thinking(Static, can_focus=True):
     """What a model thinks: dim, apart, three lines while it comes, one line afterwards; Enter or a click shows all of it."""
 
     DEFAULT_CSS = """
-    Thinking { height: auto; margin: 0 1 1 1; padding: 0 1; color: $quiet; border-left: outer $panel; }
-    Thinking:focus { border-left: outer $primary; }
+    Thinking { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; color: $quiet; }
+    Thinking:focus { border-left: outer $primary; padding: 0 1; }
     """
     BINDINGS = [("enter", "unfold", "Show thinking")]
 

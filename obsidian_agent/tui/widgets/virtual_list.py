@@ -83,7 +83,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         self._drawn.clear()
         self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
         self.set_reactive(VirtualList.cursor, self._nearest(self.cursor if cursor is None else cursor, 1))
-        self.refresh()
+        self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
         if follow and at_end:
             self.scroll_end(animate=False, immediate=True)
         elif not follow:

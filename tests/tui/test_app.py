@@ -1,0 +1,628 @@
+"""The course of a turn, by keys."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from textual.widgets import Input, TextArea
+
+from obsidian_agent.agent.events import NeedsInput, PlanningRetry, PlanReady, PreviewReady, PreviewStarted, TextDelta, TurnFailed
+from obsidian_agent.errors import Problem
+from obsidian_agent.tui.screens.candidates import Candidates
+from obsidian_agent.tui.screens.confirm import Confirm
+from obsidian_agent.tui.screens.conflicts import Conflicts
+from obsidian_agent.tui.screens.diff import DiffScreen
+from obsidian_agent.tui.screens.history import History
+from obsidian_agent.tui.screens.main import MainScreen
+from obsidian_agent.tui.screens.plan_editor import PlanEditor
+from obsidian_agent.tui.screens.recovery import Recovery
+from obsidian_agent.tui.screens.save_action import SaveAction
+from obsidian_agent.tui.screens.saved_actions import SavedActions
+from obsidian_agent.tui.screens.unexpected import Unexpected
+from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.widgets.plan_list import PlanList
+from obsidian_agent.tui.widgets.transcript import Thinking
+from tui.driving import SIZES, driving
+from tui.fakes import (
+    Conflicting,
+    FakeSession,
+    ImportedMacro,
+    Interrupted,
+    Macro,
+    Report,
+    change,
+    history_entries,
+    mixed_run,
+    plan_of,
+    preview_of,
+    sample_answer,
+    sample_candidates,
+    sample_preview,
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_message_plan_approve_result_undo(size: tuple[int, int]) -> None:
+    async with driving(size=size) as app:
+        await app.planned("Make a note for each bullet")
+        assert app.session.called("turn") == [("Make a note for each bullet",)]
+        assert app.panes.work.stage == "plan"
+        assert isinstance(app.app.focused, PlanList)
+        assert "10 new" in app.screen()
+        await app.press("a")
+        assert app.panes.work.stage == "result"
+        assert "Created 10 files, modified 1 file, made 1 folder." in app.screen()
+        await app.press("u")
+        assert app.session.called("undo") == [("r1", frozenset(), frozenset())]
+        assert "Undone" in app.screen()
+
+
+async def test_letters_typed_in_the_prompt_never_approve() -> None:
+    async with driving() as app:
+        await app.planned()
+        app.prompt.focus()
+        await app.press("a", "r", "e", "y", "space", "u")
+        assert app.prompt.text == "arey u"
+        assert app.panes.work.stage == "plan"
+        assert app.session.called("execute") == []
+
+
+async def test_keys_right_after_a_plan_appears_do_nothing_and_prolong_the_wait() -> None:
+    async with driving() as app:
+        await app.send("Make notes")
+        for _ in range(4):
+            await app.press("a")
+            app.now += 0.3
+        assert app.session.called("execute") == []
+        await app.press("r")
+        assert app.panes.work.stage == "plan"
+        app.now += 0.6
+        await app.press("a")
+        assert len(app.session.called("execute")) == 1
+
+
+async def test_enter_never_approves() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("enter", "escape", "enter")
+        assert app.session.called("execute") == []
+
+
+async def test_focus_stays_in_the_prompt_while_the_person_is_typing() -> None:
+    session = FakeSession(pace=0.2)
+    async with driving(session) as app:
+        app.prompt.text = "Make notes"
+        await app.pilot.press("enter", "a", "n", "d")
+        await app.settle()
+        assert app.prompt.text == "and"
+        assert app.app.focused is app.prompt
+        assert session.called("execute") == []
+
+
+async def test_approving_is_locked_until_the_preview_is_complete() -> None:
+    plan = plan_of()
+    session = FakeSession(script=[[PlanReady(plan), PreviewStarted(sample_preview(plan))]])
+    async with driving(session) as app:
+        app.main.turns.plan_ready(PlanReady(plan))
+        app.main.turns.preview_started(sample_preview(plan))
+        app.panes.go("work")
+        await app.settle()
+        app.wait_out_grace()
+        assert "Still computing" in app.screen()
+        await app.press("a")
+        assert session.called("execute") == []
+
+
+async def test_an_invalid_plan_cannot_be_approved_and_lists_every_problem() -> None:
+    plan = plan_of()
+    problems = tuple(Problem("FILE_EXISTS", f"Problem number {number}.", step_id="notes", path=f"P/{number}.md") for number in range(3))
+    session = FakeSession(
+        script=[[PlanReady(plan), PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")], errors=problems))]]
+    )
+    async with driving(session) as app:
+        await app.planned()
+        text = app.screen()
+        assert all(f"Problem number {number}." in text for number in range(3))
+        assert "Cannot be approved: 3 errors." in text
+        await app.press("a")
+        assert session.called("execute") == []
+
+
+async def test_a_message_sent_twice_runs_once() -> None:
+    session = FakeSession(pace=0.3)
+    async with driving(session) as app:
+        app.prompt.text = "Make notes"
+        await app.pilot.press("enter")
+        app.prompt.text = "Make notes"
+        await app.pilot.press("enter", "enter")
+        assert "Still working" in app.hint()
+        await app.settle()
+        assert len(session.called("turn")) == 1
+
+
+async def test_an_empty_message_asks_for_a_selection_and_sends_nothing() -> None:
+    async with driving() as app:
+        await app.press("enter")
+        assert "Selection is empty. Please select text first." in app.hint()
+        assert "Select bullet points to create notes from" in app.hint()
+        assert app.session.called("turn") == []
+
+
+async def test_a_message_about_a_missing_selection_is_held_back_once() -> None:
+    async with driving() as app:
+        await app.send("Make a note for each bullet in the selection")
+        assert app.session.called("turn") == []
+        assert "Selection is empty" in app.hint()
+        await app.press("enter")
+        assert len(app.session.called("turn")) == 1
+
+
+async def test_no_selection_reported_by_the_plan_is_explained() -> None:
+    session = FakeSession(script=[[TurnFailed(Problem("NO_SELECTION", "Nothing is selected."))]])
+    async with driving(session) as app:
+        await app.send("Do it")
+        assert "Selection is empty. Please select text first." in app.hint()
+
+
+async def test_ctrl_j_makes_a_new_line_and_enter_sends() -> None:
+    async with driving() as app:
+        app.prompt.focus()
+        await app.press("o", "n", "e", "ctrl+j", "t", "w", "o", "enter")
+        assert app.session.called("turn") == [("one\ntwo",)]
+
+
+async def test_earlier_messages_come_back() -> None:
+    async with driving() as app:
+        await app.send("first")
+        await app.send("second")
+        app.prompt.focus()
+        await app.press("alt+up", "alt+up")
+        assert app.prompt.text == "first"
+        await app.press("alt+down")
+        assert app.prompt.text == "second"
+
+
+async def test_reject_leaves_a_note_and_escape_does_the_same() -> None:
+    async with driving() as app:
+        for key in ("r", "escape"):
+            await app.planned()
+            await app.press(key)
+            assert app.panes.work.stage == "idle"
+            assert app.main.turns.pending is None
+        assert app.transcript().count("Plan rejected. Nothing was changed.") == 2
+
+
+async def test_a_rejected_plan_can_be_brought_back() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("r")
+        app.main.deciding.bring_back()
+        await app.settle()
+        assert app.panes.work.stage == "plan"
+        assert app.main.turns.pending is not None
+
+
+async def test_planning_can_be_cancelled() -> None:
+    session = FakeSession(pace=5)
+    async with driving(session) as app:
+        app.prompt.text = "Make notes"
+        await app.pilot.press("enter")
+        await app.pilot.pause(0.05)
+        assert "Planning" in app.screen()
+        await app.press("escape")
+        assert "Cancelled. Nothing was changed." in app.transcript()
+        assert app.main.turns.phase == "idle"
+
+
+async def test_a_step_is_switched_off_with_a_fresh_preview() -> None:
+    async with driving() as app:
+        await app.planned()
+        listing = app.main.query_one(PlanList)
+        await app.press("p", "down")
+        assert listing.current is not None
+        await app.press("space")
+        assert [call[1] for call in app.session.called("preview_plan")] == [frozenset({"notes"})]
+        assert "10 new" not in app.plan_head()
+        assert "○ off" in app.screen()
+        app.wait_out_grace()
+        await app.press("space")
+        assert app.session.called("preview_plan")[-1][1] == frozenset()
+        assert "10 new" in app.plan_head()
+
+
+async def test_what_is_executed_is_the_preview_on_the_screen() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("p", "down", "space")
+        app.wait_out_grace()
+        shown = app.plan.preview
+        await app.press("a")
+        assert app.session.called("execute")[0][0] is shown
+
+
+async def test_a_failed_fresh_preview_brings_the_earlier_plan_back() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        before = app.plan.preview
+        session.script = [[TurnFailed(Problem("IO_ERROR", "The disk is gone."))]]
+        await app.press("p", "space")
+        assert app.plan.preview is before
+        assert app.plan.complete
+        assert "The disk is gone." in app.transcript()
+
+
+async def test_editing_with_bad_json_keeps_the_old_plan() -> None:
+    async with driving() as app:
+        await app.planned()
+        before = app.plan.preview
+        await app.press("e")
+        assert isinstance(app.app.screen, PlanEditor)
+        app.app.screen.query_one(TextArea).text = '{"version": "1.0",'
+        await app.press("ctrl+s")
+        assert "not valid JSON" in app.screen()
+        await app.press("escape")
+        assert app.plan.preview is before
+        assert app.session.called("preview_plan") == []
+
+
+async def test_an_edited_plan_is_previewed_again() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("e")
+        editor = app.app.screen.query_one(TextArea)
+        document = json.loads(editor.text)
+        document["goal"] = "Another goal"
+        editor.text = json.dumps(document)
+        await app.press("ctrl+s")
+        assert app.session.called("preview_plan")[0][0]["goal"] == "Another goal"
+        assert "Another goal" in app.screen()
+
+
+async def test_enter_opens_the_whole_diff_and_escape_closes_it() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("enter")
+        assert isinstance(app.app.screen, DiffScreen)
+        assert "+" in app.screen()
+        assert "[[Garden]]" in app.screen()
+        await app.press("escape")
+        assert isinstance(app.app.screen, MainScreen)
+        assert app.panes.work.stage == "plan"
+
+
+async def test_the_log_names_what_happened_in_words() -> None:
+    session = FakeSession(run_script=mixed_run()[:-1], pace=0.001)
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        log = app.main.query_one("#run-log")
+        words = [log.draw_row(row, 80).plain.split()[1] for row in log.rows]
+        assert words == ["done", "again", "done", "skipped", "failed"]
+
+
+async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        session.pace = 0.5
+        await app.pilot.press("a")
+        await app.pilot.pause(0.1)
+        await app.pilot.press("escape")
+        await app.pilot.pause()
+        assert "Stopping after the current file" in app.screen()
+        await app.settle()
+        assert "Cancelled" in app.screen()
+        assert app.panes.work.stage == "result"
+
+
+async def test_a_conflict_is_shown_with_its_errors() -> None:
+    session = FakeSession(run_script=mixed_run())
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        text = app.screen()
+        assert "Conflict" in text
+        assert "Projects/D.md: The file changed since the preview." in text
+        assert "It was there already, unchanged." in text
+
+
+async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
+    session = FakeSession()
+    session.texts["Projects/Attic.md"] = "# Attic\n"
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a", "down", "enter")
+        assert app.panes.note.path == "Projects/Attic.md"
+        assert "# Attic" in app.screen()
+
+
+async def test_undo_with_conflicts_asks_per_file() -> None:
+    session = FakeSession()
+    session.runs.reports = [
+        Report(("A.md",), conflicts=(Conflicting("B.md", "changed since"), Conflicting("C.md", "changed since"))),
+        Report(("C.md",), ("B.md",)),
+    ]
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a", "u")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, Conflicts)
+        await app.press("enter")
+        assert isinstance(app.app.screen, DiffScreen)
+        await app.press("escape", "s", "f", "ctrl+s")
+        await app.pilot.pause(0.1)
+        assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
+
+
+async def test_saving_a_run_with_a_parameter() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a", "m")
+        await app.pilot.pause(0.1)
+        screen = app.app.screen
+        assert isinstance(screen, SaveAction)
+        screen.query_one("#name", Input).value = "My action"
+        screen.query_one("ChoiceList").focus()
+        await app.press("enter")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, ValuesForm)
+        await app.press(*"folderName", "enter")
+        await app.pilot.pause(0.1)
+        await app.press("ctrl+s")
+        await app.pilot.pause(0.1)
+        assert session.called("save") == [("r1", "My action", None, {"folderName": "Projects"})]
+
+
+async def test_a_name_that_is_taken_is_asked_again() -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("Taken", plan_of())]
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a", "m")
+        await app.pilot.pause(0.1)
+        app.app.screen.query_one("#name", Input).value = "Taken"
+        await app.press("ctrl+s")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, SaveAction)
+        assert "already" in app.screen()
+
+
+async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("Sort", plan_of(parameters={"folder": {"type": "path"}, "count": {"type": "number"}}))]
+    async with driving(session) as app:
+        await app.press("f2", "enter")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, ValuesForm)
+        await app.press(*"Inbox", "enter", *"no", "enter")
+        assert "is not a number" in app.screen()
+        await app.press("backspace", "backspace", "3", "enter")
+        await app.pilot.pause(0.2)
+        assert session.called("run_macro") == [("Sort", {"folder": "Inbox", "count": 3})]
+        assert app.panes.work.stage == "plan"
+        assert session.called("execute") == []
+
+
+async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported() -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("One", plan_of()), Macro("Two", plan_of())]
+    async with driving(session) as app:
+        await app.press("f2")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, SavedActions)
+        await app.press("e")
+        await app.pilot.pause(0.1)
+        app.app.screen.query_one(Input).value = "Uno"
+        await app.press("enter")
+        await app.pilot.pause(0.2)
+        assert session.called("rename") == [("One", "Uno")]
+        await app.press("delete")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, Confirm)
+        await app.press("enter")
+        await app.pilot.pause(0.1)
+        assert session.called("delete") == []
+        await app.press("delete")
+        await app.pilot.pause(0.1)
+        await app.press("y")
+        await app.pilot.pause(0.1)
+        assert session.called("delete") == [("Uno",)]
+        await app.press("x")
+        await app.pilot.pause(0.1)
+        await app.press(*"out", "enter")
+        await app.pilot.pause(0.1)
+        assert session.called("export") == [("Two", "out")]
+
+
+async def test_an_imported_action_is_shown_before_it_is_kept() -> None:
+    session = FakeSession()
+    session.saved.to_import = ImportedMacro(Macro("Foreign", plan_of()), (Problem("FIELD_IGNORED", "autoRun was left out."),))
+    async with driving(session) as app:
+        await app.press("f2", "i")
+        await app.pilot.pause(0.1)
+        await app.press(*"file", "enter")
+        await app.pilot.pause(0.1)
+        text = app.screen()
+        assert "autoRun was left out." in text
+        assert "vault.createFile" in text
+        assert session.called("keep") == []
+        await app.press("y")
+        await app.pilot.pause(0.1)
+        assert session.called("keep") == [("Foreign", False)]
+
+
+async def test_history_undoes_a_run_and_redoes() -> None:
+    session = FakeSession()
+    session.runs.entries = history_entries()
+    async with driving(session) as app:
+        await app.press("f3")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, History)
+        assert "Rename #todo to #task" in app.screen()
+        await app.press("down", "u")
+        await app.pilot.pause(0.1)
+        assert session.called("undo") == [("r2", frozenset(), frozenset())]
+        await app.press("f3", "y")
+        await app.pilot.pause(0.1)
+        assert session.called("redo") == [()]
+
+
+async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
+    session = FakeSession()
+    session.runs.entries = history_entries()[2:]
+    async with driving(session) as app:
+        await app.press("f3", "u")
+        assert "undone already" in app.screen()
+        assert session.called("undo") == []
+
+
+@pytest.mark.parametrize(("key", "finish"), [("b", False), ("f", True)])
+async def test_an_interrupted_run_is_offered_at_the_start(key: str, finish: bool) -> None:
+    session = FakeSession()
+    session.runs.broken = [Interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", ("A.md", "B.md"))]
+    async with driving(session) as app:
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, Recovery)
+        assert "Sort the inbox" in app.screen()
+        assert "r9" in app.screen()
+        await app.press(key)
+        await app.pilot.pause(0.1)
+        assert session.called("recover") == [("r9", finish)]
+
+
+async def test_candidates_with_a_missing_value() -> None:
+    session = FakeSession(script=[sample_candidates()])
+    async with driving(session) as app:
+        await app.send("todo to task")
+        assert isinstance(app.app.screen, Candidates)
+        assert "Rename a tag everywhere" in app.screen()
+        await app.press("2")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, ValuesForm)
+        await app.press(*"Done", "enter")
+        await app.pilot.pause(0.2)
+        assert session.called("fill") == [("Move notes to a folder", {"folder": "Done"})]
+        assert app.panes.work.stage == "plan"
+
+
+async def test_missing_values_without_candidates() -> None:
+    session = FakeSession(script=[[NeedsInput("Values are missing: folder.", missing=("folder",))]])
+    async with driving(session) as app:
+        await app.send("Move it")
+        await app.press("escape")
+        assert session.called("fill") == []
+        assert "Nothing was changed." in app.transcript()
+
+
+async def test_an_answer_is_streamed_and_then_frozen_into_one_widget() -> None:
+    session = FakeSession(script=[sample_answer()])
+    async with driving(session) as app:
+        await app.send("Which projects?")
+        transcript = app.transcript()
+        assert transcript.count("You have three open projects:") == 1
+        assert "From Projects/Garden.md, Projects/Roof.md" in transcript
+        agents = [entry for entry in app.panes.chat.transcript.children if entry.has_class("-agent")]
+        assert len(agents) == 1
+
+
+async def test_the_json_of_a_plan_is_never_shown_in_the_conversation() -> None:
+    async with driving() as app:
+        await app.planned()
+        assert '"version"' not in app.transcript()
+
+
+async def test_thinking_is_apart_and_folds() -> None:
+    async with driving() as app:
+        await app.planned()
+        thinking = app.main.query_one(Thinking)
+        assert "One note each" not in str(thinking.render())
+        thinking.focus()
+        await app.press("enter")
+        assert "One note each, then links." in str(thinking.render())
+
+
+async def test_a_retry_of_planning_is_said() -> None:
+    problem = Problem("SCHEMA_INVALID", "steps is missing.")
+    session = FakeSession(script=[[TextDelta("{}"), PlanningRetry(2, 3, (problem,)), *sample_answer()]])
+    async with driving(session) as app:
+        await app.send("Hi")
+        assert "steps is missing. Asking again (2 of 3)." in app.transcript()
+
+
+async def test_an_error_of_the_core_is_said_calmly() -> None:
+    from obsidian_agent.errors import ProviderError
+
+    session = FakeSession(error=ProviderError("The model does not answer.", hint="Is it running?"))
+    async with driving(session) as app:
+        await app.send("Hi")
+        assert "The model does not answer. Is it running?" in app.transcript()
+        assert isinstance(app.app.screen, MainScreen)
+        assert app.main.turns.phase == "idle"
+
+
+async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted() -> None:
+    session = FakeSession(error=ValueError("broken '/home/me/Vault/Secret note.md' key sk-abcdefghijkl"))
+    async with driving(session) as app:
+        await app.pilot.pause()
+        app.prompt.text = "Hi"
+        await app.pilot.press("enter")
+        await app.pilot.pause(0.3)
+        assert isinstance(app.app.screen, Unexpected)
+        assert "An unexpected error occurred. Please try again." in app.screen()
+        await app.press("c")
+        copied = app.app.clipboard
+        assert "ValueError" in copied
+        assert "Secret" not in copied
+        assert "sk-abc" not in copied
+        await app.press("escape")
+        assert app.main.turns.phase == "idle"
+
+
+async def test_quitting_while_writing_asks_first() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        session.pace = 0.1
+        await app.pilot.press("a")
+        await app.pilot.pause(0.1)
+        await app.pilot.press("ctrl+q")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, Confirm)
+        await app.pilot.press("n")
+        await app.pilot.pause()
+        assert app.app.is_running
+        session.pace = 0
+        await app.settle()
+
+
+async def test_a_plan_without_steps_is_an_answer() -> None:
+    plan = plan_of(steps=[], goal="There is nothing to do.", assumptions=[])
+    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, []))]])
+    async with driving(session) as app:
+        await app.send("Do nothing")
+        assert "There is nothing to do." in app.transcript()
+        assert app.panes.work.stage == "idle"
+
+
+async def test_a_long_conversation_is_pruned() -> None:
+    async with driving() as app:
+        for number in range(230):
+            app.panes.chat.transcript.say("note", f"Entry {number}")
+        await app.settle()
+        assert len(app.panes.chat.transcript.children) <= 200
+        assert "Entry 229" in app.screen()
+
+
+async def test_the_palette_runs_a_saved_action() -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("Sort inbox", plan_of())]
+    async with driving(session) as app:
+        await app.press("ctrl+p")
+        await app.press(*"run saved")
+        await app.pilot.pause(0.3)
+        await app.press("enter")
+        await app.pilot.pause(0.3)
+        assert session.called("run_macro") == [("Sort inbox", {})]
