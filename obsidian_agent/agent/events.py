@@ -70,7 +70,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plan that the instruction may mean, with the values found for its parameters. `plan` is None while something is missing."""
+    """A plan that the instruction may mean, with the values found for its parameters.
+
+    What is `missing` are parameters of the plan without a default; `plan` is None where it cannot even be written down without them.
+    """
 
     title: str
     plan: ActionPlan | None
