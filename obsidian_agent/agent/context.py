@@ -10,6 +10,7 @@ from typing import Any
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.base import Position, RunContext, Selection
 from obsidian_agent.tools.positions import offset_of
+from obsidian_agent.vault.linktext import link_style
 from obsidian_agent.vault.paths import PathUse, VaultPath, parse
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.text import decode
@@ -38,6 +39,7 @@ def run_context(store: VaultStore, view: VaultView, focus: Focus, now: datetime,
         open_files=(active,) if active is not None else (),
         recent_files=recent,
         params=params,
+        link_style=link_style(store),
     )
 
 

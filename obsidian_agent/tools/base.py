@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.changes import FileChange
+from obsidian_agent.vault.linktext import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import VaultView
 
@@ -86,6 +87,8 @@ class RunContext:
     recent_files: tuple[VaultPath, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     """Bound parameters, by name; they shadow the context's own names."""
+    link_style: LinkStyle = DEFAULT_STYLE
+    """The vault's settings for links."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pydantic import Field
 
-from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.notes import find_entry, new_path
+from obsidian_agent.tools.renaming import links_left, links_lost, update_links
 from obsidian_agent.vault import paths
-from obsidian_agent.vault.changes import DeleteEntry, FileChange, RenameEntry
+from obsidian_agent.vault.changes import DeleteEntry, RenameEntry
 from obsidian_agent.vault.paths import PathUse, VaultPath
 from obsidian_agent.vault.view import Entry, VaultView
 
 # --- vault.rename -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRewrite:
-    """What a rename means for the links of the vault: changes to fold after the rename itself, and the number of links they update."""
-
-    changes: tuple[FileChange, ...] = ()
-    count: int = 0
-    warnings: tuple[Problem, ...] = ()
-
-
-LinkRewriter = Callable[[VaultView, VaultPath, VaultPath], LinkRewrite]
-"""From the view before the rename, the old path and the new one (of a file or a folder)."""
-
-
-def leave_links(view: VaultView, old: VaultPath, new: VaultPath) -> LinkRewrite:
-    """The rewriter of a rename that touches no other file."""
-    return LinkRewrite()
 
 
 class RenameInput(ToolModel):
@@ -50,28 +32,27 @@ class RenameOutput(ToolModel):
     links_updated: int
 
 
-def rename_tool(rewrite_links: LinkRewriter) -> Tool:
-    """The tool `vault.rename`, with the pass that keeps links working."""
+def _rename(args: RenameInput, ctx: ToolContext) -> Proposal:
+    entry = find_entry(ctx.view, args.from_)
+    use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
+    target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
+    if target.text == entry.path.text:
+        return Proposal(_renamed(entry.path, target, 0))
+    _refuse_bad_target(entry, target, args.overwrite, ctx.view)
+    rename = RenameEntry(entry.path, target, overwrite=args.overwrite)
+    if not args.update_links:
+        return Proposal(_renamed(entry.path, target, 0), (rename,), links_left(ctx, entry, target))
+    links = update_links(ctx, entry, target)
+    return Proposal(_renamed(entry.path, target, links.count), (rename, *links.changes), links.warnings)
 
-    def propose(args: RenameInput, ctx: ToolContext) -> Proposal:
-        entry = find_entry(ctx.view, args.from_)
-        use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
-        target = new_path(ctx.view, args.to, use, moved_from=entry.path)
-        if target.text == entry.path.text:
-            return Proposal(_renamed(entry.path, target, 0))
-        _refuse_bad_target(entry, target, args.overwrite, ctx.view)
-        links = rewrite_links(ctx.view, entry.path, target) if args.update_links else LinkRewrite()
-        rename = RenameEntry(entry.path, target, overwrite=args.overwrite)
-        return Proposal(_renamed(entry.path, target, links.count), (rename, *links.changes), links.warnings)
 
-    return Tool(
-        name="vault.rename",
-        summary="Rename or move a file or folder; links to it keep working.",
-        risk=Risk.WRITES,
-        input=RenameInput,
-        output=RenameOutput,
-        propose=propose,
-    )
+def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
+    """The path below its folders as the vault spells them: a name in another Unicode form is the same folder."""
+    if path.is_root:
+        return path
+    folder = view.locate(path.parent)
+    parent = folder.path if folder is not None else _in_existing_spelling(view, path.parent)
+    return path.rebased(path.parent, parent)
 
 
 def _renamed(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
@@ -92,7 +73,14 @@ def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: V
         raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
 
 
-RENAME = rename_tool(leave_links)
+RENAME = Tool(
+    name="vault.rename",
+    summary="Rename or move a file or folder; links to it keep working.",
+    risk=Risk.WRITES,
+    input=RenameInput,
+    output=RenameOutput,
+    propose=_rename,
+)
 
 # --- vault.delete -------------------------------------------------------------------------------------------------------------
 
@@ -115,7 +103,8 @@ def _delete(args: DeleteInput, ctx: ToolContext) -> Proposal:
             f"The folder {entry.path} is not empty.", code="FOLDER_NOT_EMPTY", path=entry.path.text, hint="Say recursive: true."
         )
     trash = _trash_target(ctx.view, entry.path)
-    return Proposal(DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text), (DeleteEntry(entry.path),))
+    output = DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text)
+    return Proposal(output, (DeleteEntry(entry.path),), links_lost(ctx, entry))
 
 
 def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:

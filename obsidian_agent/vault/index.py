@@ -44,6 +44,10 @@ class VaultIndex(Protocol):
         """The files with a link whose target ends with a name (a key of `index_facts.file_name`), wherever that leads."""
         ...
 
+    def named(self, name: str) -> list[VaultPath]:
+        """The files of a name (a key of `index_facts.file_name`): all that a link which ends with it can mean."""
+        ...
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         """The other files with a link that leads to this one."""
         ...

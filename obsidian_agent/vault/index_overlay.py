@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index import VaultIndex
-from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, holds_facts, tag_key, tag_within, target_name
+from obsidian_agent.vault.index_delta import Delta
+from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key
 from obsidian_agent.vault.index_links import linking
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT, VaultPath
@@ -21,108 +22,93 @@ class OverlayIndex:
         self._below = below
         self._view = view
         self._seen = 0
-        self._stale: set[str] = set()
-        self._files: dict[str, VaultPath] = {}
-        self._facts: dict[str, Facts] = {}
-        self._naming: dict[str, dict[str, VaultPath]] = {}
-        self._problems: dict[str, Problem] = {}
+        self._delta = Delta()
         self._resolver: LinkResolver | None = None
 
     @property
     def problems(self) -> Mapping[str, Problem]:
-        old = {path: problem for path, problem in self._below.problems.items() if path not in self._stale}
-        return old | self._problems
+        delta = self._followed()
+        return {path: problem for path, problem in self._below.problems.items() if path not in delta.stale} | delta.problems
 
     def files(self) -> Iterator[VaultPath]:
-        self._follow()
-        old = (path for path in self._below.files() if path.text not in self._stale)
-        return heapq.merge(old, sorted(self._files.values()))
+        delta = self._followed()
+        old = (path for path in self._below.files() if path.text not in delta.stale)
+        return heapq.merge(old, sorted(delta.files.values()))
 
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         return (entry.path for entry in self._view.walk(folder) if entry.kind == "file" and entry.path.is_note)
 
     def facts(self, path: VaultPath) -> Facts:
-        self._follow()
-        known = self._facts.get(path.text)
+        known = self._followed().facts.get(path.text)
         return known if known is not None else self._below.facts(path)
 
     def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
-        self._follow()
-        wanted = tag_key(tag)
-        new = [
-            path
-            for path in self._files.values()
-            if path.is_note and path.within(folder) and any(tag_within(tag_key(name), wanted) for name in self._facts[path.text].tags)
-        ]
-        return self._merged(self._below.tagged(tag, folder) if self._is_below(folder) else [], new)
+        delta = self._followed()
+        below = self._below.tagged(tag, folder) if self._was_there(folder) else []
+        return delta.over(below, delta.tagged(tag_key(tag), folder))
 
     def naming(self, name: str) -> list[VaultPath]:
-        self._follow()
-        return self._merged(self._below.naming(name), list(self._naming.get(name, {}).values()))
+        delta = self._followed()
+        return delta.over(self._below.naming(name), delta.naming(name))
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
-        return linking(self, path)
+        delta = self._followed()
+        if file_name(path) in delta.names_changed:
+            return linking(self, path)
+        here = [source for source in delta.naming(file_name(path)) if self._means(source, path)]
+        return delta.over(self._below.linking(path), here)
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        self._follow()
-        if not self._stale and not self._files:
+        delta = self._followed()
+        if not delta.names_changed:
             return self._below.resolve(target, source)
         if self._resolver is None:
             self._resolver = LinkResolver(self.files())
         return self._resolver.resolve(target, source)
 
+    def _means(self, source: VaultPath, path: VaultPath) -> bool:
+        return source != path and any(self.resolve(target, source) == path for target in self._delta.facts[source.text].targets)
+
     # --- following the overlay ---------------------------------------------------------------------------------------------------
 
-    def _follow(self) -> None:
+    def _followed(self) -> Delta:
         touched = self._view.touched
         if self._seen == len(touched):
-            return
+            return self._delta
         new = dict.fromkeys(touched[self._seen :])
         self._seen = len(touched)
         for path in new:
-            self._forget(path)
-        for path in new:
             entry = self._view.locate(path)
-            if entry is not None and entry.kind == "file":
-                self._learn(entry.path)
-            elif self._resolver is not None:
-                self._resolver.remove(path)
+            there = entry is not None and entry.kind == "file"
+            self._note_name(path, there=there)
+            if entry is not None and there:
+                self._delta.learn(entry.path, *self._looked_at(entry.path))
+            else:
+                self._delta.forget(path)
+        return self._delta
 
-    def _forget(self, path: VaultPath) -> None:
-        self._stale.add(path.text)
-        self._problems.pop(path.text, None)
-        self._files.pop(path.text, None)
-        old = self._facts.pop(path.text, None)
-        for name in set(map(target_name, old.targets)) if old else ():
-            self._naming[name].pop(path.text, None)
-
-    def _learn(self, path: VaultPath) -> None:
-        facts = self._scanned(path)
-        self._stale.add(path.text)
-        self._files[path.text] = path
-        self._facts[path.text] = facts
-        for name in set(map(target_name, facts.targets)):
-            self._naming.setdefault(name, {})[path.text] = path
+    def _note_name(self, path: VaultPath, *, there: bool) -> None:
+        """Keep account of files that came and went: before this change, did the path hold a file?"""
+        before = self._view.base.locate(path) if path.text not in self._delta.stale else None
+        was_there = path.text in self._delta.files or (before is not None and before.kind == "file")
+        if there == was_there:
+            return
+        self._delta.names_changed.add(file_name(path))
         if self._resolver is not None:
-            self._resolver.add(path)
+            (self._resolver.add if there else self._resolver.remove)(path)
 
-    def _scanned(self, path: VaultPath) -> Facts:
+    def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:
         if not holds_facts(path):
-            return NOTHING
+            return NOTHING, None
         origin = self._view.moved_from(path)
-        if origin is not None and holds_facts(origin) and origin.suffix == path.suffix:
-            return self._below.facts(origin)
+        if origin is not None and origin.suffix == path.suffix:
+            return self._below.facts(origin), self._below.problems.get(origin.text)
         try:
-            return facts_of(path, self._view.read(path))
+            return facts_of(path, self._view.read(path)), None
         except VaultError as error:
-            self._problems[path.text] = error.problem()
-            return NOTHING
+            return NOTHING, error.problem()
 
-    def _merged(self, old: list[VaultPath], new: list[VaultPath]) -> list[VaultPath]:
-        kept = [path for path in old if path.text not in self._stale]
-        return sorted([*kept, *new]) if new else kept
-
-    def _is_below(self, folder: VaultPath) -> bool:
-        """Whether the folder was there before: only then the index below can be asked about it."""
+    def _was_there(self, folder: VaultPath) -> bool:
+        """Whether the folder is one of the vault below: only then its index can be asked about it."""
         entry = self._view.base.locate(folder)
         return folder == ROOT or (entry is not None and entry.kind == "folder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, holds_facts, tag_key, tag_within, target_name
+from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key, tag_within, target_name
 from obsidian_agent.vault.index_links import linking
 from obsidian_agent.vault.paths import ROOT, VaultPath
 from obsidian_agent.vault.resolve import LinkResolver
@@ -22,6 +22,7 @@ class ScanIndex:
         self._files: list[VaultPath] | None = None
         self._resolver: LinkResolver | None = None
         self._naming: dict[str, list[VaultPath]] | None = None
+        self._named: dict[str, list[VaultPath]] | None = None
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -54,6 +55,13 @@ class ScanIndex:
                 for key in set(map(target_name, self.facts(path).targets)):
                     self._naming.setdefault(key, []).append(path)
         return self._naming.get(name, [])
+
+    def named(self, name: str) -> list[VaultPath]:
+        if self._named is None:
+            self._named = {}
+            for path in self.files():
+                self._named.setdefault(file_name(path), []).append(path)
+        return self._named.get(name, [])
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
         return linking(self, path)

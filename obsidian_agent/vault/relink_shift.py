@@ -1,0 +1,127 @@
+"""Which files a change moves, takes away or adds, and what links mean in the vault that results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from obsidian_agent.vault.index import VaultIndex
+from obsidian_agent.vault.index_facts import file_name, target_name
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.resolve import LinkResolver
+from obsidian_agent.vault.view import Entry, VaultView
+
+_CLIMBING = ("./", "../")
+_FOLDERS = frozenset((".", ".."))
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What happens to the files of a vault at once: old paths to new ones, files that go, files that come.
+
+    `heirs` are files that go because another one takes their place: links to them are links to the new file then.
+    """
+
+    moved: Mapping[VaultPath, VaultPath] = field(default_factory=dict)
+    removed: frozenset[VaultPath] = frozenset()
+    added: tuple[VaultPath, ...] = ()
+    heirs: Mapping[VaultPath, VaultPath] = field(default_factory=dict)
+
+    def after(self, path: VaultPath) -> VaultPath | None:
+        """Where a file is then; None when it is gone."""
+        new = self.moved.get(path) or self.heirs.get(path)
+        if new is not None:
+            return new
+        return None if path in self.removed else path
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names (keys of `index_facts.file_name`) that come or go: a link that ends with none of them means what it did, unless it
+        climbs or is in a file that moves."""
+        return frozenset(map(file_name, (*self.moved, *self.moved.values(), *self.removed, *self.heirs, *self.added)))
+
+    @cached_property
+    def gone(self) -> frozenset[VaultPath]:
+        """The paths under which a file is no longer found."""
+        return frozenset((*self.moved, *self.removed, *self.heirs))
+
+    @cached_property
+    def coming(self) -> Mapping[str, tuple[VaultPath, ...]]:
+        """The paths that are new, by name."""
+        found: dict[str, tuple[VaultPath, ...]] = {}
+        for path in (*self.moved.values(), *self.added):
+            found[file_name(path)] = (*found.get(file_name(path), ()), path)
+        return found
+
+    def may_change(self, target: str, source: VaultPath) -> bool:
+        """Whether a target in a file could mean something else afterwards."""
+        if source in self.moved:
+            return True
+        name = target_name(target)
+        return name in self.names or name in _FOLDERS
+
+
+def shift_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> Shift:
+    """The shift that a rename of a file or folder is; a file in the way of a file has the renamed one as its heir."""
+    moved = {path: path.rebased(entry.path, target) for path in _files(view, entry)}
+    twin = view.twin(target)
+    if entry.kind == "folder" or twin is None or twin == entry.path:
+        return Shift(moved)
+    return Shift(moved, heirs={twin: target})
+
+
+def shift_of_delete(view: VaultView, entry: Entry) -> Shift:
+    """The shift that a deletion is."""
+    return Shift(removed=frozenset(_files(view, entry)))
+
+
+def _files(view: VaultView, entry: Entry) -> list[VaultPath]:
+    if entry.kind == "file":
+        return [entry.path]
+    return [below.path for below in view.walk(entry.path) if below.kind == "file"]
+
+
+class ShiftedLinks:
+    """What links mean after a shift. Only files of the names that are asked for are looked at."""
+
+    def __init__(self, index: VaultIndex, shift: Shift) -> None:
+        self._index = index
+        self._shift = shift
+        self._by_name: dict[str, LinkResolver] = {}
+
+    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        """The file that a target means in a file (its new path), or None."""
+        if not target:
+            return source
+        return self._named(_last_name(target, source)).resolve(target, source)
+
+    def is_unique(self, target: str) -> bool:
+        """Whether a target that is not relative can mean one file only, from wherever."""
+        return len(self._named(target_name(target)).candidates(target)) == 1
+
+    def twins(self, path: VaultPath) -> bool:
+        """Whether another file has the same path for links: it differs in case or in its Unicode form alone."""
+        found = self._named(file_name(path)).resolve(f"/{path.text}", path)
+        return found is not None and found != path
+
+    def _named(self, name: str) -> LinkResolver:
+        known = self._by_name.get(name)
+        if known is None:
+            gone = self._shift.gone
+            there = (path for path in self._index.named(name) if path not in gone)
+            known = self._by_name[name] = LinkResolver((*there, *self._shift.coming.get(name, ())))
+        return known
+
+
+def _last_name(target: str, source: VaultPath) -> str:
+    """The name of the file that a target asks for; `..` at its end is a folder, which asks for a note beside that."""
+    if not target.startswith(_CLIMBING) and target not in _FOLDERS:
+        return target_name(target)
+    parts = list(source.parent.parts)
+    for part in target.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in (".", ""):
+            parts.append(part)
+    return target_name(parts[-1]) if parts else ""

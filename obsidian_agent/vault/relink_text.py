@@ -1,0 +1,120 @@
+"""A link's new target and display text as bytes of the file, written as the link itself is."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from obsidian_agent.vault.canvas import json_text
+from obsidian_agent.vault.linktext import markdown_encoded
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.scan_destination import is_external
+from obsidian_agent.vault.scan_model import Link
+
+_ENCODED_LETTER: Final = re.compile(rb"%[89A-Fa-f][0-9A-Fa-f]")
+_SAFE_IN_URL: Final = "/!$&'()*+,;=:@~"
+_NOT_IN_WIKILINK: Final = re.compile(r"[|\n\r]|\[\[|\]\]")
+_NOT_IN_ANGLES: Final = re.compile(r"[<>\\\n\r]")
+_LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
+
+
+class Edit(NamedTuple):
+    """Bytes of a file and what replaces them."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def apply(data: bytes, edits: list[Edit]) -> bytes:
+    """The bytes with the edits made; they do not overlap."""
+    pieces: list[bytes] = []
+    position = 0
+    for edit in sorted(edits):
+        pieces += (data[position : edit.start], edit.new)
+        position = edit.end
+    pieces.append(data[position:])
+    return b"".join(pieces)
+
+
+def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit | None:
+    """The edit that gives a link another target; None when a link of this kind cannot hold it."""
+    written = _target(link, target, data[link.target_start : link.target_end])
+    if written is None:
+        return None
+    return Edit(link.target_start, link.target_end, _in_file(written, link, canvas=canvas))
+
+
+def display_edit(data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool) -> Edit | None:
+    """The edit that lets a display text follow that is the file's old name; None when it is another text, or the text of an embed."""
+    if link.display is None or link.kind not in _LABELLED:
+        return None
+    label = link.display.strip()
+    name = {old.name: new.name, old.stem: new.stem}.get(label)
+    if name is None or name == label:
+        return None
+    region = _display_region(data, link)
+    raw = label.encode()
+    start = data.find(raw, *region) if region else -1
+    if region is None or start < 0 or data[region[0] : region[1]].strip() != raw:
+        return None
+    return Edit(start, start + len(raw), _in_file(_quoted(link, name), link, canvas=canvas))
+
+
+def _display_region(data: bytes, link: Link) -> tuple[int, int] | None:
+    if link.is_markdown:
+        start = data.find(b"[", link.start, link.target_start) + 1
+        return start, data.rfind(b"](", start, link.target_start)
+    pipe = data.find(b"|", link.target_end, link.end)
+    end = data.rfind(b"]]", link.target_end, link.end)
+    return (pipe + 1, end) if 0 <= pipe < end else None
+
+
+def _in_file(text: str, link: Link, *, canvas: bool) -> bytes:
+    return (json_text(text) if canvas or link.form == "json" else text).encode()
+
+
+def _target(link: Link, target: str, old: bytes) -> str | None:
+    """The text of a target, or None when it would be cut off or read as something else."""
+    if link.kind == "canvas":
+        return target
+    if "#" in target:
+        return None
+    if link.is_markdown:
+        return _destination(target, old, angle=link.form == "angle")
+    if _NOT_IN_WIKILINK.search(target) or target.endswith(("\\", "]")):
+        return None
+    return _quoted(link, target)
+
+
+def _quoted(link: Link, text: str) -> str:
+    match link.form:
+        case "single-quoted":
+            return text.replace("'", "''")
+        case "double-quoted":
+            return text.replace("\\", "\\\\").replace('"', '\\"')
+        case _:
+            return text
+
+
+def _destination(target: str, old: bytes, *, angle: bool) -> str | None:
+    """A path as a Markdown destination. Obsidian encodes blanks only; where the old one had encoded letters, the new one has too."""
+    if angle:
+        return None if _NOT_IN_ANGLES.search(target) else target.replace("%", "%25")
+    if _ENCODED_LETTER.search(old):
+        written = quote(target, safe=_SAFE_IN_URL)
+    else:
+        written = markdown_encoded(target).replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E")
+    if not _balanced(written):
+        written = written.replace("(", "%28").replace(")", "%29")
+    return written.replace(":", "%3A") if is_external(written.encode()) else written
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth < 0:
+            return False
+    return depth == 0
