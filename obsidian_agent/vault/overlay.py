@@ -285,10 +285,22 @@ class OverlayVault:
             before = None if folder or origin is None else self._hash_for_move(origin)
             self._add(Move(entry.path, trash, folder, before, trash=True), instance)
             self._taken_in_trash().add(trash.name.casefold())
-        if origin is not None:
-            self._deletions.append(Deletion(origin, folder, files))
+        self._note_deleted([entry, *below], files)
         for item in [*below, entry]:
             self._drop(item.path)
+
+    def _note_deleted(self, entries: list[Entry], files: int) -> None:
+        """What of the vault at the start goes with a deleted entry: the entry itself, and what had been moved into it from elsewhere."""
+        gone = entries[0].path
+        self._folder_moves = [move for move in self._folder_moves if move.path.nfc != gone.nfc and not move.path.within(gone)]
+        noted: list[VaultPath] = []
+        for entry in entries:
+            origin = self.origin(entry.path)
+            if origin is None or any(origin.within(folder) for folder in noted):
+                continue
+            self._deletions.append(Deletion(origin, entry.kind == "folder", files if entry is entries[0] else 0))
+            if entry.kind == "folder":
+                noted.append(origin)
 
     def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
         """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""

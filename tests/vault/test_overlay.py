@@ -160,6 +160,17 @@ def test_a_note_deleted_and_made_again_is_a_modification(fold: Fold) -> None:
     assert steps(changes) == ["0 trash n.md -> .trash/n.md", "1 write n.md new"]
 
 
+def test_what_was_moved_within_or_into_a_deleted_folder_goes_with_it(fold: Fold) -> None:
+    _, changes = fold(
+        {"A/B/one.md": "1", "x.md": "x", "keep.md": "k", "A/out.md": "o"},
+        RenameEntry(path("A/B"), path("A/C")),
+        RenameEntry(path("x.md"), path("A/x.md")),
+        RenameEntry(path("A/out.md"), path("out.md")),
+        DeleteEntry(path("A")),
+    )
+    assert told(changes) == ["delete A", "rename A/out.md -> out.md", "delete x.md"]
+
+
 def test_overwriting_by_rename_puts_the_old_note_into_the_trash(fold: Fold) -> None:
     overlay, changes = fold({"a.md": "a", "b.md": "b"}, RenameEntry(path("a.md"), path("b.md"), overwrite=True))
     assert told(changes) == ["rename a.md -> b.md", "delete b.md"]
