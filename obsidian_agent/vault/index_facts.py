@@ -21,12 +21,16 @@ _NOTE: Final = ".md"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Tags (without `#`, each once, as first written), aliases, properties, and the targets of links (each once, as written)."""
+    """Tags (without `#`, each once, as first written), aliases, properties, and the targets of links (each once, as written).
+
+    `lossy`: the file is not UTF-8; what could be read of it counts.
+    """
 
     tags: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     properties: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
+    lossy: bool = False
 
 
 NOTHING: Final = Facts()
@@ -50,7 +54,7 @@ def facts_of(path: VaultPath, data: bytes) -> Facts:
 def note_facts(note: ScannedNote) -> Facts:
     """The facts in a scanned note."""
     targets = tuple(dict.fromkeys([link.target for link in note.links if link.target]))
-    return Facts(distinct_tags(tag.name for tag in note.tags), note.aliases, note.properties, targets)
+    return Facts(distinct_tags(tag.name for tag in note.tags), note.aliases, note.properties, targets, note.lossy)
 
 
 def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
@@ -75,9 +79,25 @@ def tag_within(key: str, wanted: str) -> bool:
 
 def target_name(target: str) -> str:
     """The key of the name that a link's target ends with, without `.md`: files of other names cannot be meant."""
-    return link_key(target).strip("/").rpartition("/")[2].removesuffix(_NOTE)
+    return _bare(link_key(target).strip("/").rpartition("/")[2])
 
 
 def file_name(path: VaultPath) -> str:
     """As `target_name`, of a file: links that mean it have this key."""
-    return link_key(path.name).removesuffix(_NOTE)
+    return _bare(link_key(path.name))
+
+
+def name_key(text: str) -> str:
+    """As `file_name`, of a path that is mere text."""
+    return _bare(link_key(text.rpartition("/")[2]))
+
+
+def is_relative(target: str) -> bool:
+    """Whether a link's target leads from the folder of the note that links, so that its name alone says nothing."""
+    return target.startswith(("./", "../")) or target in (".", "..")
+
+
+def _bare(name: str) -> str:
+    while name.endswith(_NOTE):
+        name = name[: -len(_NOTE)]
+    return name

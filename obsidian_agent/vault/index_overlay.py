@@ -9,10 +9,9 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.index_delta import Delta
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key
-from obsidian_agent.vault.index_links import linking
+from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.resolve import LinkResolver
 
 
 class OverlayIndex:
@@ -23,7 +22,7 @@ class OverlayIndex:
         self._view = view
         self._seen = 0
         self._delta = Delta()
-        self._resolver: LinkResolver | None = None
+        self._links = LinksByName(self.named)
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -51,20 +50,22 @@ class OverlayIndex:
         delta = self._followed()
         return delta.over(self._below.naming(name), delta.naming(name))
 
+    def named(self, name: str) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.named(name), delta.named(name))
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         delta = self._followed()
         if file_name(path) in delta.names_changed:
             return linking(self, path)
-        here = [source for source in delta.naming(file_name(path)) if self._means(source, path)]
+        here = [source for source in delta.files.values() if self._means(source, path)]
         return delta.over(self._below.linking(path), here)
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         delta = self._followed()
         if not delta.names_changed:
             return self._below.resolve(target, source)
-        if self._resolver is None:
-            self._resolver = LinkResolver(self.files())
-        return self._resolver.resolve(target, source)
+        return self._links.resolve(target, source)
 
     def _means(self, source: VaultPath, path: VaultPath) -> bool:
         return source != path and any(self.resolve(target, source) == path for target in self._delta.facts[source.text].targets)
@@ -94,8 +95,7 @@ class OverlayIndex:
         if there == was_there:
             return
         self._delta.names_changed.add(file_name(path))
-        if self._resolver is not None:
-            (self._resolver.add if there else self._resolver.remove)(path)
+        self._links.forget(file_name(path))
 
     def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:
         if not holds_facts(path):

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key, tag_within, target_name
-from obsidian_agent.vault.index_links import linking
+from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.resolve import LinkResolver
 from obsidian_agent.vault.view import VaultView
 
 
@@ -20,7 +19,7 @@ class ScanIndex:
         self._facts: dict[str, Facts] = {}
         self._problems: dict[str, Problem] = {}
         self._files: list[VaultPath] | None = None
-        self._resolver: LinkResolver | None = None
+        self._links = LinksByName(self.named)
         self._naming: dict[str, list[VaultPath]] | None = None
         self._named: dict[str, list[VaultPath]] | None = None
 
@@ -67,9 +66,7 @@ class ScanIndex:
         return linking(self, path)
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        if self._resolver is None:
-            self._resolver = LinkResolver(self.files())
-        return self._resolver.resolve(target, source)
+        return self._links.resolve(target, source)
 
     def _scanned(self, path: VaultPath) -> Facts:
         if not holds_facts(path):
