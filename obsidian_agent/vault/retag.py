@@ -1,0 +1,101 @@
+"""A tag under another name, in properties and text; tags nested below it follow, and nothing else in the note differs.
+
+Only what Obsidian reads as a tag is touched, at the very place where it stands. The new bytes are scanned again: the tags must be the old
+ones with the new names, else the note is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.vault import frontmatter
+from obsidian_agent.vault.index_facts import tag_key, tag_within
+from obsidian_agent.vault.relink_text import Edit, apply
+from obsidian_agent.vault.scan import NoteTag, scan, scan_text
+from obsidian_agent.vault.text import decode
+
+_OPENS_TAG = frozenset(b"\"'#")
+
+
+@dataclass(frozen=True, slots=True)
+class TagRename:
+    """One tag's old and new name, without `#`."""
+
+    old: str
+    new: str
+
+    @classmethod
+    def checked(cls, old: str, new: str) -> TagRename:
+        """From what a person or a model wrote. ToolError ARGUMENT_INVALID when Obsidian would not read one of them as a tag."""
+        return cls(_bare(old), _bare(new))
+
+    def of(self, name: str) -> str | None:
+        """What a tag is called then; None for another tag."""
+        if not tag_within(tag_key(name), tag_key(self.old)):
+            return None
+        below = name.rstrip("/").split("/")[self.old.count("/") + 1 :]
+        return "/".join([self.new, *below])
+
+
+def _bare(tag: str) -> str:
+    name = tag.strip().removeprefix("#").rstrip("/")
+    if [found.name for found in scan_text(f"#{name}").tags] != [name] or not all(name.split("/")):
+        hint = "A tag has letters, digits, _, - and /, no blanks, and is not a number."
+        raise ToolError(f"{tag!r} is not something that Obsidian reads as a tag.", hint=hint)
+    return name
+
+
+def retag(data: bytes, rename: TagRename, path: str = "the note") -> tuple[bytes, int]:
+    """The bytes of a note with a tag renamed, and how many times it was there under a name that changes.
+
+    A list of tags that had both names keeps the new one once. Raises VaultError: NOT_TEXT when the note is not UTF-8,
+    FRONTMATTER_INVALID when it cannot be changed so that it says just this.
+    """
+    old = scan(data, path).tags
+    found = [(tag, new) for tag in old if (new := rename.of(tag.name)) is not None and new != tag.name]
+    if not found:
+        return data, 0
+    listed = {tag_key(tag.name) for tag in old if tag.in_properties and rename.of(tag.name) is None}
+    placed = [(tag, new) for tag, new in found if _is_placed(data, tag) and not (tag.in_properties and tag_key(new) in listed)]
+    rest = [(tag, new) for tag, new in found if (tag, new) not in placed]
+    for quoted in (False, True):
+        changed = apply(data, [_edit(data, tag, new, quoted=quoted) for tag, new in placed])
+        if rest:
+            changed = _edit_list(changed, rest, path)
+        if _tags(scan(changed, path).tags) == _expected(old, rename):
+            return changed, len(found)
+    raise VaultError(f"The tags of {path} cannot be changed safely.", code="FRONTMATTER_INVALID", path=path)
+
+
+def _is_placed(data: bytes, tag: NoteTag) -> bool:
+    """Whether a tag is where it says; a tag in properties that YAML writes in another way is not."""
+    return not tag.in_properties or data[tag.start : tag.end] == tag.name.encode()
+
+
+def _edit(data: bytes, tag: NoteTag, new: str, *, quoted: bool) -> Edit:
+    if not tag.in_properties:
+        return Edit(tag.start, tag.end, f"#{new}".encode())
+    bare = data[tag.start - 1] not in _OPENS_TAG
+    return Edit(tag.start, tag.end, (f'"{new}"' if quoted and bare else new).encode())
+
+
+def _edit_list(data: bytes, tags: Iterable[tuple[NoteTag, str]], path: str) -> bytes:
+    text = decode(data, path)
+    names = list(tags)
+    edited = frontmatter.edit(text, add_tags=[new for _, new in names], remove_tags=[tag.name for tag, _ in names])
+    return edited.encode()
+
+
+_Tags = tuple[list[str], set[str]]
+
+
+def _tags(tags: Iterable[NoteTag]) -> _Tags:
+    """The tags of the text in order, and those of the properties."""
+    known = list(tags)
+    return [tag.name for tag in known if not tag.in_properties], {tag_key(tag.name) for tag in known if tag.in_properties}
+
+
+def _expected(tags: Iterable[NoteTag], rename: TagRename) -> _Tags:
+    return _tags(tag._replace(name=rename.of(tag.name) or tag.name) for tag in tags)
