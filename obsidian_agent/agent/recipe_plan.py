@@ -66,7 +66,7 @@ def type_of(kind: SlotKind, value: Any) -> ParameterType:
         return "date"
     if isinstance(value, bool):
         return "boolean"
-    if kind == "number" or isinstance(value, int | float):
+    if kind in ("number", "level") or isinstance(value, int | float):
         return "number"
     return "list" if isinstance(value, list) else "text"
 

@@ -69,8 +69,15 @@ class ViewNames:
 
     def headings(self, note: str) -> Sequence[str]:
         """Texts of a note's headings, in order; none when it cannot be read."""
+        return [heading.text for heading in self._sections(note)]
+
+    def levels(self, note: str) -> Sequence[int]:
+        """Levels of a note's headings, in order."""
+        return [heading.level for heading in self._sections(note)]
+
+    def _sections(self, note: str) -> Sequence[markdown.Heading]:
         text = self.text(note)
-        return [heading.text for heading in markdown.headings(text)] if text is not None else []
+        return markdown.headings(text) if text is not None else []
 
     def daily_note(self, day: date) -> str:
         """Where the daily note of a day belongs."""

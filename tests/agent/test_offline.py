@@ -297,6 +297,19 @@ def test_a_daily_note_is_found_by_its_day(make_vault):
     assert desk.changes("append 'late' to yesterday's daily note") == {"Daily/2026-03-13.md": "late\n"}
 
 
+@pytest.mark.parametrize(
+    ("message", "made"),
+    [
+        ("split Long by heading into Archive", ["Archive/A.md", "Archive/B.md"]),
+        ("split Long by level 3 headings into Archive", ["Archive/Deep.md"]),
+        ("split Long by H1 headings into Archive", ["Archive/Title.md"]),
+    ],
+)
+def test_a_note_is_split_at_the_level_that_divides_it(make_vault, message, made):
+    desk = Desk(make_vault({"Long.md": "# Title\n\n## A\n\na\n\n### Deep\n\n## B\n\nb\n", "Archive/": ""}))
+    assert list(desk.changes(message)) == made
+
+
 # --- asking back --------------------------------------------------------------------------------------------------------------
 
 

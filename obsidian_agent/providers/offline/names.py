@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 from unicodedata import normalize
 
@@ -44,6 +44,10 @@ class VaultNames(Protocol):
         """Texts of a note's headings, in order; none when it cannot be read."""
         ...
 
+    def levels(self, note: str) -> Sequence[int]:
+        """Levels of a note's headings, in order."""
+        ...
+
     def daily_note(self, day: date) -> str:
         """Where the daily note of a day belongs, by the vault's own settings."""
         ...
@@ -66,20 +70,33 @@ class Found:
     closeness: Closeness
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """An entry by its words: those of its own name, and those of the folders above it."""
+
+    path: str
+    own: frozenset[str]
+    above: frozenset[str]
+
+
 class NameIndex:
-    """Looks names up in a vault, each way of looking prepared at its first use."""
+    """Looks names up in a vault, each way of looking prepared at its first use. What was found is kept."""
 
     def __init__(self, names: VaultNames) -> None:
         self.names = names
+        self._found: dict[tuple[str, tuple[NameSort, ...]], Found | None] = {}
+        self._above: dict[str, tuple[str, ...]] = {}
 
-    def find(self, text: str, sorts: Iterable[NameSort]) -> Found | None:
+    def find(self, text: str, sorts: Sequence[NameSort]) -> Found | None:
         """The entries that `text` names: as written (path, path without extension, or bare name, case ignored), else by their words."""
-        wanted = tuple(sorts)
-        key = _fold(text).strip("/")
-        if not key:
-            return None
+        key = (_fold(text).strip("/"), tuple(sorts))
+        if key not in self._found:
+            self._found[key] = self._look_up(*key) if key[0] else None
+        return self._found[key]
+
+    def _look_up(self, key: str, sorts: tuple[NameSort, ...]) -> Found | None:
         for closeness, lookup in ((Closeness.EXACT, self._exact), (Closeness.STEMS, self._by_stems), (Closeness.LOOSE, self._by_parts)):
-            found = {path: None for sort in wanted for path in lookup(sort, key)}
+            found = {path: None for sort in sorts for path in lookup(sort, key)}
             if found:
                 return Found(tuple(found), closeness)
         return None
@@ -116,11 +133,8 @@ class NameIndex:
         said = frozenset(_stems(key))
         if len(said) < 2:
             return ()
-        found = []
-        for own, path, above in self._parts[sort]:
-            if own <= said <= own | above:
-                found.append(path)
-        return found
+        near = (each for word in sorted(said) for each in self._by_word[sort].get(word, ()))
+        return [each.path for each in near if each.own <= said <= each.own | each.above]
 
     @cached_property
     def _tables(self) -> dict[NameSort, tuple[dict[str, list[str]], dict[str, list[str]]]]:
@@ -146,21 +160,30 @@ class NameIndex:
     def _stem_table(self, sort: NameSort) -> dict[tuple[str, ...], list[str]]:
         table: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for path in self._paths(sort):
-            for stems in {_stems(_fold(_bare(path))), _stems(_fold(path.removesuffix(".md")))}:
-                if stems:
-                    table[stems].append(path)
+            own = _stems(_fold(_bare(path)))
+            if own:
+                table[own].append(path)
+                above = self._folder_stems(path.rpartition("/")[0])
+                if above:
+                    table[above + own].append(path)
         return table
 
     @cached_property
-    def _parts(self) -> dict[NameSort, list[tuple[frozenset[str], str, frozenset[str]]]]:
-        return {
-            sort: [
-                (own, path, frozenset(_stems(_fold(path.rpartition("/")[0]))))
-                for path in self._paths(sort)
-                if (own := frozenset(_stems(_fold(_bare(path)))))
-            ]
-            for sort in ("note", "folder", "file")
-        }
+    def _by_word(self) -> dict[NameSort, dict[str, list[_Words]]]:
+        """Entries by the first word of their names: who is named has said that one too."""
+        tables: dict[NameSort, dict[str, list[_Words]]] = {"note": {}, "folder": {}, "file": {}}
+        for sort, table in tables.items():
+            for path in self._paths(sort):
+                own = _stems(_fold(_bare(path)))
+                if own:
+                    above = frozenset(self._folder_stems(path.rpartition("/")[0]))
+                    table.setdefault(own[0], []).append(_Words(path, frozenset(own), above))
+        return tables
+
+    def _folder_stems(self, folder: str) -> tuple[str, ...]:
+        if folder not in self._above:
+            self._above[folder] = _stems(_fold(folder))
+        return self._above[folder]
 
 
 def _fold(text: str) -> str:
@@ -171,6 +194,7 @@ def _bare(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".md")
 
 
+@lru_cache(maxsize=65536)
 def _stems(text: str) -> tuple[str, ...]:
     """The words of a name without articles, nouns like "folder", and the numbers that sort folders ("00 - Dashboard")."""
     words = [stem(word) for word in _WORDS.findall(text)]

@@ -16,10 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from obsidian_agent.providers.offline import phrases
 
 NameKind = Literal["note", "folder", "entry", "path", "newName", "destination", "template", "macro"]
-WordKind = Literal["text", "heading", "newHeading", "tag", "property", "value", "number", "date", "before"]
+WordKind = Literal["text", "heading", "newHeading", "tag", "property", "value", "number", "level", "date", "before"]
 SlotKind = NameKind | WordKind
 """What a slot takes. `entry`: a note, folder or other file; `path`: the name of a new note; `newName` and `destination`: the new path of
-another slot's entry, by its name or its folder; `newHeading`: a heading that may be missing; `before`: a day, from "older than a month".
+another slot's entry, by its name or its folder; `newHeading`: a heading that may be missing; `level`: of headings, by
+default the highest that the note has several of; `before`: a day, from "older than a month".
 """
 
 Need = Literal["selection", "activeFile", "dailyTemplate", "newHeading"]

@@ -79,6 +79,10 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
             if doubt is not None:
                 doubts.append(doubt)
                 cost += 0.5
+    for name, parameter in recipe.parameters.items():
+        note = values.get(parameter.of) if parameter.kind == "level" and parameter.of is not None else None
+        if name not in values and isinstance(note, str):
+            values[name] = _dividing_level(index.names.levels(note))
     notes = [values[name] for name, parameter in recipe.parameters.items() if parameter.kind == "note" and values.get(name)]
     if len(set(notes)) < len(notes):
         doubts.append("both are the same note")
@@ -158,6 +162,12 @@ def _heading(said: str, note: str, index: NameIndex) -> tuple[str, str | None]:
         return close[0], None
     known = ", ".join(headings[:5]) or "none"
     return said, f"{note} has no heading “{said}” (its headings: {known})"
+
+
+def _dividing_level(levels: Sequence[int]) -> int:
+    """The highest level with several headings: a single heading above them is the title. Else the highest there is."""
+    several = [level for level in sorted(set(levels)) if levels.count(level) > 1]
+    return several[0] if several else min(levels, default=1)
 
 
 def _heading_words(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from obsidian_agent.providers.offline.recipe import RecipeParameter, SlotKind, W
 from obsidian_agent.providers.offline.stretch import Stretch
 from obsidian_agent.providers.offline.tokens import Token
 
-_LONGEST: Mapping[SlotKind, int] = {"tag": 4, "number": 3, "property": 5, "value": 10, "date": 7, "before": 10, "text": 40}
+_LONGEST: Mapping[SlotKind, int] = {"tag": 4, "number": 3, "level": 3, "property": 5, "value": 10, "date": 7, "before": 10, "text": 40}
 _LONGEST_NAMED = name_slots.LONGEST_NAME + 6
 """A name with its article, noun and "called"."""
 
@@ -77,7 +77,7 @@ class SlotReader:
                 return word_slots.property_name(words, free=free)
             case "value":
                 return word_slots.value(words, self._around)
-            case "number":
+            case "number" | "level":
                 return word_slots.number(words)
             case "date":
                 return word_slots.day(words, self._around)

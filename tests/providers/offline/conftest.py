@@ -24,6 +24,9 @@ class Names:
     def headings(self, note: str) -> Sequence[str]:
         return self.sections.get(note, [])
 
+    def levels(self, note: str) -> Sequence[int]:
+        return [2] * len(self.headings(note))
+
     def daily_note(self, day: date) -> str:
         return f"Daily/{day.isoformat()}.md"
 
