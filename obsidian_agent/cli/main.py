@@ -29,6 +29,9 @@ COMMANDS = {
 }
 """Each sub-command and where it lives; a command's modules are imported when it is called."""
 
+RUNNING = frozenset({"run", "do"})
+"""Commands that answer a run's result, also when it never came to a run."""
+
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line. Without a sub-command the terminal app opens."""
@@ -36,15 +39,16 @@ def main(argv: Sequence[str]) -> int:
     if not _names_command(arguments):
         arguments = ["app", *arguments]
     as_json = "--json" in arguments
+    report = _report_run if arguments[0] in RUNNING or arguments[:2] == ["macro", "run"] else _report
     try:
         options = build_parser().parse_args(arguments)
         return _dispatch(options)
     except UsageError as error:
-        return _report(error.problem(), as_json, 2)
+        return report(error.problem(), as_json, 2)
     except ObsidianAgentError as error:
-        return _report(error.problem(), as_json, _exit_code(error))
+        return report(error.problem(), as_json, _exit_code(error))
     except KeyboardInterrupt:
-        return _report(Problem("CANCELLED", "Interrupted; nothing more is done."), as_json, 130)
+        return report(Problem("CANCELLED", "Interrupted; nothing more is done."), as_json, 130)
     except BrokenPipeError:
         sys.stderr.close()
         return 0
@@ -88,5 +92,21 @@ def _report(problem: Problem, as_json: bool, code: int) -> int:
     if as_json:
         outcome = "refused" if code in (2, 3) else "error"
         out.document({"outcome": outcome, "message": problem.message, "errors": [problem.to_json()]})
+    out.problems([problem])
+    return code
+
+
+def _report_run(problem: Problem, as_json: bool, code: int) -> int:
+    """The same as the result of a run that never started."""
+    from obsidian_agent.agent.document import result_document
+    from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.cli.output import Output
+
+    out = Output(as_json)
+    if as_json:
+        refused = code in (2, 3)
+        status = "cancelled" if code == 130 else "conflict" if code == 4 else "refused" if refused else "failed"
+        result = ExecutionResult(None, status, False, "refused" if refused else "error", errors=(problem,))
+        out.document(result_document(result) | {"message": problem.message})
     out.problems([problem])
     return code

@@ -19,6 +19,7 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.base import Position, Selection
 from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.paths import PathUse, parse
 from obsidian_agent.vault.store import VaultStore
 
 _RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
@@ -71,6 +72,8 @@ def open_session(options: argparse.Namespace) -> Session:
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
     active = getattr(options, "active_file", None)
+    if active is not None:
+        _existing_file(active, store)
     given = [name for name in ("selection_range", "selection_file", "selection") if getattr(options, name, None) is not None]
     if len(given) > 1:
         raise UsageError("Give one of --selection-range, --selection-file and --selection.")
@@ -84,6 +87,14 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
         return Focus(active, selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)))
     text = options.selection if given == ["selection"] else read_text(options.selection_file)
     return Focus(active, Selection(text))
+
+
+def _existing_file(name: str, store: VaultStore) -> None:
+    """Refuse an active file that is none."""
+    entry = DiskView(store).locate(parse(name, PathUse.READ))
+    if entry is None or entry.kind != "file":
+        what = "is a folder" if entry is not None else "does not exist in the vault"
+        raise ConfigError(f"The active file {name} {what}.", code="FILE_NOT_FOUND", path=name, hint="Check --active-file.")
 
 
 def moment(text: str | None) -> datetime | None:

@@ -73,7 +73,7 @@ def plan_command(options: argparse.Namespace, out: Output) -> Exit:
     found = asyncio.run(_plan(session, options.instruction, out))
     match found:
         case PlanReady(plan=plan):
-            return _shown(plan, session.policy, out)
+            return _shown(plan, out)
         case Exit():
             return found
         case _:
@@ -112,7 +112,7 @@ def run_document(
     except PlanError as error:
         return refuse(error.problems, out)
     if not ready.valid:
-        return refuse(ready.errors, out)
+        return refuse(ready.errors, out, warnings=ready.warnings, total=len(ready.instances))
     if expect_hash is not None and ready.plan_hash != expect_hash:
         stale = Problem("CONFLICT", f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.")
         return finish(ExecutionResult(None, "conflict", False, "refused", total_steps=len(ready.instances), errors=(stale,)), out)
@@ -124,9 +124,9 @@ def run_document(
     return finish(result, out)
 
 
-def refuse(problems: tuple[Problem, ...], out: Output) -> Exit:
+def refuse(problems: tuple[Problem, ...], out: Output, *, warnings: tuple[Problem, ...] = (), total: int = 0) -> Exit:
     """Print a result that says why nothing was run."""
-    return finish(ExecutionResult(None, "refused", False, "refused", errors=problems), out)
+    return finish(ExecutionResult(None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings), out)
 
 
 def finish(result: ExecutionResult, out: Output) -> Exit:
@@ -174,8 +174,10 @@ def load_document(name: str) -> object:
 def _parse(options: argparse.Namespace, out: Output) -> Exit:
     parsed = parse_plan(read_bytes(options.parse))
     match parsed:
-        case ParsedPlan(document=document):
-            return _shown(document, Policy(allow_deletes=options.allow_deletes, allow_commands=options.allow_commands), out)
+        case ParsedPlan(document=document, repairs=repairs):
+            for repair in repairs:
+                out.note(f"The answer was mended: {repair}")
+            return _shown(document, out)
         case ParsedProse(text=text):
             problems = (Problem("NO_PLAN", f"The answer is text, not a plan: {text[:200]}"),)
         case ParseFailed(code=code, message=message):
@@ -185,11 +187,13 @@ def _parse(options: argparse.Namespace, out: Output) -> Exit:
     return _invalid(problems, out)
 
 
-def _shown(document: object, policy: Policy, out: Output) -> Exit:
-    """Print a plan, or why it is none."""
-    checked = validate(document, TOOLS, policy)
+def _shown(document: object, out: Output) -> Exit:
+    """Print a plan, or why it is none. What only the settings of a run can allow is asked when it runs."""
+    checked = validate(document, TOOLS, Policy(allow_deletes=True, allow_commands=True))
     if checked.plan is None:
         return _invalid(checked.problems, out)
+    for warning in checked.warnings:
+        out.note(f"{warning.code}: {warning.message}")
     plan = checked.plan.to_json()
     if out.as_json:
         out.document(plan)

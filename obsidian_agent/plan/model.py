@@ -13,7 +13,7 @@ DEFAULT_RETRY_ATTEMPTS = 3
 DEFAULT_BACKOFF_MS = 250
 MAX_BACKOFF_MS = 30_000
 
-Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=100)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 OnError = Literal["stop", "skip", "retry"]
 RiskLevel = Literal["read-only", "writes", "commands"]
 ParameterType = Literal["text", "number", "boolean", "date", "path", "list"]

@@ -79,6 +79,8 @@ class _DryRun:
     warnings: list[Problem] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
     """Steps whose failure or skipping skips what depends on them, with the reason."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """The first failure of each step that had one."""
     overlay: OverlayVault = field(init=False)
     scope: Scope = field(init=False)
 
@@ -126,7 +128,10 @@ class _DryRun:
         elif step.foreach is None:
             self._record(step, self._instance(step, compiled, self.scope, None))
         else:
-            self._record(step, self._loop(step, compiled, step.foreach))
+            outputs = self._loop(step, compiled, step.foreach)
+            self._record(step, outputs)
+            if outputs and step.id in self.failures and all(output is None for output in outputs):
+                self.unavailable[step.id] = self.failures[step.id]
 
     def _loop(self, step: Step, compiled: CompiledStep, loop: Foreach) -> list[Any]:
         outputs = []
@@ -191,6 +196,7 @@ class _DryRun:
         elif len(self.errors) < MAX_PROBLEMS:
             self.errors.append(problem)
         self.instances.append(Instance(name, step.id, index, step.tool, {}, "failed", reason=problem.message))
+        self.failures.setdefault(step.id, problem.message)
         if index is None or self.plan.on_error(step) != "skip":
             self.unavailable[step.id] = problem.message
 

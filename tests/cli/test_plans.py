@@ -201,3 +201,25 @@ def test_a_vault_that_is_none_is_one_sentence_and_exit_2(kind: str, tmp_path: Pa
     captured = capsys.readouterr()
     assert captured.out == ""
     assert len(captured.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["gone.json", "."])
+def test_a_plan_file_that_cannot_be_read_is_a_result_too(call: Call, name: str) -> None:
+    code, result = call("run", name, "--yes")
+    assert (code, result["status"], result["outcome"], result["runId"]) == (2, "refused", "refused", None)
+
+
+@pytest.mark.parametrize("name", ["gone.md", "Daily", "../x.md"])
+def test_an_active_file_that_is_none_is_refused(call: Call, write: Callable[[object], str], name: str) -> None:
+    code, result = call("run", write(plan(CREATE)), "--yes", "--active-file", name)
+    assert (code, result["status"]) == (2, "refused")
+
+
+def test_plan_parse_says_what_was_mended_and_asks_no_permission(
+    tmp_path: Path, write: Callable[[object], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}})
+    assert main(["plan", "--parse", write(f"```\n{json.dumps(document)}\n```"), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["steps"][0]["tool"] == "vault.delete"
+    assert "mended" in captured.err

@@ -251,3 +251,16 @@ def test_a_plan_that_did_not_validate_is_not_run(make_vault: MakeVault) -> None:
     with pytest.raises(PlanError) as refused:
         dry_run(make_vault({}), plan(step("x", "shell.exec", {})))
     assert refused.value.problems[0].code == "TOOL_NOT_FOUND"
+
+
+def test_a_loop_without_any_success_skips_what_depends_on_it(make_vault: MakeVault) -> None:
+    loop = {"from": ["gone.md", "missing.md"], "itemName": "name"}
+    ready = dry_run(
+        make_vault({}),
+        plan(
+            step("read", "vault.readFile", {"path": "${name}"}, foreach=loop, onError="skip"),
+            create("after", "a.md", dependsOn=["read"]),
+            create("free", "b.md"),
+        ),
+    )
+    assert changed(ready) == ["create b.md"]
