@@ -217,7 +217,7 @@ class Running:
         if not done or self._record is None:
             return
         with suppress(JournalError):
-            images = self._journal.images_of(self._record)
+            _, images = self._journal.load(self._record)
             for one in done:
                 action = reverse(one.action)
                 content = images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""

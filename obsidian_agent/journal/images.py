@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, assert_never
@@ -22,6 +22,9 @@ from obsidian_agent.vault.paths import ROOT, VaultPath
 
 MAX_ACTIONS: Final = 512
 MAX_BYTES: Final = 1 << 20
+CACHED_BYTES: Final = 64 << 20
+"""Unpacked contents that are kept at hand while a record is read."""
+
 _LEVEL: Final = 1
 
 
@@ -46,7 +49,7 @@ class PartBuilder:
 
     def add(self, action: Action, origin: int, images: Iterable[tuple[str, bytes]]) -> None:
         """An action with the contents it is about, each with its hash."""
-        self._rows.append([origin, *_row(action)])
+        self._rows.append(_row(action, origin))
         for hash, data in images:
             if hash not in self._index:
                 self._index[hash] = len(data)
@@ -71,26 +74,30 @@ class PartBuilder:
         return Part(actions, images, zlib.crc32(images, zlib.crc32(actions)))
 
 
-@dataclass(frozen=True, slots=True)
-class PartIndex:
-    """The actions of a part, and where each image lies in its unpacked images: hash to (start, end)."""
+class StoredPart:
+    """A part's actions, unpacked. JournalError when they are damaged."""
 
-    actions: tuple[StoredAction, ...]
-    images: dict[str, tuple[int, int]]
+    def __init__(self, blob: bytes) -> None:
+        try:
+            document = json.loads(zlib.decompress(blob))
+            self._rows: list[list[Any]] = document["actions"]
+            self._images: list[tuple[str, int]] = document["images"]
+        except (zlib.error, ValueError, KeyError, TypeError) as error:
+            raise damaged() from error
 
+    def actions(self, first: int) -> list[StoredAction]:
+        """The actions, numbered from `first`."""
+        try:
+            return [StoredAction(number, row[0], _action(row)) for number, row in enumerate(self._rows, first)]
+        except (ValueError, IndexError, TypeError, PathRefused) as error:
+            raise damaged() from error
 
-def read_actions(blob: bytes, first: int) -> PartIndex:
-    """Unpack the actions of a part whose first action has number `first`. JournalError when it is damaged."""
-    try:
-        document = json.loads(zlib.decompress(blob))
-        actions = tuple(StoredAction(first + at, row[0], _action(row[1:])) for at, row in enumerate(document["actions"]))
-        images, end = dict[str, tuple[int, int]](), 0
-        for hash, size in document["images"]:
-            images[hash] = (end, end + size)
+    def images(self) -> Iterator[tuple[str, int, int]]:
+        """Hash, start and end of each content in the part's unpacked images."""
+        end = 0
+        for hash, size in self._images:
+            yield hash, end, end + size
             end += size
-    except (zlib.error, ValueError, KeyError, IndexError, TypeError, PathRefused) as error:
-        raise damaged() from error
-    return PartIndex(actions, images)
 
 
 def damaged() -> JournalError:
@@ -103,13 +110,24 @@ def damaged() -> JournalError:
 
 
 class ImageSource:
-    """The contents kept with some parts, by hash; unpacked parts are kept for a moment only."""
+    """The contents kept with some parts, by hash."""
 
-    def __init__(self, where: dict[str, tuple[int, int, int]], load: Callable[[int], tuple[bytes, bytes, int]]) -> None:
-        """`where`: hash to (part, start, end); `load`: part to (actions, images, checksum) as stored."""
-        self._where = where
+    def __init__(self, load: Callable[[int], tuple[bytes, bytes, int] | None]) -> None:
+        """`load`: the actions, images and checksum of a part as stored, None when its images are no longer kept."""
         self._load = load
-        self._unpacked = lru_cache(maxsize=3)(self._unpack)
+        self._where: dict[str, tuple[int, int, int]] = {}
+        self._unpacked: dict[int, bytes | None] = {}
+        self._unpacked_bytes = 0
+
+    def add(self, part: int, stored: StoredPart) -> None:
+        """Give out the contents of a part too."""
+        for hash, start, end in stored.images():
+            self._where[hash] = (part, start, end)
+
+    def has(self, hash: str) -> bool:
+        """Whether the content with this hash is kept, as far as its part's checksum tells."""
+        place = self._where.get(hash)
+        return place is not None and self._part(place[0]) is not None
 
     def find(self, hash: str) -> bytes | None:
         """The content with this hash, or None when it is not kept here or is damaged."""
@@ -117,7 +135,7 @@ class ImageSource:
         if place is None:
             return None
         part, start, end = place
-        images = self._unpacked(part)
+        images = self._part(part)
         data = images[start:end] if images is not None else None
         return data if data is not None and hashlib.sha256(data).hexdigest() == hash else None
 
@@ -128,8 +146,22 @@ class ImageSource:
             raise damaged()
         return data
 
+    def _part(self, part: int) -> bytes | None:
+        if part in self._unpacked:
+            return self._unpacked[part]
+        images = self._unpack(part)
+        self._unpacked_bytes += len(images or b"")
+        while self._unpacked and self._unpacked_bytes > CACHED_BYTES:
+            oldest = self._unpacked.pop(next(iter(self._unpacked)))
+            self._unpacked_bytes -= len(oldest or b"")
+        self._unpacked[part] = images
+        return images
+
     def _unpack(self, part: int) -> bytes | None:
-        actions, images, checksum = self._load(part)
+        stored = self._load(part)
+        if stored is None:
+            return None
+        actions, images, checksum = stored
         if zlib.crc32(images, zlib.crc32(actions)) != checksum:
             return None
         try:
@@ -138,25 +170,25 @@ class ImageSource:
             return None
 
 
-def _row(action: Action) -> list[Any]:
+def _row(action: Action, origin: int) -> list[Any]:
     match action:
-        case PutFile(path, before, after, mode):
-            return ["file", path.text, before, after, mode]
-        case PutFolder(path, made):
-            return ["folder", path.text, made]
-        case MoveEntry(path, new_path, folder, hash, inode):
-            return ["move", path.text, new_path.text, folder, hash, inode]
+        case PutFile():
+            return [origin, "file", action.path.text, action.before, action.after, action.mode]
+        case PutFolder():
+            return [origin, "folder", action.path.text, action.made]
+        case MoveEntry():
+            return [origin, "move", action.path.text, action.new_path.text, action.folder, action.hash, action.inode]
         case _:
             assert_never(action)
 
 
 def _action(row: list[Any]) -> Action:
     match row:
-        case ["file", str(path), before, after, mode]:
+        case [int(), "file", str(path), before, after, mode]:
             return PutFile(stored_path(path), before, after, mode)
-        case ["folder", str(path), bool(made)]:
+        case [int(), "folder", str(path), bool(made)]:
             return PutFolder(stored_path(path), made)
-        case ["move", str(path), str(new_path), bool(folder), hash, inode]:
+        case [int(), "move", str(path), str(new_path), bool(folder), hash, inode]:
             return MoveEntry(stored_path(path), stored_path(new_path), folder, hash, tuple(inode) if inode else None)
         case _:
             raise ValueError("no action of this journal")

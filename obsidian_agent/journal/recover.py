@@ -63,8 +63,8 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
     found = []
     with FolderHandles(store) as handles:
         for record in records:
-            actions = journal.actions_of(record)
-            judged = judge(handles, actions, journal.images_of(record).find)
+            actions, images = journal.load(record)
+            judged = judge(handles, actions, images.find)
             left = sum(1 for _ in litter.leftovers(handles, record, actions))
             paths = tuple(InterruptedPath(shown(one), one.state, one.reason) for one in judged)
             found.append(InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left))
@@ -92,8 +92,8 @@ def settle(journal: Journal, store: VaultStore) -> None:
     """
     for record in journal.unfinished():
         with FolderHandles(store) as handles:
-            actions = journal.actions_of(record)
-            states = {one.state for one in judge(handles, actions, journal.images_of(record).find)}
+            actions, images = journal.load(record)
+            states = {one.state for one in judge(handles, actions, images.find)}
         if len(states) > 1 or not states <= {"before", "after"}:
             raise JournalError(
                 f"Run {record.run_id} was interrupted and is half done.",
@@ -104,8 +104,8 @@ def settle(journal: Journal, store: VaultStore) -> None:
 
 
 def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -> Recovery:
-    actions = journal.actions_of(record)
-    images = journal.images_of(record)
+    journal.make_durable()
+    actions, images = journal.load(record)
     problems: list[Problem] = []
     with FolderHandles(store) as handles, Applier(handles, record.token) as applier:
         for leftover in list(litter.leftovers(handles, record, actions)):

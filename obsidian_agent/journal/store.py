@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import schema
 from obsidian_agent.journal.effects import effects_of
-from obsidian_agent.journal.images import ImageSource, damaged, read_actions
+from obsidian_agent.journal.images import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.lock import is_locked, vault_lock
 from obsidian_agent.journal.records import HistoryEntry, Kind, NewRecord, Record, Status, StoredAction, bits, numbers
 from obsidian_agent.journal.retention import prune
@@ -152,6 +152,11 @@ class Journal:
         if not undone:
             connection.execute("UPDATE record SET undone = 1 WHERE seq = ?", (record.source,))
 
+    def make_durable(self) -> None:
+        """Flush whatever was committed, here or by a process that ended before it came to that."""
+        with schema.journal_errors(self.file):
+            flush_all_of(self.folder)
+
     def set_aside(self) -> Path:
         """Move a damaged journal out of the way; answers where its database is now. A new one starts with the next run."""
         self.close()
@@ -205,20 +210,23 @@ class Journal:
             raise damaged() from error
         return plan
 
-    def actions_of(self, record: Record) -> tuple[StoredAction, ...]:
+    def actions_of(self, record: Record) -> list[StoredAction]:
         """The actions of a record, in order. JournalError when they are damaged."""
-        return tuple(action for _, blob, first in self._parts(record.seq) for action in read_actions(blob, first).actions)
+        return [action for _, blob, first in self._parts(record.seq) for action in StoredPart(blob).actions(first)]
 
-    def images_of(self, record: Record) -> ImageSource:
-        """The contents kept with a record and with those that it takes back."""
-        where: dict[str, tuple[int, int, int]] = {}
+    def load(self, record: Record) -> tuple[list[StoredAction], ImageSource]:
+        """The actions of a record, and the contents kept with it and with the records that it takes back."""
+        images = ImageSource(self._load_part)
+        actions: list[StoredAction] = []
         following: Record | None = record
         while following is not None:
             for part, blob, first in self._parts(following.seq):
-                for hash, (start, end) in read_actions(blob, first).images.items():
-                    where[hash] = (part, start, end)
+                stored = StoredPart(blob)
+                images.add(part, stored)
+                if following is record:
+                    actions += stored.actions(first)
             following = self.record(following.source) if following.source is not None else None
-        return ImageSource(where, self._load_part)
+        return actions, images
 
     # --- connections -----------------------------------------------------------------------------------------------------------
 
@@ -231,7 +239,7 @@ class Journal:
         try:
             stored = self.actions_of(record)
         except JournalError:
-            stored, undoable = (), False
+            stored, undoable = [], False
         done = stored if record.applied is None else [action for action in stored if action.number in record.applied]
         effects = effects_of((action.action for action in done), record.commands)
         return HistoryEntry(record.run_id, record.time, record.goal, record.status, effects, record.undone, undoable)
@@ -240,12 +248,10 @@ class Journal:
         with self._query("SELECT rowid, actions, first FROM part WHERE record = ? ORDER BY number", seq) as rows:
             return list(rows)
 
-    def _load_part(self, part: int) -> tuple[bytes, bytes, int]:
+    def _load_part(self, part: int) -> tuple[bytes, bytes, int] | None:
         with self._query("SELECT actions, images, checksum FROM part WHERE rowid = ?", part) as rows:
             row: tuple[bytes, bytes | None, int] | None = next(iter(rows), None)
-        if row is None or row[1] is None:
-            raise damaged()
-        return row[0], row[1], row[2]
+        return None if row is None or row[1] is None else (row[0], row[1], row[2])
 
     def _records(self, condition: str, *values: object) -> list[Record]:
         with self._query(f"SELECT {_COLUMNS} FROM record WHERE {condition}", *values) as rows:

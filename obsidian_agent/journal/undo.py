@@ -114,7 +114,7 @@ class _Reversal:
 
     def _ready(self, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
         if isinstance(action, PutFile):
-            if action.after is not None and self.images.find(action.after) is None:
+            if action.after is not None and not self.images.has(action.after):
                 return None
             if action.after is None and finding.status is not None:
                 action = replace(action, mode=finding.status.st_mode & 0o7777)
@@ -264,10 +264,12 @@ def _behind(journal: Journal, record: Record) -> Record:
 def _surveyed(
     journal: Journal, handles: FolderHandles, record: Record, force: Collection[str], skip: Collection[str], resolve: Resolve | None
 ) -> _Reversal:
-    reversal = _Reversal(force, skip, resolve, journal.images_of(record))
+    actions, images = journal.load(record)
+    reversal = _Reversal(force, skip, resolve, images)
     survey = Survey(handles)
-    for stored in reversed(journal.actions_of(record)):
-        if stored.number in record.in_effect:
+    in_effect = record.in_effect
+    for stored in reversed(actions):
+        if stored.number in in_effect:
             reversal.decide(survey, reverse(stored.action), stored.origin)
     return reversal
 
@@ -304,8 +306,9 @@ def undo_content(journal: Journal, store: VaultStore, run_id: str | None, path: 
     JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
     """
     record = _undoable(journal, run_id)
-    for stored in journal.actions_of(record):
+    actions, images = journal.load(record)
+    for stored in actions:
         action = stored.action
         if isinstance(action, PutFile) and action.path.text == path:
-            return journal.images_of(record).get(action.before) if action.before is not None else None
+            return images.get(action.before) if action.before is not None else None
     raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)

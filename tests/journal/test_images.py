@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from previews import vault_path
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.images import ImageSource, Part, PartBuilder, read_actions, stored_path
+from obsidian_agent.journal.images import ImageSource, Part, PartBuilder, StoredPart, stored_path
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
 from obsidian_agent.vault.changes import content_hash
@@ -34,15 +34,15 @@ def packed(actions: list[tuple[Action, int, list[bytes]]]) -> Part:
 
 
 def source(part: Part) -> ImageSource:
-    index = read_actions(part.actions, 0)
-    where = {hash: (1, start, end) for hash, (start, end) in index.images.items()}
-    return ImageSource(where, lambda _: (part.actions, part.images, part.checksum))
+    images = ImageSource(lambda _: (part.actions, part.images, part.checksum))
+    images.add(1, StoredPart(part.actions))
+    return images
 
 
 @given(st.lists(st.tuples(ACTIONS, st.integers(0, 10_000), st.lists(st.binary(max_size=50), max_size=2)), max_size=8), st.integers(0, 100))
 def test_what_goes_in_comes_out(actions: list[tuple[Action, int, list[bytes]]], first: int) -> None:
     part = packed(actions)
-    found = read_actions(part.actions, first).actions
+    found = StoredPart(part.actions).actions(first)
     assert [(one.action, one.origin) for one in found] == [(action, origin) for action, origin, _ in actions]
     assert [one.number for one in found] == list(range(first, first + len(actions)))
     images = source(part)
@@ -89,14 +89,14 @@ def test_damaged_contents_are_never_given_out(spoil: str) -> None:
 )
 def test_damaged_actions_are_an_error(document: bytes) -> None:
     with pytest.raises(JournalError, match="damaged"):
-        read_actions(zlib.compress(document), 0)
+        StoredPart(zlib.compress(document)).actions(0)
 
 
 @pytest.mark.parametrize("bad", ["", "..", "a/../b", "/a", "a//b", ".git/config", ".trash/../x", ".obsidian/app.json"])
 def test_stored_paths_are_judged_again(bad: str) -> None:
     row = json.dumps({"actions": [[0, "folder", bad, True]], "images": []}).encode()
     with pytest.raises(JournalError):
-        read_actions(zlib.compress(row), 0)
+        StoredPart(zlib.compress(row)).actions(0)
 
 
 @pytest.mark.parametrize("text", ["a.md", "A b/ü/c: d?.md", "100%2e.md"])
