@@ -53,9 +53,11 @@ def read(text: str) -> dict[str, Any]:
     too large.
     """
     front = span(text)
-    if front is None:
-        return {}
-    block = text[front.content_start : front.content_end]
+    return {} if front is None else read_block(text[front.content_start : front.content_end])
+
+
+def read_block(block: str) -> dict[str, Any]:
+    """The properties in the lines between the fences. Raises as `read` does."""
     simple = yaml_simple.read(block)
     if simple is not None:
         return simple

@@ -28,7 +28,7 @@ UNDERLINE = re.compile(r"=+$|-+$")
 _QUOTE = re.compile(r"[ \t]{0,3}>[ ]?")
 _INDENT = re.compile(r"[ \t]*")
 _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
-_HTML_BLOCK = re.compile(
+HTML_BLOCK = re.compile(
     r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|fieldset"
     r"|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol"
     r"|optgroup|option|p|param|search|section|source|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul)(?:\s|/?>|$)",
@@ -173,9 +173,8 @@ class _Scanner:
         marked = self._begins_item(indent, body, items)
         if not marked and (not self._after_text or (body[0] in "#-*_" and not self._goes_on(body, indent))):
             _leave(items, indent)
-        if not self._after_text:
-            if indent >= (items[-1].content if items else 0) + _TAB and not (items and marked):
-                return Line(number, start, end, following, True, quotes, indent, body, None)
+        if not self._after_text and indent >= (items[-1].content if items else 0) + _TAB and not (items and marked):
+            return Line(number, start, end, following, True, quotes, indent, body, None)
         text = _behind_markers(body, indent, quotes) if marked else _Text(body, indent, quotes, 0, code=False)
         opens = text.code or self._opens(text, end, items)
         depth = self._enter(indent, body, items) if marked and (text.code or not opens or text.items) else None
@@ -278,7 +277,7 @@ class _Scanner:
             closing = f"</{raw[1].lower()}>"
             self._open = None if closing in content.lower() else _Open(closing, text.quotes)
             return True
-        if _HTML_BLOCK.match(content) or ((text.items or not self._after_text) and _LONE_TAG.match(content)):
+        if HTML_BLOCK.match(content) or ((text.items or not self._after_text) and _LONE_TAG.match(content)):
             self._open = _Open("", text.quotes)
             return True
         return False

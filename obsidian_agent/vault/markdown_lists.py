@@ -68,7 +68,13 @@ def read_item(body: str) -> Item | None:
         return None
     box = _CHECKBOX.match(found["rest"])
     content = found["rest"][box.end() :] if box else found["rest"]
-    return Item(_BLOCK_ID.sub("", content.strip()).rstrip(), box["status"] if box else None)
+    return Item(without_block_id(content), box["status"] if box else None)
+
+
+def without_block_id(text: str) -> str:
+    """The text of an item without blanks around it, and without the block id at its end."""
+    text = text.strip()
+    return _BLOCK_ID.sub("", text).rstrip() if "^" in text else text
 
 
 def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, Item]]:

@@ -6,13 +6,15 @@ what can matter, and only a note in which the end of a block decides what is hid
 
 from __future__ import annotations
 
+from typing import Any
+
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault import frontmatter, scan_outline
 from obsidian_agent.vault.markdown import headings_of
 from obsidian_agent.vault.markdown_lines import Line
 from obsidian_agent.vault.markdown_lines import scan as scan_lines
 from obsidian_agent.vault.markdown_lists import tasks_of
-from obsidian_agent.vault.scan_blocks import NeedsBlocks, hidden_spans, is_flat, leaves, line_starts
+from obsidian_agent.vault.scan_blocks import NeedsBlocks, flat_tables, line_starts, regions
 from obsidian_agent.vault.scan_inline import InlineScanner
 from obsidian_agent.vault.scan_model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
 from obsidian_agent.vault.scan_properties import aliases, property_links, property_tags
@@ -43,18 +45,18 @@ def scan_text(text: str) -> ScannedNote:
 
 
 def _scan(data: bytes, text: str, *, properties: bool, lossy: bool = False) -> ScannedNote:
-    front = _frontmatter(data, text) if properties else None
+    front, values, broken = _frontmatter(data, text) if properties else (None, {}, False)
     start = front.body_start if front else 3 if data.startswith(_BOM) else 0
-    values, broken = _properties(text, front)
     try:
-        links, tags, headings, blocks, tasks = _flat(data, start) if is_flat(data, start) else _deep(data, text)
+        links, tags, headings, blocks, tasks = _flat(data, start)
     except NeedsBlocks:
         links, tags, headings, blocks, tasks = _deep(data, text)
     if front is not None:
         first, last = front.content_start, front.content_end
         if data.find(b"[[", first, last) >= 0:
             links = [*property_links(data, first, last, values, broken=broken), *links]
-        tags = [*property_tags(data, first, last, values), *tags]
+        if values:
+            tags = [*property_tags(data, first, last, values), *tags]
     return ScannedNote(
         front,
         values,
@@ -64,7 +66,7 @@ def _scan(data: bytes, text: str, *, properties: bool, lossy: bool = False) -> S
         tuple(headings),
         tuple(blocks),
         tuple(tasks),
-        aliases(values),
+        aliases(values) if values else (),
         lossy,
     )
 
@@ -73,34 +75,32 @@ _Found = tuple[list[Link], list[NoteTag], list[NoteHeading], list[BlockId], list
 
 
 def _flat(data: bytes, start: int) -> _Found:
-    inline = InlineScanner(data, flat=True)
+    inline = InlineScanner(data, tables=flat_tables(data, start))
     inline.scan(start, len(data))
-    hidden = inline.hidden
     return (
-        sorted(inline.links, key=_start),
+        inline.links,
         inline.tags,
-        list(scan_outline.headings(data, start, hidden)),
-        list(scan_outline.block_ids(data, start, hidden)),
-        list(scan_outline.tasks(data, start, hidden)),
+        list(scan_outline.headings(data, start, inline.headings)),
+        list(scan_outline.block_ids(data, start, inline.block_ids)),
+        list(scan_outline.tasks(data, inline.boxes)),
     )
 
 
 def _deep(data: bytes, text: str) -> _Found:
     lines = scan_lines(text)
     starts = line_starts(data, lines, ascii_only=len(data) == len(text))
-    inline = InlineScanner(data, flat=False)
-    for leaf in leaves(data, lines, starts):
-        if leaf.comment:
-            inline.scan_tags(leaf.start, leaf.end)
+    found, borders = regions(data, lines, starts)
+    inline = InlineScanner(data, borders)
+    for region in found:
+        if region.comment:
+            inline.scan_tags(region.start, region.end)
         else:
-            inline.scan(leaf.start, leaf.end)
-    hidden = hidden_spans(lines, starts)
-    body = next((starts[position] for position, line in enumerate(lines) if not line.hidden), len(data))
+            inline.scan(region.start, region.end)
     return (
-        sorted(inline.links, key=_start),
+        inline.links,
         inline.tags,
         [_heading(data, title, level, first, last, starts) for title, level, first, last in headings_of(lines)],
-        list(scan_outline.block_ids(data, body, hidden)),
+        list(scan_outline.block_ids(data, starts[0], inline.block_ids)),
         [NoteTask(task.status, task.text, task.line) for task in tasks_of(lines)],
     )
 
@@ -110,28 +110,22 @@ def _heading(data: bytes, title: str, level: int, first: Line, last: Line, start
     return NoteHeading(title, level, first.number, start, start + len(data[start:end].rstrip(b"\r\n")))
 
 
-def _start(link: Link) -> int:
-    return link.start
-
-
-def _frontmatter(data: bytes, text: str) -> FrontmatterSpan | None:
+def _frontmatter(data: bytes, text: str) -> tuple[FrontmatterSpan | None, dict[str, Any], bool]:
+    """Where the properties are, what they say, and whether they are no YAML."""
     if not data.startswith((b"---", _BOM)):
-        return None
+        return None, {}, False
     found = frontmatter.span(text)
     if found is None:
-        return None
+        return None, {}, False
+    block = text[found.content_start : found.content_end]
     if len(data) == len(text):
-        return FrontmatterSpan(found.start, found.content_start, found.content_end, found.body_start)
-    start = 3 if found.start else 0
-    content = start + found.content_start - found.start
-    content_end = content + len(text[found.content_start : found.content_end].encode())
-    return FrontmatterSpan(start, content, content_end, content_end + found.body_start - found.content_end)
-
-
-def _properties(text: str, front: FrontmatterSpan | None) -> tuple[dict[str, object], bool]:
-    if front is None:
-        return {}, False
+        front = FrontmatterSpan(found.start, found.content_start, found.content_end, found.body_start)
+    else:
+        start = 3 if found.start else 0
+        content = start + found.content_start - found.start
+        content_end = content + len(block.encode())
+        front = FrontmatterSpan(start, content, content_end, content_end + found.body_start - found.content_end)
     try:
-        return frontmatter.read(text), False
+        return front, frontmatter.read_block(block), False
     except VaultError:
-        return {}, True
+        return front, {}, True

@@ -1,7 +1,7 @@
 """When the blocks of a note must be known to read its text, and what they are.
 
-Most notes need no more than their fences; `is_flat` tells them by a few quick searches. The others go through the block structure of
-markdown_lines.py, from which `leaves` cuts the pieces that no inline construct leaves: paragraphs, headings, list items, table cells.
+Most notes need no more than what begins and ends at the first column; `is_flat` tells them by a few quick searches. The others go through
+the block structure of markdown_lines.py, from which `regions` makes ranges of text and the borders in it that nothing inline crosses.
 """
 
 from __future__ import annotations
@@ -12,13 +12,27 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.vault.markdown_lines import HEADING, ITEM, RULE, UNDERLINE, Line
 
-_TABLE: Final = re.compile(rb"\n[ \t>]*(?:\|[ \t]*:?-|:?-+:?[ \t]*\|)")
-_ITEM: Final = rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]"
-_INDENTED: Final = re.compile(rb"(?:\n|\A)(?!" + _ITEM + rb")[^\n]*\n {0,3}(?:\t| {4})")
-_INDENTATION: Final = re.compile(rb"\n?(?: {4}| {0,3}\t)")
+LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
+"""Blanks, quote marks and list markers: what may precede a block in its line."""
+
+INDENTED: Final = re.compile(rb"\n(?: {4}| {0,3}\t)(?=[ \t]*+[^ \t\r\n])")
+"""The beginning of a line that is indented enough for code."""
+
+# The lines that make a note more than flat, in one pass: indented enough for code (1), only marks that can underline (2), the row below
+# the header of a table (3).
+_LINE: Final = re.compile(
+    rb"""\n(?:
+    (?:\ {4}|\ {0,3}\t)(?=[ \t]*+[^ \t\r\n])()
+    |\ {0,3}(?:=++|-++)[ \t]*+\r?(?=\n|\Z)()
+    |[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)()
+    )""",
+    re.VERBOSE,
+)
+_PLAIN_ITEM: Final = re.compile(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]")
+_FIRST_LINE: Final = re.compile(rb" {4}| {0,3}\t")
 _ITEM_CODE: Final = re.compile(rb"(?:\n|\A)[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)")
 _QUOTED_CODE: Final = re.compile(rb">(?: {5}| {0,4}\t)")
-_UNDERLINED: Final = re.compile(rb"[^\s][ \t]*\r?\n[ \t]{0,3}(?:=+|-+)[ \t]*\r?(?:\n|\Z)")
+_BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
 _DELIMITER: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _RULED: Final = frozenset("-*_=")
 _PIPE: Final = re.compile(r"\\[\s\S]|(\|)")
@@ -29,26 +43,43 @@ class NeedsBlocks(Exception):
     """Where the blocks of the note end must be known to go on. A signal between scanners, never seen outside of them."""
 
 
-class Leaf(NamedTuple):
-    """A piece of text that no inline construct leaves; of a comment only the tags count."""
+def opens_line(data: bytes, at: int) -> bool:
+    """Whether a block can begin at an offset: only quote marks, list markers and blanks precede in the line."""
+    return LINE_OPENING.fullmatch(data, data.rfind(b"\n", 0, at) + 1, at) is not None
+
+
+def flat_tables(data: bytes, start: int) -> list[tuple[int, int]]:
+    """The ranges in which rows of tables may be, from `start` on, in a note in which only what begins in the first column hides lines.
+
+    Raises NeedsBlocks when code may be hidden by its indentation, or a line of marks may make a heading of the one above. What else hides
+    text can be told while reading: see `InlineScanner`.
+    """
+    if (start == 3 and data[0] > 127) or _FIRST_LINE.match(data, start):
+        raise NeedsBlocks
+    before = max(0, start - 1)
+    if (b"     " in data or b"\t" in data) and (_ITEM_CODE.search(data, before) or _QUOTED_CODE.search(data, before)):
+        raise NeedsBlocks
+    tables: list[tuple[int, int]] = []
+    for line in _LINE.finditer(data, start):
+        at = line.start()
+        above = max(start, data.rfind(b"\n", start, at) + 1)
+        if line.lastindex == 1:
+            if not _PLAIN_ITEM.match(data, above):
+                raise NeedsBlocks
+        elif line.lastindex == 3:
+            blank = _BLANK_LINE.search(data, line.end())
+            tables.append((above, blank.start() if blank else len(data)))
+        elif data[above:at].strip(b" \t\r"):
+            raise NeedsBlocks
+    return tables
+
+
+class Region(NamedTuple):
+    """A range of text that is read in one go; of a comment only the tags count."""
 
     start: int
     end: int
     comment: bool = False
-
-
-def is_flat(data: bytes, start: int) -> bool:
-    """Whether only fences, and what an `InlineScanner` can tell, hide text from `start` on. False says nothing."""
-    before = max(0, start - 1)
-    if b"%%" in data or _INDENTATION.match(data, start) or (start == 3 and data[0] > 127):
-        return False
-    if (b"\n   " in data or b"\t" in data) and _INDENTED.search(data, before):
-        return False
-    if (b"     " in data or b"\t" in data) and _ITEM_CODE.search(data, before):
-        return False
-    if b"|" in data and _TABLE.search(data, before):
-        return False
-    return not ((b">    " in data or b">\t" in data) and _QUOTED_CODE.search(data, before)) and not _UNDERLINED.search(data, before)
 
 
 def line_starts(data: bytes, lines: Sequence[Line], *, ascii_only: bool) -> list[int]:
@@ -62,44 +93,72 @@ def line_starts(data: bytes, lines: Sequence[Line], *, ascii_only: bool) -> list
     return starts
 
 
-def leaves(data: bytes, lines: Sequence[Line], starts: Sequence[int]) -> Iterator[Leaf]:
-    """The pieces of a note's text in order."""
-    block: list[int] = []
-    for position, line in enumerate(lines):
-        heading = not line.hidden and line.body.startswith("#") and HEADING.match(line.body)
-        rule = not line.hidden and line.body[:1] in _RULED and (RULE.match(line.body) or (block and UNDERLINE.match(line.body)))
-        apart = line.hidden or not line.body or heading or rule or line.depth is not None
-        if block and (apart or line.quotes > lines[block[-1]].quotes):
-            yield from _cells(data, lines, starts, block)
-            block = []
-        if heading or (line.hidden and line.comment):
-            yield Leaf(starts[position], starts[position + 1], comment=line.hidden)
-        elif line.body and not (line.hidden or line.opaque or rule):
-            block.append(position)
-    if block:
-        yield from _cells(data, lines, starts, block)
+def regions(data: bytes, lines: Sequence[Line], starts: Sequence[int]) -> tuple[list[Region], list[int]]:
+    """The visible text in order, and the offsets at which blocks begin in it; table cells are regions of their own."""
+    return _Regions(data, lines, starts).cut()
 
 
-def hidden_spans(lines: Sequence[Line], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """The lines that are no Markdown, as ranges of bytes."""
-    return [(starts[position], starts[position + 1]) for position, line in enumerate(lines) if line.hidden]
+class _Regions:
+    """Cuts the lines of one note."""
+
+    def __init__(self, data: bytes, lines: Sequence[Line], starts: Sequence[int]) -> None:
+        self._data = data
+        self._lines = lines
+        self._starts = starts
+        self._found: list[Region] = []
+        self._borders: list[int] = []
+        self._begin = -1
+        self._block: list[int] = []
+
+    def cut(self) -> tuple[list[Region], list[int]]:
+        lines, starts, block = self._lines, self._starts, self._block
+        for position, line in enumerate(lines):
+            if line.hidden or line.opaque:
+                self._end_block()
+                self._end_region(starts[position])
+                if line.comment:
+                    self._found.append(Region(starts[position], starts[position + 1], comment=True))
+                continue
+            if self._begin < 0:
+                self._begin = starts[position]
+            body = line.body
+            alone = not body or (body[0] == "#" and HEADING.match(body)) or self._is_rule(body)
+            if alone or line.depth is not None or (block and line.quotes > lines[block[-1]].quotes):
+                self._end_block()
+                self._borders.append(starts[position])
+            if alone:
+                self._borders.append(starts[position + 1])
+            else:
+                block.append(position)
+        self._end_block()
+        self._end_region(starts[-1])
+        return self._found, self._borders
+
+    def _is_rule(self, body: str) -> bool:
+        return body[0] in _RULED and bool(RULE.match(body) or (self._block and UNDERLINE.match(body)))
+
+    def _end_region(self, end: int) -> None:
+        if 0 <= self._begin < end:
+            self._found.append(Region(self._begin, end))
+        self._begin = -1
+
+    def _end_block(self) -> None:
+        """The lines of a block are complete: if there is a table in it, its cells are cut out."""
+        block = self._block
+        if len(block) > 1 and (header := _table(self._lines, block)) is not None:
+            self._end_region(self._starts[block[header]])
+            for position in (*block[header : header + 1], *block[header + 2 :]):
+                self._found.extend(_cells(self._data, self._starts[position], self._starts[position + 1]))
+            self._begin = self._starts[block[-1] + 1]
+        block.clear()
 
 
-def _cells(data: bytes, lines: Sequence[Line], starts: Sequence[int], block: Sequence[int]) -> Iterator[Leaf]:
-    """A block as it is, or what precedes the table in it and the table's cells."""
-    header = _table(lines, block)
-    if header is None:
-        yield Leaf(starts[block[0]], starts[block[-1] + 1])
-        return
-    if header:
-        yield Leaf(starts[block[0]], starts[block[header]])
-    for position in (*block[header : header + 1], *block[header + 2 :]):
-        start, end = starts[position], starts[position + 1]
-        for mark in _PIPE_BYTE.finditer(data, start, end):
-            if mark[1]:
-                yield Leaf(start, mark.start())
-                start = mark.end()
-        yield Leaf(start, end)
+def _cells(data: bytes, start: int, end: int) -> Iterator[Region]:
+    for mark in _PIPE_BYTE.finditer(data, start, end):
+        if mark[1]:
+            yield Region(start, mark.start())
+            start = mark.end()
+    yield Region(start, end)
 
 
 def _table(lines: Sequence[Line], block: Sequence[int]) -> int | None:

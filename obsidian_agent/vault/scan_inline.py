@@ -1,48 +1,60 @@
-"""Links and tags in running text: one pass of one regular expression, over bytes.
+"""Links and tags in running text, and where headings, checkboxes and block ids may be: one pass of one regular expression, over bytes.
 
-What hides them is passed over as Obsidian does: escapes, code spans, mathematics, HTML tags and comments; a comment between ``%%`` on one
-line hides nothing. The text is either one block (a paragraph, a heading, a table cell), or it is `flat`: a whole note whose blocks nobody
-has looked at. Then fences that begin a line are passed over too, and whatever depends on where a block ends raises `NeedsBlocks`.
+What hides text is passed over as Obsidian does: escapes, code spans, mathematics, HTML tags and comments; a comment between ``%%`` on one
+line hides nothing. The borders between blocks, which nothing inline crosses, are known; or the text is a whole note of which nothing is
+known. Then blocks that begin in the first column and hide their lines (fences, HTML, mathematics) are passed over too, and whatever depends
+on where another block ends raises `NeedsBlocks`.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from obsidian_agent.vault.scan_blocks import NeedsBlocks
+from obsidian_agent.vault.markdown_lines import HTML_BLOCK
+from obsidian_agent.vault.scan_blocks import INDENTED, NeedsBlocks, opens_line
 from obsidian_agent.vault.scan_destination import DESTINATION, is_external, markdown_link
 from obsidian_agent.vault.scan_model import Link, NoteTag
 
-_WIKI, _MARKDOWN, _TAG, _TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES = 1, 3, 4, 5, 6, 7, 8, 9
+_WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
+_TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
 
-# Every alternative begins with a plain character, so that the search can skip to the next of seven. Runs are possessive: no backtracking.
+# Every alternative begins with a plain character, so that the search can skip to the next of nine. Runs are possessive: no backtracking.
 _EVENT: Final = re.compile(
     rb"""\\[!-/:-@\[-`{-~]
     |\[\[(?![ \t]*\]\])((?:[^\[\]\n]++|\](?!\])|\[(?!\[))++)\]\]
     |\[([^\[\]\\`\n]*+)\]\(([^\s()<>\\]++)\)
     |\#([^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]++)
+    |\#\#{0,5}(?=[\ \t\r\n]|\Z)()
+    |\[([^\[\]\n]{1,4})\](?=[\ \t\r\n]|\Z)
+    |\^([A-Za-z0-9-]++)(?=[ \t]*+\r?(?:\n|\Z))
     |`[^`\n]++`(?!`)
     |`(`*+)
     |\$(\$?+)
     |<()
-    |\[[\ xX]\](?!\()
     |\[()
-    |~~~()""",
+    |~~~()
+    |%%()""",
     re.VERBOSE,
 )
 _TICK_RUN: Final = re.compile(rb"`+")
 _BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
 _DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])\$(?![0-9])")
 _BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
-_LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
+_UNQUOTED_BLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
+_BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
+_BEFORE_NUMBER: Final = re.compile(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
 _HTML_TAG: Final = re.compile(
     rb"""</?[A-Za-z][A-Za-z0-9-]*+
     (?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+
     \s*+/?>""",
     re.VERBOSE,
 )
+_HTML_BLOCK: Final = re.compile(HTML_BLOCK.pattern.replace("$", r"\r?\Z").encode(), re.IGNORECASE)
+_HTML_START: Final = re.compile(rb"<[A-Za-z/!?]")
 _AUTOLINK: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]*+>")
 _BEFORE_TAG: Final = frozenset(b" \t\n\r\v\f>(")
 _NOT_IN_TAG: Final = re.compile("[\\s\u2000-\u206f\u2e00-\u2e7f]")
@@ -51,15 +63,24 @@ _DEEPEST: Final = 16
 
 
 class InlineScanner:
-    """Collects the links and tags of one note. Ranges must be given in ascending order, because lines are counted on the way."""
+    """Collects what is in the text of one note. Ranges must be given in ascending order, because lines are counted on the way."""
 
-    def __init__(self, data: bytes, *, flat: bool) -> None:
+    def __init__(self, data: bytes, borders: Sequence[int] | None = None, tables: Sequence[tuple[int, int]] = ()) -> None:
+        """`borders` are the offsets at which blocks begin, ascending; None when they are not known. Then `tables` are the ranges in which
+        there may be rows of tables, whose pipes are borders."""
         self.links: list[Link] = []
         self.tags: list[NoteTag] = []
         self.hidden: list[tuple[int, int]] = []
-        """Flat: the fenced code that was passed over."""
+        """Without borders: the blocks that were passed over."""
+        self.headings: list[int] = []
+        """Where the marks are that may begin a heading."""
+        self.boxes: list[tuple[int, int]] = []
+        """The checkboxes of list items: where their line begins, and the bracket."""
+        self.block_ids: list[tuple[int, int]] = []
+        """What may be the id of a block, from `^`."""
         self._data = data
-        self._flat = flat
+        self._borders = borders
+        self._tables = tables
         self._line = 1
         self._counted = 0
         self._hopeless: dict[tuple[int, int], int] = {}
@@ -71,35 +92,45 @@ class InlineScanner:
         """Collect what is in a range."""
         data = self._data
         last_link = data.rfind(b"](", start, end)
-        position: int = start
-        consumed = start
-        while position >= 0:
+        position = consumed = start
+        while True:
             for event in _EVENT.finditer(data, position, end):
                 kind = event.lastindex
-                if kind is None:
-                    consumed = event.end()
-                elif kind == _WIKI:
+                if kind == _WIKI:
                     self._wikilink(event, consumed)
-                    consumed = event.end()
+                elif kind is None:
+                    if self._tables:
+                        self._keep_cells(event.start(), event.end())
                 elif kind == _TAG:
-                    if self._precedes_tag(event.start(), start, consumed):
+                    at = event.start()
+                    if data[at - 1] in _BEFORE_TAG or self._precedes_tag(at, start, consumed):
                         self._tag(event)
+                    continue
+                elif kind == _HEADING:
+                    self.headings.append(event.start())
+                    continue
                 elif kind == _MARKDOWN:
                     self._simple_link(event, consumed)
-                    consumed = event.end()
+                elif kind == _BOX and self._is_box(event):
+                    pass
                 elif kind != _BRACKET or event.start() < last_link:
-                    position = self._other(kind, event, start, end, consumed)
+                    position = self._other(kind, event, end, consumed)
                     if position >= 0:
                         consumed = position
                         break
+                    continue
+                else:
+                    continue
+                consumed = event.end()
             else:
                 return
 
     def scan_tags(self, start: int, end: int) -> None:
         """Collect only the tags of a range; used for comments, whose tags Obsidian indexes and whose links it does not."""
-        links, self.links = self.links, []
+        kept = self.links, self.headings, self.boxes, self.block_ids
+        self.links, self.headings, self.boxes, self.block_ids = [], [], [], []
         self.scan(start, end)
-        self.links = links
+        self.links, self.headings, self.boxes, self.block_ids = kept
 
     # --- what is found ------------------------------------------------------------------------------------------------------------
 
@@ -110,16 +141,17 @@ class InlineScanner:
         return self._line
 
     def _wikilink(self, event: re.Match[bytes], consumed: int) -> None:
-        raw = event[1]
         start = event.start()
         first = start + 2
-        text = raw.decode()
+        text = event[1].decode()
         pipe = text.find("|")
         path, display, escaped = text, None, False
         if pipe > 0:
             path, display = text[:pipe], text[pipe + 1 :]
             if path[-1] == "\\":
                 path, escaped = path[:-1], True
+            elif self._tables:
+                self._keep_cells(start, event.end())
         elif text.isspace():
             return
         path, mark, subpath = path.partition("#")
@@ -147,6 +179,8 @@ class InlineScanner:
     def _simple_link(self, event: re.Match[bytes], consumed: int) -> None:
         raw = event[3]
         start = event.start()
+        if self._tables:
+            self._keep_cells(start, event.end())
         if not is_external(raw):
             embed = start > consumed and self._data[start - 1] == 33
             link = markdown_link(event[2], raw, start - embed, event.end(), event.start(3), self._line_at(start), embed=embed, angle=False)
@@ -165,57 +199,98 @@ class InlineScanner:
             self.tags.append(NoteTag(name, start, start + 1 + len(name.encode()), self._line_at(start)))
 
     def _precedes_tag(self, at: int, start: int, consumed: int) -> bool:
-        """Whether a `#` here begins a tag: behind a blank, `>`, `(`, at the beginning of a block, or right behind another construct."""
-        if at == 0:
+        """Whether a `#` without one of the usual characters before it begins a tag: at the very beginning, right behind another construct,
+        or behind a blank that is not ASCII."""
+        if at == 0 or (at == consumed and at != start):
             return True
-        before = self._data[at - 1]
-        if before in _BEFORE_TAG or at == consumed:
-            return before != 91 or at != start
-        if before < 0x80:
+        if self._data[at - 1] < 0x80:
             return False
         return self._data[max(0, at - 4) : at].decode(errors="replace")[-1].isspace()
 
+    def _is_box(self, event: re.Match[bytes]) -> bool:
+        """Whether a bracket is the checkbox of a list item; what is in it is no text then."""
+        data, at = self._data, event.start()
+        line = data.rfind(b"\n", 0, at) + 1
+        lead = _BEFORE_BOX.fullmatch(data, line, at)
+        if lead is None or len(event[6].decode(errors="replace")) != 1:
+            return False
+        if self._borders is None and lead[1] and lead[1] != b"1":
+            # In the middle of a text a number begins a list only when it is 1.
+            above = max(0, data.rfind(b"\n", 0, max(0, line - 1)))
+            if not _BEFORE_NUMBER.match(data, above, line):
+                raise NeedsBlocks
+        self.boxes.append((line, at))
+        return True
+
     # --- what hides, and links that are not simple ----------------------------------------------------------------------------------
 
-    def _other(self, kind: int, event: re.Match[bytes], start: int, end: int, consumed: int) -> int:
+    def _other(self, kind: int, event: re.Match[bytes], end: int, consumed: int) -> int:
         """Where to go on behind an event that has no simple end; -1: right behind it, and nothing was hidden."""
         at = event.start()
+        if kind == _BLOCK_ID:
+            self.block_ids.append((at, event.end(_BLOCK_ID)))
+            return -1
         if kind == _TICKS:
-            return self._ticks(at, event.end(), end)
-        if kind == _DOLLAR:
-            return self._mathematics(at, end)
-        if kind == _ANGLE:
-            return self._angle(at, end)
-        if kind == _BRACKET:
-            return self._link(at, end, consumed)
-        if self._flat and self._opens_line(at):
-            return self._fence(at, b"~")
-        return -1
+            behind = self._ticks(at, event.end(), end)
+        elif kind == _DOLLAR:
+            behind = self._mathematics(at, end)
+        elif kind == _ANGLE:
+            behind = self._angle(at, end)
+        elif kind in (_TILDES, _PERCENT):
+            if self._borders is not None or not opens_line(self._data, at):
+                return -1
+            return self._fence(at, b"~") if kind == _TILDES else self._comment(at)
+        else:
+            behind = self._link(at, end, consumed)
+            if behind < 0 and kind == _BOX:
+                return at + 1
+        if behind >= 0 and self._tables:
+            self._keep_cells(at, behind)
+        return behind
+
+    def _keep_cells(self, start: int, end: int) -> None:
+        """Raises NeedsBlocks when a construct has a pipe in it where that may be the border of a table's cell."""
+        if b"|" in self._data[start:end] and any(first <= start < last for first, last in self._tables):
+            raise NeedsBlocks
 
     def _ticks(self, at: int, behind: int, end: int) -> int:
-        if self._flat and behind - at >= 3 and self._opens_line(at):
+        if self._borders is None and behind - at >= 3 and opens_line(self._data, at):
             line_end = self._data.find(b"\n", behind)
             if b"`" not in self._data[behind : len(self._data) if line_end < 0 else line_end]:
                 return self._fence(at, b"`")
         return self._code(at, behind, end)
 
-    def _opens_line(self, at: int) -> bool:
-        """Whether only quote marks, list markers and blanks precede in the line."""
-        line = self._data.rfind(b"\n", 0, at) + 1
-        return _LINE_OPENING.fullmatch(self._data, line, at) is not None
-
     def _fence(self, at: int, mark: bytes) -> int:
-        """Behind the fenced code that begins at a line's start; one that is indented, quoted or in a list needs the blocks."""
-        data = self._data
-        if at and data[at - 1] != 10:
-            raise NeedsBlocks
         run = at
-        while data.startswith(mark, run):
+        while self._data.startswith(mark, run):
             run += 1
-        close = _closing_fence(mark, run - at).search(data, run)
-        behind = close.end() if close else len(data)
+        close = _closing_fence(mark, run - at).search(self._data, run)
+        return self._pass_over(at, close.end() if close else len(self._data))
+
+    def _comment(self, at: int) -> int:
+        """Behind the lines of a comment that begins a line and ends on a later one; its tags are collected. Else -1."""
+        close = self._data.find(b"%%", at + 2)
+        if close < 0 or self._data.find(b"\n", at, close) < 0:
+            return -1
+        behind = self._pass_over(at, self._end_of_line(close))
+        self._borders = ()
+        while at < behind:
+            line_end = min(behind, self._end_of_line(at) + 1)
+            self.scan_tags(at, line_end)
+            at = line_end
+        self._borders = None
+        return behind
+
+    def _pass_over(self, at: int, behind: int) -> int:
+        """Behind a block that begins at a line's start; one that is indented, quoted or in a list needs the blocks."""
+        if (at and self._data[at - 1] != 10) or INDENTED.match(self._data, behind):
+            raise NeedsBlocks
         self.hidden.append((at, behind))
         return behind
+
+    def _end_of_line(self, at: int) -> int:
+        newline = self._data.find(b"\n", at)
+        return len(self._data) if newline < 0 else newline
 
     def _code(self, at: int, behind: int, end: int) -> int:
         """Behind the code span that a run of backticks opens, or -1 when nothing closes it."""
@@ -232,8 +307,8 @@ class InlineScanner:
         data = self._data
         if data.startswith(b"$$", at):
             close = data.find(b"$$", at + 2, end)
-            if self._flat and (close < 0 or data.find(b"\n", at, close) >= 0) and self._opens_line(at):
-                raise NeedsBlocks
+            if self._borders is None and (close < 0 or data.find(b"\n", at, close) >= 0) and opens_line(data, at):
+                return self._pass_over(at, len(data) if close < 0 else self._end_of_line(close))
             return close + 2 if close >= 0 and self._same_block(at, close) else -1
         if self._hopeless.get((0, end), end) <= at or at + 1 >= end or data[at + 1] in b" \t\r\n":
             return -1
@@ -247,18 +322,30 @@ class InlineScanner:
         data = self._data
         if found := _AUTOLINK.match(data, at, end):
             return found.end()
-        if self._flat and at + 1 < end and (data[at + 1 : at + 2].isalpha() or data[at + 1] in b"/!?") and self._opens_line(at):
-            raise NeedsBlocks
+        if self._borders is None and _HTML_START.match(data, at) and opens_line(data, at):
+            return self._html_block(at)
         if data.startswith(b"<!--", at):
             close = data.find(b"-->", at + 4, end)
             return close + 3 if close >= 0 and self._same_block(at, close) else -1
         found = _HTML_TAG.match(data, at, end)
         return found.end() if found and self._same_block(at, found.end()) else -1
 
+    def _html_block(self, at: int) -> int:
+        data = self._data
+        if data.startswith(b"<!--", at):
+            close = data.find(b"-->", at + 4)
+            return self._pass_over(at, len(data) if close < 0 else self._end_of_line(close))
+        if not _HTML_BLOCK.match(data, at):
+            raise NeedsBlocks
+        blank = _UNQUOTED_BLANK_LINE.search(data, at)
+        return self._pass_over(at, blank.end() if blank else len(data))
+
     def _same_block(self, at: int, to: int) -> bool:
         """Whether a construct may reach from one place to another. Raises NeedsBlocks when only the blocks can tell."""
-        if not self._flat or self._data.find(b"\n", at, to) < 0:
+        if self._data.find(b"\n", at, to) < 0:
             return True
+        if self._borders is not None:
+            return bisect_right(self._borders, at) == bisect_right(self._borders, to - 1)
         if _BLANK_LINE.search(self._data, at, to):
             return False
         raise NeedsBlocks
@@ -266,13 +353,10 @@ class InlineScanner:
     def _link(self, at: int, end: int, consumed: int) -> int:
         """Behind the Markdown link that a bracket opens, or -1."""
         data = self._data
-        limit = end
-        if self._flat:
-            newline = data.find(b"\n", at, end)
-            limit = end if newline < 0 else newline
+        limit = self._limit(at, end)
         close = self._closing_bracket(at, limit)
         if close < 0:
-            if limit < end and (other := data.find(b"](", limit, end)) >= 0:
+            if self._borders is None and limit < end and (other := data.find(b"](", limit, end)) >= 0:
                 self._same_block(at, other)
             return -1
         found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
@@ -283,20 +367,18 @@ class InlineScanner:
             return -1
         if not is_external(found[group]):
             embed = at > consumed and data[at - 1] == 33
-            self.links.append(
-                markdown_link(
-                    data[at + 1 : close],
-                    found[group],
-                    at - embed,
-                    found.end(),
-                    found.start(group),
-                    self._line_at(at),
-                    embed=embed,
-                    angle=group == 1,
-                )
-            )
+            start, raw_start, line = at - embed, found.start(group), self._line_at(at)
+            text = data[at + 1 : close]
+            self.links.append(markdown_link(text, found[group], start, found.end(), raw_start, line, embed=embed, angle=group == 1))
         self._inside(at + 1, close)
         return found.end()
+
+    def _limit(self, at: int, end: int) -> int:
+        """How far the text of a link may reach: to the end of the block, or of the line when that is not known."""
+        if self._borders is None:
+            return min(end, self._end_of_line(at))
+        border = bisect_right(self._borders, at)
+        return min(end, self._borders[border]) if border < len(self._borders) else end
 
     def _inside(self, start: int, end: int) -> None:
         """Collect what is in the text of a link."""
@@ -314,10 +396,11 @@ class InlineScanner:
         return self._pairs.get(at, -1)
 
     def _pair(self, at: int, end: int) -> dict[int, int]:
-        data, pairs = self._data, {}
+        data = self._data
+        pairs: dict[int, int] = {}
         pending: list[int] = []
         position = at
-        while position >= 0:
+        while True:
             for mark in _BRACKETS.finditer(data, position, end):
                 character = data[mark.start()]
                 if character == 91:
@@ -328,7 +411,6 @@ class InlineScanner:
                     break
             else:
                 return pairs
-        return pairs
 
 
 @lru_cache(maxsize=64)

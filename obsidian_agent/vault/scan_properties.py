@@ -122,7 +122,10 @@ def _tag_text(value: Any) -> str:
 
 
 def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
-    found = _TAGS_KEY.search(data, start, end)
+    key = data.find(b"tags", start, end)
+    found = _TAGS_KEY.match(data, data.rfind(b"\n", 0, key) + 1, end) if key >= 0 else None
+    if found is None or found.start(1) != key:
+        found = _TAGS_KEY.search(data, start, end)
     if found is None:
         return
     line = data.count(b"\n", 0, found.start(1)) + 1
