@@ -9,16 +9,19 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex
 
 Sections = Mapping[str, memoryview]
+NumberKind = Literal["B", "I", "Q", "q"]
+"""Kinds of numbers as `array` names them: bytes, ids, offsets, signed ones."""
+
 IDS: Final = "I"
 LONG: Final = "Q"
 
 
-def numbers(sections: Sections, name: str, kind: str) -> memoryview:
+def numbers(sections: Sections, name: str, kind: NumberKind) -> memoryview:
     """A column of numbers of one kind of `array`."""
     try:
         return sections[name].cast(kind)
@@ -82,6 +85,6 @@ def row_column(name: str, rows: Sequence[Iterable[int]]) -> dict[str, Iterable[B
     return {name: [ids.tobytes()], f"{name}.ends": [ends.tobytes()]}
 
 
-def number_column(name: str, kind: str, values: Iterable[int]) -> dict[str, Iterable[Buffer]]:
+def number_column(name: str, kind: NumberKind, values: Iterable[int]) -> dict[str, Iterable[Buffer]]:
     """The section of a column of numbers."""
     return {name: [array(kind, values).tobytes()]}

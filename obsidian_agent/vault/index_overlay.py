@@ -58,7 +58,9 @@ class OverlayIndex:
         delta = self._followed()
         if file_name(path) in delta.names_changed:
             return linking(self, path)
-        here = [source for source in delta.files.values() if self._means(source, path)]
+        name = file_name(path)
+        naming = {source for ending in (name, ".", "..") for source in delta.naming(ending)}
+        here = [source for source in naming if self._means(source, path)]
         return delta.over(self._below.linking(path), here)
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:

@@ -1,4 +1,4 @@
-"""The index of a vault as it was at one moment: immutable, in a file, addressed by the ids of files (their places among the sorted paths)."""
+"""The index of a vault as it was at one moment: immutable, in a file. Files have ids: their places among the sorted paths."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from obsidian_agent.vault.index_columns import LONG, Rows, Texts, number_column,
 from obsidian_agent.vault.index_facts import Facts, name_key, tag_key, tag_within, target_name
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex, read_sections, write_sections
 from obsidian_agent.vault.index_walk import Stamp
-from obsidian_agent.vault.linkgraph import CANVAS
 
 UNSETTLED: Final = Stamp(-1, 0, 0, 0)
 """The stamp of a file that may still have been changing when it was read: it differs from that of every file."""
 
 
 class Packed(NamedTuple):
-    """Where the bytes of a note lie in the packs of texts."""
+    """Where the bytes of a note lie: the number of a pack of texts, and a place in it."""
 
     pack: int
     start: int
@@ -60,13 +59,13 @@ class Snapshot:
 
     def __init__(self, file: Path | None) -> None:
         if file is None:
-            sections = {name: memoryview(b"".join(chunks)) for name, chunks in _sections((), "").items()}
+            sections = {name: memoryview(b"".join(chunks)) for name, chunks in _sections((), ()).items()}
         else:
             sections = read_sections(file)
         try:
-            self.generation = bytes(sections["generation"]).decode()
-        except KeyError as error:
-            raise UnusableIndex("no generation") from error
+            self.packs: tuple[str, ...] = tuple(json.loads(bytes(sections["packs"])))
+        except (KeyError, ValueError) as error:
+            raise UnusableIndex("no list of packs") from error
         joined = str(numbers(sections, "paths", "B"), "utf-8")
         self.paths: list[str] = joined.split("\n") if joined else []
         self.ids: dict[str, int] = dict(zip(self.paths, range(len(self.paths)), strict=True))
@@ -78,8 +77,8 @@ class Snapshot:
         self._sources = Rows(sections, "sources")
         self._by_name = numbers(sections, "by_name", "I")
         self._packed = tuple(numbers(sections, f"packed.{name}", LONG) for name in Packed._fields)
-        columns = (*self._stamps, self._facts, self._by_name, *self._packed)
-        if any(len(column) != len(self.paths) for column in columns) or len(self._tags) != len(self._tagged):
+        lengths = [len(self._facts), len(self._by_name), *map(len, (*self._stamps, *self._packed))]
+        if any(length != len(self.paths) for length in lengths) or len(self._tags) != len(self._tagged):
             raise UnusableIndex("columns of different lengths")
 
     def __len__(self) -> int:
@@ -138,12 +137,12 @@ class Snapshot:
             at += 1
 
 
-def write_snapshot(file: Path, rows: Iterable[Row], generation: str) -> None:
-    """Put the snapshot of these files (sorted by path) at `file`. `generation` names the packs of texts it belongs to."""
-    write_sections(file, _sections(tuple(rows), generation))
+def write_snapshot(file: Path, rows: Iterable[Row], packs: Sequence[str]) -> None:
+    """Put the snapshot of these files (sorted by path) at `file`. `packs` are the names of the files with their texts."""
+    write_sections(file, _sections(tuple(rows), packs))
 
 
-def _sections(rows: Sequence[Row], generation: str) -> dict[str, Iterable[Buffer]]:
+def _sections(rows: Sequence[Row], packs: Sequence[str]) -> dict[str, Iterable[Buffer]]:
     tagged: dict[str, list[int]] = {}
     sources: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
@@ -154,7 +153,7 @@ def _sections(rows: Sequence[Row], generation: str) -> dict[str, Iterable[Buffer
     tags = sorted(tagged)
     targets = [target for _, target in sorted((target_name(target), target) for target in sources)]
     names = [name_key(row.path) for row in rows]
-    sections: dict[str, Iterable[Buffer]] = {"generation": [generation.encode()]}
+    sections: dict[str, Iterable[Buffer]] = {"packs": [json.dumps(packs).encode()]}
     sections["paths"] = ["\n".join([row.path for row in rows]).encode()]
     for position, field in enumerate(Stamp._fields):
         sections |= number_column(f"stamps.{field}", "q", (row.stamp[position] for row in rows))
@@ -167,9 +166,3 @@ def _sections(rows: Sequence[Row], generation: str) -> dict[str, Iterable[Buffer
     sections |= row_column("sources", [sources[target] for target in targets])
     sections |= number_column("by_name", "I", sorted(range(len(rows)), key=names.__getitem__))
     return sections
-
-
-def is_content(path: str) -> bool:
-    """As `index_facts.holds_facts`, of a path that is mere text."""
-    ending = path[-7:].lower()
-    return ending.endswith((".md", CANVAS))

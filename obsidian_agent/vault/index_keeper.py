@@ -1,0 +1,212 @@
+"""The keeper of a vault's index: loads it, builds it when there is none, compares it with the disk, and saves what was learnt.
+
+Nothing it says is older than the last look at the disk: a file's record counts only while size, times and inode are those with which it was
+read. Whatever happens to its files, the next start builds them anew; the vault itself is only read.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.index_build import is_settled, no_collection, scan_files
+from obsidian_agent.vault.index_facts import NOTHING, facts_of, holds_facts
+from obsidian_agent.vault.index_file import UnusableIndex
+from obsidian_agent.vault.index_paths import KnownPaths
+from obsidian_agent.vault.index_snapshot import UNSETTLED, Row, Snapshot, write_snapshot
+from obsidian_agent.vault.index_stored import Changed, StoredIndex
+from obsidian_agent.vault.index_walk import Stamp, stamp, walk_stamps
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.store import VaultStore
+
+FILE: Final = "snapshot"
+SAVED_AFTER: Final = 200
+"""Files that may differ from the snapshot before it is written again; a larger vault may have more."""
+
+REBUILT_AFTER: Final = 8
+"""Packs of texts after which everything is packed anew: texts that are no longer valid lie in them too."""
+
+_LITTER_SECONDS: Final = 600
+_MANY: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What the keeper is at: `ready` once questions are answered at once, `files` that it knows."""
+
+    ready: bool
+    files: int
+    seconds: float
+
+
+class IndexKeeper:
+    """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
+
+    def __init__(self, store: VaultStore, folder: Path) -> None:
+        self._store = store
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._index: StoredIndex | None = None
+        self._path = KnownPaths()
+        self._seconds = 0.0
+        self._in_memory = False
+
+    @property
+    def status(self) -> IndexStatus:
+        """Never blocks."""
+        index = self._index
+        return IndexStatus(index is not None, 0 if index is None else len(index.snapshot), self._seconds)
+
+    @property
+    def latest(self) -> StoredIndex | None:
+        """The index as of the last look at the disk, None before the first. Never blocks."""
+        return self._index
+
+    @property
+    def folder(self) -> Path:
+        """Where the snapshot and the packs are."""
+        return self._folder
+
+    def refresh(self, cancelled: Callable[[], bool] = lambda: False) -> StoredIndex:
+        """Compare with every file on disk; load or build first where that was not done. The index as the disk is now."""
+        with self._lock, no_collection():
+            started = time.perf_counter()
+            if self._index is None:
+                self._index = self._loaded()
+            index = self._compared(self._index, cancelled) if self._index is not None else self._built(cancelled)
+            self._index = self._saved(index)
+            self._seconds = time.perf_counter() - started
+            return self._index
+
+    def rebuild(self) -> StoredIndex:
+        """Forget everything and build anew."""
+        with self._lock:
+            self._index = None
+            with suppress(FileNotFoundError):
+                (self._folder / FILE).unlink()
+            return self.refresh()
+
+    def look_at(self, paths: Iterable[VaultPath]) -> StoredIndex | None:
+        """Compare only these paths (files; a path with nothing there counts as gone). None before the first `refresh`."""
+        with self._lock:
+            if self._index is None:
+                return None
+            changed = self._index.changed.copy()
+            for path in paths:
+                self._learn(changed, path, stamp(self._store, path), time.time_ns())
+            self._index = StoredIndex(self._index.snapshot, changed)
+            return self._index
+
+    # --- making ------------------------------------------------------------------------------------------------------------------
+
+    def _loaded(self) -> StoredIndex | None:
+        try:
+            snapshot = Snapshot(self._folder / FILE)
+            for pack in snapshot.packs:
+                (self._folder / pack).stat()
+        except (UnusableIndex, OSError):
+            return None
+        return StoredIndex(snapshot, Changed())
+
+    def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
+        files = sorted(walk_stamps(self._store))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            built = scan_files(self._store, files, self._folder, cancelled=cancelled)
+            if built is None:
+                raise VaultError("Building the index was cancelled.", code="CANCELLED")
+            self._write(built.rows, built.packs)
+            return StoredIndex(Snapshot(self._folder / FILE), Changed())
+        except (OSError, UnusableIndex):
+            # Without a place to keep it the index lives in memory, as if every file had just changed.
+            self._in_memory = True
+            return self._compared(StoredIndex(Snapshot(None), Changed()), cancelled)
+
+    def _compared(self, index: StoredIndex, cancelled: Callable[[], bool]) -> StoredIndex:
+        known = dict(zip(index.snapshot.paths, index.snapshot.stamps(), strict=True))
+        stale, stamps = index.changed.delta.stale, index.changed.stamps
+        now_ns = time.time_ns()
+        different: list[tuple[str, Stamp]] = []
+        for text, found in walk_stamps(self._store):
+            before = known.pop(text, None)
+            if before != found or text in stale:
+                different.append((text, found))
+        news = [(text, found) for text, found in different if text not in stale or stamps.get(text) != found]
+        there = {text for text, _ in different}
+        gone = [text for text in known if text not in stale] + [text for text in index.changed.delta.files if text not in there]
+        if not news and not gone:
+            return index
+        if not self._in_memory and len(news) > max(SAVED_AFTER, len(index.snapshot) // 2):
+            return self._built(cancelled)
+        changed = index.changed.copy()
+        for text in gone:
+            self._learn(changed, self._path(text), None, now_ns)
+        for count, (text, found) in enumerate(news):
+            if count % _MANY == 0 and cancelled():
+                raise VaultError("Refreshing the index was cancelled.", code="CANCELLED")
+            self._learn(changed, self._path(text), found, now_ns)
+        return StoredIndex(index.snapshot, changed)
+
+    def _learn(self, changed: Changed, path: VaultPath, found: Stamp | None, now_ns: int) -> None:
+        changed.stamps.pop(path.text, None)
+        if found is None:
+            changed.delta.forget(path)
+            return
+        if not holds_facts(path):
+            changed.delta.learn(path, NOTHING)
+            changed.stamps[path.text] = found
+            return
+        try:
+            facts = facts_of(path, self._store.read(path))
+        except VaultError as error:
+            changed.delta.learn(path, NOTHING, error.problem())
+            return
+        changed.delta.learn(path, facts)
+        if is_settled(found, now_ns):
+            changed.stamps[path.text] = found
+
+    # --- keeping -----------------------------------------------------------------------------------------------------------------
+
+    def _saved(self, index: StoredIndex) -> StoredIndex:
+        """The same index, written if enough of it is new."""
+        new = len(index.changed.delta.stale)
+        if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
+            return index
+        try:
+            if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
+                return self._built(lambda: False)
+            return self._merged(index)
+        except (OSError, UnusableIndex, PathRefused):
+            return index
+
+    def _merged(self, index: StoredIndex) -> StoredIndex:
+        """A snapshot of what is known: the texts of what changed go into one more pack."""
+        snapshot, delta = index.snapshot, index.changed.delta
+        files = sorted((text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files)
+        built = scan_files(self._store, files, self._folder, len(snapshot.packs))
+        if built is None:
+            return index
+        kept = (
+            Row(text, snapshot.stamp(file), snapshot.raw_facts(file), facts.tags, facts.targets, snapshot.packed(file))
+            for file, text in enumerate(snapshot.paths)
+            if text not in delta.stale
+            for facts in (snapshot.facts(file),)
+        )
+        self._write(sorted([*kept, *built.rows]), [*snapshot.packs, *built.packs])
+        return StoredIndex(Snapshot(self._folder / FILE), Changed())
+
+    def _write(self, rows: list[Row], packs: list[str]) -> None:
+        write_snapshot(self._folder / FILE, rows, packs)
+        os.chmod(self._folder, 0o700)
+        for file in self._folder.iterdir():
+            if file.name != FILE and file.name not in packs:
+                with suppress(OSError):
+                    if time.time() - file.stat().st_mtime > _LITTER_SECONDS:
+                        file.unlink()

@@ -1,0 +1,121 @@
+"""An index that lasts: a snapshot, and over it the files that changed since, for one state of the vault.
+
+A state is never changed once it is in use; a refresh makes the next one. So screens and plans can ask while the vault is followed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.vault.index_delta import Delta
+from obsidian_agent.vault.index_facts import Facts, asks_content, file_name, tag_key
+from obsidian_agent.vault.index_links import LinksByName, linking
+from obsidian_agent.vault.index_paths import KnownPaths
+from obsidian_agent.vault.index_snapshot import Snapshot
+from obsidian_agent.vault.index_walk import Stamp
+from obsidian_agent.vault.paths import VaultPath
+
+
+@dataclass(slots=True)
+class Changed:
+    """The files that differ from a snapshot, and the stamps with which they were read."""
+
+    delta: Delta = field(default_factory=Delta)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+
+    def copy(self) -> Changed:
+        """Another one that can be changed."""
+        return Changed(self.delta.copy(), dict(self.stamps))
+
+
+class StoredIndex:
+    """See `VaultIndex`."""
+
+    def __init__(self, snapshot: Snapshot, changed: Changed) -> None:
+        self.snapshot = snapshot
+        self.changed = changed
+        self._delta = changed.delta
+        self._path = KnownPaths()
+        self._links = LinksByName(self.named)
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        return self._delta.problems
+
+    def files(self) -> Iterator[VaultPath]:
+        return self._over(map(self._path, self.snapshot.paths), list(self._delta.files.values()))
+
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
+        texts = (text for text in self._texts_below(folder) if asks_content(text))
+        return self._over((path for path in map(self._path, texts) if path.is_note), here)
+
+    def facts(self, path: VaultPath) -> Facts:
+        known = self._delta.facts.get(path.text)
+        if known is not None:
+            return known
+        file = self.snapshot.ids.get(path.text)
+        return Facts() if file is None else self.snapshot.facts(file)
+
+    def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
+        key = tag_key(tag)
+        paths = self.snapshot.paths
+        texts = sorted({paths[file] for row in self.snapshot.tagged(key) for file in row})
+        prefix = f"{folder.text}/" if folder.text else ""
+        below = map(self._path, (text for text in texts if text.startswith(prefix)))
+        return self._delta.over(below, self._delta.tagged(key, folder))
+
+    def naming(self, name: str) -> list[VaultPath]:
+        paths = self.snapshot.paths
+        texts = sorted({paths[file] for _, row in self.snapshot.naming(name) for file in row})
+        return self._delta.over(map(self._path, texts), self._delta.naming(name))
+
+    def named(self, name: str) -> list[VaultPath]:
+        return self._delta.over(map(self._path, sorted(self.snapshot.named(name))), self._delta.named(name))
+
+    def linking(self, path: VaultPath) -> list[VaultPath]:
+        if any(True for name in (".", "..") for _ in self.snapshot.naming(name)):
+            return linking(self, path)
+        texts = map(self._path, sorted(self.linking_texts(path)))
+        name = file_name(path)
+        here = {source for ending in (name, ".", "..") for source in self._delta.naming(ending) if self._means(source, path)}
+        return sorted({*texts, *here})
+
+    def linking_texts(self, path: VaultPath) -> set[str]:
+        """The paths of the files, but `path` itself and those that changed since the snapshot, with a link that leads to `path`."""
+        found: set[int] = set()
+        paths = self.snapshot.paths
+        for target, row in self.snapshot.naming(file_name(path)):
+            if not self._links.is_same_everywhere(target):
+                found.update(file for file in row if self.resolve(target, self._path(paths[file])) == path)
+            elif len(row) and self.resolve(target, self._path(paths[row[0]])) == path:
+                found.update(row)
+        return {paths[file] for file in found} - self._delta.stale - {path.text}
+
+    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        return self._links.resolve(target, source)
+
+    def file_texts(self) -> Iterator[str]:
+        """The path of every file, in no order."""
+        stale = self._delta.stale
+        yield from (text for text in self.snapshot.paths if text not in stale) if stale else self.snapshot.paths
+        yield from self._delta.files
+
+    def _means(self, source: VaultPath, path: VaultPath) -> bool:
+        return source != path and any(self.resolve(target, source) == path for target in self.facts(source).targets)
+
+    def _texts_below(self, folder: VaultPath) -> Iterable[str]:
+        """The paths of the snapshot below a folder: they lie together."""
+        paths = self.snapshot.paths
+        if not folder.text:
+            return paths
+        behind_slash = chr(ord("/") + 1)
+        return paths[bisect_left(paths, f"{folder.text}/") : bisect_left(paths, folder.text + behind_slash)]
+
+    def _over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> Iterator[VaultPath]:
+        if not self._delta.stale:
+            return iter(below)
+        return iter(self._delta.over(below, here))
