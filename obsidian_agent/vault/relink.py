@@ -63,11 +63,15 @@ class LinkChanges:
         self._shift = shift
 
     def sources(self) -> list[VaultPath]:
-        """The files with links that may be concerned, sorted; not those that go."""
+        """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
         shift = self._shift
         found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
         found.update({path.text: path for path in shift.moved})
-        return sorted(source for source in found.values() if shift.after(source) is not None and source not in shift.heirs)
+        return sorted(source for source in found.values() if source not in shift.heirs and self._stays(source))
+
+    def _stays(self, source: VaultPath) -> bool:
+        path = self._shift.after(source)
+        return path is not None and (path == source or path.suffix == source.suffix)
 
     def of_target(self, target: str, source: VaultPath) -> Change | None:
         """What changes for a link of a file; None when it means the same afterwards, or meant nothing."""

@@ -8,12 +8,11 @@ from functools import cached_property
 
 from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.index_facts import file_name, target_name
+from obsidian_agent.vault.index_links import asked_name
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.resolve import LinkResolver
 from obsidian_agent.vault.view import Entry, VaultView
 
-_CLIMBING = ("./", "../")
-_FOLDERS = frozenset((".", ".."))
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,7 @@ class Shift:
         """Whether a target in a file could mean something else afterwards."""
         if source in self.moved:
             return True
-        name = target_name(target)
-        return name in self.names or name in _FOLDERS
+        return asked_name(target, source) in self.names
 
 
 def shift_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> Shift:
@@ -94,7 +92,7 @@ class ShiftedLinks:
         """The file that a target means in a file (its new path), or None."""
         if not target:
             return source
-        return self._named(_last_name(target, source)).resolve(target, source)
+        return self._named(asked_name(target, source)).resolve(target, source)
 
     def is_unique(self, target: str) -> bool:
         """Whether a target that is not relative can mean one file only, from wherever."""
@@ -112,16 +110,3 @@ class ShiftedLinks:
             there = (path for path in self._index.named(name) if path not in gone)
             known = self._by_name[name] = LinkResolver((*there, *self._shift.coming.get(name, ())))
         return known
-
-
-def _last_name(target: str, source: VaultPath) -> str:
-    """The name of the file that a target asks for; `..` at its end is a folder, which asks for a note beside that."""
-    if not target.startswith(_CLIMBING) and target not in _FOLDERS:
-        return target_name(target)
-    parts = list(source.parent.parts)
-    for part in target.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in (".", ""):
-            parts.append(part)
-    return target_name(parts[-1]) if parts else ""
