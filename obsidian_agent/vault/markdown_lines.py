@@ -72,9 +72,9 @@ class Line(NamedTuple):
     """Of a list item: whether its text is code or the like, and only the item itself is Markdown."""
 
 
-def scan(text: str, *, dedent: int = 0) -> list[Line]:
-    """All lines of a note, or of a piece of one whose lines are all indented by `dedent` columns."""
-    return _Scanner(text, dedent).lines()
+def scan(text: str, *, dedent: int = 0, properties: bool = True) -> list[Line]:
+    """All lines of a note, or of a piece of one whose lines are all indented by `dedent` columns, or of a text that has no properties."""
+    return _Scanner(text, dedent).lines(properties)
 
 
 class _Open(NamedTuple):
@@ -119,9 +119,9 @@ class _Scanner:
         self._quotes = 0
         self._after_text = False
 
-    def lines(self) -> list[Line]:
+    def lines(self, properties: bool) -> list[Line]:
         text = self._text
-        front = frontmatter.span(text)
+        front = frontmatter.span(text) if properties else None
         body = front.body_start if front else 0
         found: list[Line] = []
         start = len(BOM) if text.startswith(BOM) else 0

@@ -30,7 +30,9 @@ _LINE: Final = re.compile(
 )
 _PLAIN_ITEM: Final = re.compile(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]")
 _FIRST_LINE: Final = re.compile(rb" {4}| {0,3}\t")
-_ITEM_CODE: Final = re.compile(rb"(?:\n|\A)[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)")
+_ITEM_CODE: Final = re.compile(
+    rb"(?:\n|\A)[ \t>]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}(?=[-*+0-9>])(?:>[ \t]*)*+)*+(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)"
+)
 _QUOTED_CODE: Final = re.compile(rb">(?: {5}| {0,4}\t)")
 _BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
 _DELIMITER: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")

@@ -40,6 +40,7 @@ _EVENT: Final = re.compile(
     |%%()""",
     re.VERBOSE,
 )
+_PIPE: Final = re.compile(rb"(?<!\\)\|")
 _TICK_RUN: Final = re.compile(rb"`+")
 _BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
 _DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])\$(?![0-9])")
@@ -146,12 +147,12 @@ class InlineScanner:
         text = event[1].decode()
         pipe = text.find("|")
         path, display, escaped = text, None, False
+        if pipe >= 0 and self._tables:
+            self._keep_cells(start, event.end())
         if pipe > 0:
             path, display = text[:pipe], text[pipe + 1 :]
             if path[-1] == "\\":
                 path, escaped = path[:-1], True
-            elif self._tables:
-                self._keep_cells(start, event.end())
         elif text.isspace():
             return
         path, mark, subpath = path.partition("#")
@@ -250,7 +251,7 @@ class InlineScanner:
 
     def _keep_cells(self, start: int, end: int) -> None:
         """Raises NeedsBlocks when a construct has a pipe in it where that may be the border of a table's cell."""
-        if b"|" in self._data[start:end] and any(first <= start < last for first, last in self._tables):
+        if _PIPE.search(self._data, start, end) and any(first <= start < last for first, last in self._tables):
             raise NeedsBlocks
 
     def _ticks(self, at: int, behind: int, end: int) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-LinkKind = Literal["wikilink", "embed", "markdown", "markdown-embed", "property", "canvas"]
-"""`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas."""
+LinkKind = Literal["wikilink", "embed", "markdown", "markdown-embed", "property", "canvas", "base"]
+"""`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names."""
 
 LinkForm = Literal["plain", "angle", "table", "single-quoted", "double-quoted", "json"]
 """What the target's text is written in: nothing special; `<...>`; a table, whose pipe is `\\|`; a quoted YAML or JSON string."""

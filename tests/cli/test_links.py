@@ -1,0 +1,44 @@
+"""`links` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+NOTES = {"a.md": "[[b]] [[none]] [[#h]]", "sub/b.md": "", "c.md": "", "x.canvas": "{}"}
+
+
+def test_every_note_is_a_key(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+    vault = make_vault(NOTES).real_path
+    assert main(["links", "--json", "--vault", vault]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "a.md": {"outgoing": ["a.md", "sub/b.md"], "unresolved": ["none"], "backlinks": []},
+        "c.md": {"outgoing": [], "unresolved": [], "backlinks": []},
+        "sub/b.md": {"outgoing": [], "unresolved": [], "backlinks": ["a.md"]},
+    }
+
+
+def test_one_note_for_people(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+    vault = make_vault(NOTES).real_path
+    assert main(["links", "sub/b", "--vault", vault]) == 0
+    assert capsys.readouterr().out == "sub/b.md\n  <- a.md\n"
+    assert main(["links", "--vault", vault]) == 0
+    assert capsys.readouterr().out == "a.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nsub/b.md\n  <- a.md\n"
+
+
+def test_a_path_that_is_no_file(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+    vault = make_vault(NOTES).real_path
+    for path in ("none.md", "sub", "../a.md"):
+        assert main(["links", path, "--json", "--vault", vault]) == 2
+        assert json.loads(capsys.readouterr().out)["errors"][0]["code"] in ("FILE_NOT_FOUND", "PATH_OUTSIDE_VAULT")
+
+
+def test_a_real_vault_as_obsidian_sees_it(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = shared / "data/truth"
+    assert main(["links", "--json", "--vault", str(truth / "tasks-demo-vault")]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((truth / "tasks-demo.json").read_text("utf-8"))

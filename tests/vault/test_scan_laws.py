@@ -1,0 +1,163 @@
+"""Laws of scans, on notes made of everything that can hide a link or break one."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from obsidian_agent.vault.scan import scan, scan_by_blocks, scan_lossy
+from obsidian_agent.vault.scan_model import ScannedNote
+
+_LINKS = ("[[a]]", "![[i.png|100]]", "[[b#h|c]]", "[[a\\|b]]", "[[Sq]x]]", "[[#h]]", "[[|]]", "[[ ]]", "[t](n.md)", "![p](q%20r.png)")
+_MORE_LINKS = (
+    "[x](<a\u00a0b.md>)",
+    "[a [[b]] c](d.md)",
+    "[![i](j.png)](k.md)",
+    "[e]()",
+    "[s](https://a.b)",
+    '[q](a(b)c.md "ti")',
+    "[",
+    "]",
+    "](",
+)
+_HIDING = (
+    "`",
+    "``",
+    "`[[c]]`",
+    "$",
+    "$$",
+    "$[[m]]$",
+    "$5",
+    "<!-- ",
+    "-->",
+    "<br>",
+    "<div>",
+    "</div>",
+    '<b x="[[y]]">',
+    "<https://x.y>",
+    "%%",
+)
+_TEXT = (
+    "\\",
+    "\\[[e]]",
+    "\\`",
+    "[[",
+    "]]",
+    "|",
+    "\\|",
+    "text",
+    "more words",
+    "#tag",
+    "(#t2)",
+    "**",
+    "(",
+    ")",
+    '"',
+    "^blk",
+    "é",
+    "日本",
+    "\u00a0",
+)
+_INLINE = (*_LINKS, *_MORE_LINKS, *_HIDING, *_TEXT)
+_STARTS = (
+    *([""] * 6),
+    *(
+        "# ",
+        "## ",
+        "- ",
+        "* ",
+        "1. ",
+        "2. ",
+        "  - ",
+        "    - ",
+        "\t- ",
+        "    ",
+        "\t",
+        "   ",
+        "> ",
+        ">> ",
+        "> - ",
+        "- > ",
+        "- [ ] ",
+        "1) [x] ",
+        "```",
+    ),
+    *(
+        "~~~",
+        "  ```",
+        "- ```",
+        "> ```",
+        "| ",
+        "<div>",
+        "<!--",
+        "$$",
+        "%%",
+        "---",
+        "===",
+        "|---|",
+        "| - | - |",
+        "-->",
+        "<p>",
+        "<script>",
+        "- - ",
+    ),
+    *("      ", ">     ", "-     ", "[[z]] | "),
+)
+_LINE = st.builds(
+    lambda start, pieces: start + "".join(pieces), st.sampled_from(_STARTS), st.lists(st.sampled_from([*_INLINE, " "]), max_size=5)
+)
+_NOTE = st.builds(
+    lambda lines, newline, front: front + newline.join(lines),
+    st.lists(st.one_of(st.just(""), st.just(">"), _LINE), max_size=8),
+    st.sampled_from(["\n", "\n", "\r\n"]),
+    st.sampled_from(["", "", "\ufeff", "---\ntags: [a]\nup: '[[b]]'\n---\n"]),
+)
+
+
+@given(_NOTE)
+@settings(max_examples=400, deadline=None)
+def test_a_note_says_the_same_by_way_of_its_blocks(text: str) -> None:
+    assert scan(text.encode()) == scan_by_blocks(text.encode())
+
+
+def _quotes(data: bytes, note: ScannedNote) -> None:
+    for link in note.links:
+        whole, target = data[link.start : link.end].decode(), data[link.target_start : link.target_end].decode()
+        assert link.start <= link.target_start <= link.target_end <= link.end
+        assert whole.startswith({"wikilink": "[[", "embed": "![[", "markdown": "[", "markdown-embed": "!["}.get(link.kind, "'"))
+        assert target == link.target or link.is_markdown
+        assert link.line == data.count(b"\n", 0, link.start) + 1
+    for tag in note.tags:
+        assert data[tag.start : tag.end].decode() == ("" if tag.in_properties else "#") + tag.name
+        assert tag.line == data.count(b"\n", 0, tag.start) + 1
+    for heading in note.headings:
+        assert heading.text in data[heading.start : heading.end].decode()
+        assert heading.line == data.count(b"\n", 0, heading.start) + 1
+    for block in note.blocks:
+        assert data[block.start : block.end].decode() == f"^{block.name}"
+
+
+@given(_NOTE)
+@settings(max_examples=300, deadline=None)
+def test_places_are_those_of_the_bytes(text: str) -> None:
+    _quotes(text.encode(), scan(text.encode()))
+
+
+@given(_NOTE)
+@settings(max_examples=200, deadline=None)
+def test_another_target_in_the_place_of_one_changes_no_other_link(text: str) -> None:
+    data = text.encode()
+    before = scan(data).links
+    for index, link in enumerate(before):
+        if set(link.target) & set("[]|`$\\<(") or not link.target:
+            continue  # they may open or close something
+        changed = scan(data[: link.target_start] + b"Other" + data[link.target_end :]).links
+        expected = [each.target + each.subpath for each in before]
+        expected[index] = "Other" + link.subpath
+        assert [each.target + each.subpath for each in changed] == expected
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read(data: bytes) -> None:
+    note = scan_lossy(data)
+    assert note.lossy or scan(data) == note
