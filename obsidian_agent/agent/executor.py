@@ -15,7 +15,7 @@ from obsidian_agent.agent.events import ExecutionResult, RunEvent, RunFinished, 
 from obsidian_agent.agent.preflight import Preflight
 from obsidian_agent.agent.running import Emit, RunCommand, Running
 from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem
-from obsidian_agent.journal.effects import effects_of
+from obsidian_agent.journal.effects import Effects, effects_of
 from obsidian_agent.journal.records import NewRecord, Record
 from obsidian_agent.journal.recover import settle
 from obsidian_agent.journal.store import Journal
@@ -120,7 +120,7 @@ class _Execution:
     def _end(self, record: Record, status: RunStatus) -> None:
         assert status != "refused"
         try:
-            self._journal.finish(record, status, self._running.applied, commands=self._running.commands)
+            self._journal.finish(record, status, self._running.applied, effects=self._effects())
         except JournalError as error:
             self._running.warnings.append(Problem(error.code, f"The run's end could not be noted, recovery will do it: {error.message}"))
         else:
@@ -137,11 +137,14 @@ class _Execution:
         self.emit(RunStarted(record.run_id if record else "", len(self._preview.instances)))
         return self.result(self._running.go(None))
 
+    def _effects(self) -> Effects:
+        running = self._running
+        return effects_of((one.action for work in running.work for one in work if one.number in running.applied), tuple(running.commands))
+
     def result(self, status: RunStatus, *problems: Problem) -> ExecutionResult:
         """How it ended, with everything that was done until then."""
         running = self._running
         errors = (*running.errors, *problems)
-        done = [one.action for work in running.work for one in work if one.number in running.applied]
         return ExecutionResult(
             run_id=self._record.run_id if self._record else None,
             status=status,
@@ -152,7 +155,7 @@ class _Execution:
             outputs=running.outputs,
             errors=errors,
             warnings=(*self._preview.warnings, *running.warnings),
-            effects=effects_of(done, tuple(running.commands)),
+            effects=self._effects(),
             undo_available=self._ended and bool(running.applied),
             timings=replace(self._preview.timings, journal_ms=self._journal_ms, apply_ms=self._apply_ms),
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import assert_never
 
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
@@ -29,6 +31,21 @@ class _Trace:
     origin: str | None
     folder: bool
     changed: bool = False
+
+
+def pack_effects(effects: Effects) -> bytes:
+    """The stored form."""
+    return zlib.compress(json.dumps(asdict(effects), ensure_ascii=False).encode(), 1)
+
+
+def unpack_effects(blob: bytes) -> Effects:
+    """The effects as stored; none for a blob that is damaged."""
+    try:
+        fields = {name: tuple(value) for name, value in json.loads(zlib.decompress(blob)).items()}
+        renamed = tuple((old, new) for old, new in fields.pop("renamed"))
+        return Effects(renamed=renamed, **fields)
+    except (zlib.error, ValueError, TypeError, KeyError, AttributeError):
+        return Effects()
 
 
 def effects_of(actions: Iterable[Action], commands: tuple[str, ...] = ()) -> Effects:

@@ -11,11 +11,14 @@ import contextlib
 import errno
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from obsidian_agent.errors import JournalError
 
+_TRIES = 5
+_PAUSE = 0.01
 _BUSY = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
@@ -24,7 +27,7 @@ def vault_lock(file: Path, vault_fd: int) -> Iterator[None]:
     """Hold the lock of a vault. JournalError (VAULT_BUSY) that names the holder when it is taken. The lock file stays, unlocked."""
     fd = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        if not _try_lock(fd):
+        if not _lock(fd):
             raise _busy(_holder(fd))
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
@@ -53,11 +56,20 @@ def _folder_lock(vault_fd: int) -> Iterator[None]:
         return
     fd = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=vault_fd)
     try:
-        if not _try_lock(fd):
+        if not _lock(fd):
             raise _busy(None)
         yield
     finally:
         os.close(fd)
+
+
+def _lock(fd: int) -> bool:
+    """Take the lock; somebody who only asks `is_locked` holds it for a moment, which is waited for."""
+    for _ in range(_TRIES):
+        if _try_lock(fd):
+            return True
+        time.sleep(_PAUSE)
+    return False
 
 
 def _holder(fd: int) -> str | None:

@@ -55,7 +55,6 @@ class Record:
     """Whether it was undone (a redo: redone), if only in part."""
     has_images: bool
     """Whether the contents are still kept; without them there is no undo."""
-    commands: tuple[str, ...] = ()
 
     @property
     def in_effect(self) -> frozenset[int]:

@@ -60,6 +60,9 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
     records = journal.unfinished()
     if not records or journal.locked:
         return []
+    # One that ended between the two questions is no longer unfinished.
+    still = {record.seq for record in journal.unfinished()}
+    records = [record for record in records if record.seq in still]
     found = []
     with FolderHandles(store) as handles:
         for record in records:
@@ -119,8 +122,8 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
                 in_effect.add(one.stored.number)
         applier.complete()
     origins = [one.origin for one in actions if one.number in in_effect] if finish else None
-    journal.finish(record, "recovered", in_effect, origins=origins)
     effects = effects_of(one.action for one in actions if one.number in in_effect)
+    journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
     return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect))
 
 

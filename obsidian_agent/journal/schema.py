@@ -13,6 +13,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,7 @@ CREATE TABLE record (
     applied BLOB,
     reversed BLOB,
     undone INTEGER NOT NULL DEFAULT 0,
-    commands TEXT NOT NULL DEFAULT '[]',
+    effects BLOB,
     bytes INTEGER NOT NULL
 );
 CREATE TABLE part (
@@ -56,6 +57,21 @@ CREATE TABLE part (
 """
 
 
+_LAYOUT: Final = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+
+
+@cache
+def _layout() -> list[tuple[str, ...]]:
+    """What the tables look like in a journal just made."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_TABLES)
+        return connection.execute(_LAYOUT).fetchall()
+
+
+class RecordUnreadable(Exception):
+    """A row holds what was never written to it."""
+
+
 @contextlib.contextmanager
 def journal_errors(file: Path) -> Iterator[None]:
     """Errors of SQLite and of the state folder as JournalError, with what to do."""
@@ -63,6 +79,8 @@ def journal_errors(file: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise
+    except (UnicodeDecodeError, RecordUnreadable) as error:
+        raise damaged_file(file, str(error)) from error
     except sqlite3.DatabaseError as error:
         raise _translated(error, file) from error
     except OSError as error:
@@ -168,6 +186,8 @@ def _check(connection: sqlite3.Connection, file: Path, vault: str) -> None:
         raise damaged_file(file, "it is another program's database")
     if version > VERSION:
         raise JournalError(f"The journal {file} was written by a newer version.", path=str(file), hint="Update obsidian-agent.")
+    if connection.execute(_LAYOUT).fetchall() != _layout():
+        raise damaged_file(file, "its tables are not as they were made")
     row = connection.execute("SELECT path FROM vault").fetchone()
     if row is None or row[0] != vault:
         raise damaged_file(file, "it belongs to another vault")

@@ -10,16 +10,16 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import schema
-from obsidian_agent.journal.effects import effects_of
+from obsidian_agent.journal.effects import Effects, pack_effects, unpack_effects
 from obsidian_agent.journal.images import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.lock import is_locked, vault_lock
 from obsidian_agent.journal.records import HistoryEntry, Kind, NewRecord, Record, Status, StoredAction, bits, numbers
@@ -29,13 +29,14 @@ from obsidian_agent.vault import durable
 from obsidian_agent.vault.paths import clean_component
 from obsidian_agent.vault.store import VaultStore
 
+_KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
+
 FILE: Final = "journal.db"
 CHECKPOINT_BYTES: Final = 4 << 20
 """Size of the log from which it is brought into the database after a run."""
 
 _COLUMNS: Final = (
-    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count,"
-    " applied, reversed, undone, bytes > 0 OR count = 0, commands"
+    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0"
 )
 
 
@@ -84,15 +85,28 @@ class Journal:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the one writer of this vault. JournalError (VAULT_BUSY) naming the process that is."""
-        with schema.journal_errors(self.file):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            held = vault_lock(self.folder / "lock", self._vault_fd)
-            held.__enter__()
-        try:
+        """Be the one writer of this vault. JournalError: VAULT_BUSY naming the process that is, VAULT_MOVED."""
+        with ExitStack() as held:
+            with schema.journal_errors(self.file):
+                self._check_place()
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                held.enter_context(vault_lock(self.folder / "lock", self._vault_fd))
             yield
-        finally:
-            held.__exit__(None, None, None)
+
+    def _check_place(self) -> None:
+        """The vault's folder must still be where it was opened: its journal is found by that path."""
+        if self._vault_fd < 0:
+            return
+        try:
+            moved = not os.path.samestat(os.stat(self.vault), os.fstat(self._vault_fd))
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            raise JournalError(
+                f"The vault is no longer at {self.vault}: its folder was moved or replaced.",
+                code="VAULT_MOVED",
+                hint="Open it again where it is now.",
+            )
 
     @property
     def locked(self) -> bool:
@@ -118,9 +132,15 @@ class Journal:
                     connection.execute("ROLLBACK")
 
     def finish(
-        self, record: Record, status: Status, applied: Iterable[int], *, commands: Iterable[str] = (), origins: Iterable[int] | None = None
+        self,
+        record: Record,
+        status: Status,
+        applied: Iterable[int],
+        *,
+        effects: Effects | None = None,
+        origins: Iterable[int] | None = None,
     ) -> None:
-        """Mark a record as ended. `applied` are the numbers of its actions that are in effect.
+        """Mark a record as ended. `applied` are the numbers of its actions that are in effect, `effects` what a run did.
 
         For an undo or redo `origins` are the run's actions that it took back or brought back, and the run's own marks change with it.
         This needs no flush: a mark that a power loss takes away is found again by recovery.
@@ -130,8 +150,8 @@ class Journal:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 connection.execute(
-                    "UPDATE record SET status = ?, applied = ?, commands = ? WHERE seq = ?",
-                    (status, bits(applied, record.count), json.dumps(list(commands)), record.seq),
+                    "UPDATE record SET status = ?, applied = ?, effects = ? WHERE seq = ?",
+                    (status, bits(applied, record.count), None if effects is None else pack_effects(effects), record.seq),
                 )
                 if record.kind != "run" and origins is not None:
                     self._mark_run(connection, record, frozenset(origins))
@@ -171,8 +191,9 @@ class Journal:
     # --- reading ---------------------------------------------------------------------------------------------------------------
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
-        """The runs, newest first, with what they did; a damaged one has no effects."""
-        return [self._listed(record) for record in self._records("kind = 'run' ORDER BY seq DESC LIMIT ?", limit)]
+        """The runs, newest first, with what they did."""
+        with self._query(f"SELECT effects, {_COLUMNS} FROM record WHERE kind = 'run' ORDER BY seq DESC LIMIT ?", limit) as rows:
+            return [_listed(effects, _record(record)) for effects, *record in rows]
 
     def run(self, run_id: str) -> Record | None:
         """The record with this id, or None."""
@@ -233,16 +254,6 @@ class Journal:
     @property
     def _log(self) -> Path:
         return self.folder / f"{FILE}-wal"
-
-    def _listed(self, record: Record) -> HistoryEntry:
-        undoable = bool(record.in_effect) and record.has_images and record.status != "applying"
-        try:
-            stored = self.actions_of(record)
-        except JournalError:
-            stored, undoable = [], False
-        done = stored if record.applied is None else [action for action in stored if action.number in record.applied]
-        effects = effects_of((action.action for action in done), record.commands)
-        return HistoryEntry(record.run_id, record.time, record.goal, record.status, effects, record.undone, undoable)
 
     def _parts(self, seq: int) -> list[tuple[int, bytes, int]]:
         with self._query("SELECT rowid, actions, first FROM part WHERE record = ? ORDER BY number", seq) as rows:
@@ -335,25 +346,32 @@ def _size(file: Path) -> int:
         return 0
 
 
-def _record(row: tuple[Any, ...]) -> Record:
+def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
+    undoable = bool(record.in_effect) and record.has_images
+    known = Effects() if effects is None else unpack_effects(effects)
+    return HistoryEntry(record.run_id, record.time, record.goal, record.status, known, record.undone, undoable)
+
+
+def _record(row: Sequence[Any]) -> Record:
     seq, run_id, kind, moment, goal, plan_hash, status, token, source, run, count, *marks = row
-    applied, taken_back, undone, has_images, commands = marks
-    kinds: dict[str, Kind] = {"run": "run", "undo": "undo", "redo": "redo"}
-    return Record(
-        seq,
-        run_id,
-        kinds[kind],
-        moment,
-        goal,
-        plan_hash,
-        status,
-        token,
-        source,
-        run,
-        count,
-        None if applied is None else numbers(applied),
-        numbers(taken_back or b""),
-        bool(undone),
-        bool(has_images),
-        tuple(json.loads(commands)),
-    )
+    applied, taken_back, undone, has_images = marks
+    try:
+        return Record(
+            seq,
+            run_id,
+            _KINDS[kind],
+            moment,
+            goal,
+            plan_hash,
+            status,
+            token,
+            source,
+            run,
+            count,
+            None if applied is None else numbers(applied),
+            numbers(taken_back or b""),
+            bool(undone),
+            bool(has_images),
+        )
+    except (KeyError, TypeError) as error:
+        raise schema.RecordUnreadable(f"record {seq} cannot be read") from error

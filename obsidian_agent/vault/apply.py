@@ -20,7 +20,7 @@ from typing import Final, Self, assert_never
 from obsidian_agent.errors import Conflict, VaultError
 from obsidian_agent.vault import durable
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
-from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, io_error, read_all
+from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, close_quietly, io_error, read_all
 from obsidian_agent.vault.paths import VaultPath, collision_key
 from obsidian_agent.vault.renames import exchange, rename_to_free
 
@@ -52,7 +52,7 @@ class Applier:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for fd in self._devices.values():
-            os.close(fd)
+            close_quietly(fd)
         self._devices.clear()
 
     def carry_out(self, action: Action, number: int, content: bytes = b"") -> bool:
@@ -104,7 +104,7 @@ class Applier:
                         try:
                             os.fsync(fd)
                         finally:
-                            os.close(fd)
+                            close_quietly(fd)
                 durable.flush_folder(handle)
 
     def _folder(self, folder: VaultPath) -> int:
@@ -179,7 +179,7 @@ class Applier:
                 self._discard(path.parent, folder, temp)
                 raise
         finally:
-            os.close(old)
+            close_quietly(old)
         self._discard(path.parent, folder, temp)
 
     def _write_like(self, old: int, status: os.stat_result, folder: int, temp: str, content: bytes) -> None:
@@ -233,7 +233,7 @@ class Applier:
                 status = os.fstat(fd)
                 expected = stat.S_ISREG(status.st_mode) and _hash(fd, status) == action.before
             finally:
-                os.close(fd)
+                close_quietly(fd)
         except OSError as error:
             if error.errno not in _NOT_A_FILE:
                 raise
@@ -276,7 +276,9 @@ class Applier:
     def _move(self, action: MoveEntry, number: int) -> None:
         path, new_path = action.path, action.new_path
         self._check_moved(action)
-        source, target = self._folder(path.parent), self._folder(new_path.parent)
+        source = self._folder(path.parent)
+        # A second look for the same folder might close the first handle, because of its age.
+        target = source if new_path.parent == path.parent else self._folder(new_path.parent)
         try:
             rename_to_free(source, path.name, target, new_path.name)
         except FileNotFoundError:
@@ -363,7 +365,7 @@ def _check_own(folder: int, temp: str, content: bytes) -> None:
         if read_all(fd, len(content)) != content:
             raise OSError(errno.EBUSY, "another program writes it again and again")
     finally:
-        os.close(fd)
+        close_quietly(fd)
 
 
 def _copy_attributes(source: int, target: int) -> None:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -56,9 +57,9 @@ class FolderHandles:
             if now - known[1] < MAX_AGE:
                 self._open[folder.text] = known
                 return known[0]
-            os.close(known[0])
+            close_quietly(known[0])
         elif len(self._open) >= MAX_OPEN:
-            os.close(self._open.pop(next(iter(self._open)))[0])
+            close_quietly(self._open.pop(next(iter(self._open)))[0])
         fd = self.store.open_folder(folder)
         self._open[folder.text] = (fd, now)
         return fd
@@ -66,14 +67,14 @@ class FolderHandles:
     def forget(self) -> None:
         """Close every handle: after a folder has moved, paths mean other folders."""
         for fd, _ in self._open.values():
-            os.close(fd)
+            close_quietly(fd)
         self._open.clear()
 
     def drop(self, folder: VaultPath) -> None:
         """Close the handle of one folder that is about to go."""
         known = self._open.pop(folder.text, None)
         if known is not None:
-            os.close(known[0])
+            close_quietly(known[0])
 
     def status(self, path: VaultPath) -> os.stat_result | None:
         """The status of the entry at `path` itself (of a link, not its target); None when it or its folder is missing."""
@@ -125,8 +126,14 @@ def content_of(folder: int, name: str) -> Content | None:
             return None
         data = read_all(fd, status.st_size)
     finally:
-        os.close(fd)
+        close_quietly(fd)
     return Content(data, hashlib.sha256(data).hexdigest(), status)
+
+
+def close_quietly(fd: int) -> None:
+    """Close a handle that was only read from: an error then says nothing about the data."""
+    with suppress(OSError):
+        os.close(fd)
 
 
 def read_all(fd: int, size: int) -> bytes:

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from previews import create, make, modify, move, picture, previewed, run, step, trash
-from support import MakeVault
 
 from obsidian_agent.agent import running
 from obsidian_agent.agent.events import (
@@ -33,6 +31,8 @@ from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.actions import Action
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.store import VaultStore
+from previews import create, make, modify, move, picture, previewed, run, step, trash
+from support import MakeVault
 
 FILES = {"one.md": b"one\n", "two.md": b"two\n", "three.md": b"three\n", "Folder/inner.md": b"inner\n"}
 EDITS = [modify(f"{name}.md", f"{name}\n".encode(), b"changed\n") for name in ("one", "two", "three")]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from previews import Picture, picture, previewed, run
-from support import MakeVault
 
 from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.vault.changes import Operation
 from obsidian_agent.vault.store import VaultStore
+from previews import Picture, picture, previewed, run
+from support import MakeVault
 
 FILES = {"one.md": b"one\n", "two.md": b"two\r\n", "Folder/inner.md": b"inner\n" * 100}
 

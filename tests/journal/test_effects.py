@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from previews import create, make, modify, move, trash
 
 from obsidian_agent.journal.effects import Effects, effects_of
 from obsidian_agent.vault.actions import action_of
+from previews import create, make, modify, move, trash
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from previews import vault_path
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.images import ImageSource, Part, PartBuilder, StoredPart, stored_path
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
 from obsidian_agent.vault.changes import content_hash
+from previews import vault_path
 
 PATHS = (
     st.lists(st.text("abü .日#", min_size=1, max_size=5).map(lambda text: f"n{text}"), min_size=1, max_size=3).map("/".join).map(vault_path)

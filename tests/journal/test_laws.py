@@ -10,19 +10,19 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from previews import Picture, picture, previewed, run, vault_path
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.journal.recover import interrupted, recover
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.journal.undo import redo, undo
-from obsidian_agent.vault.actions import Action
+from obsidian_agent.vault.actions import Action, PutFile
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT
 from obsidian_agent.vault.store import VaultStore
+from previews import Picture, picture, previewed, run, vault_path
 
 NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]
 CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", b"four\n" * 3000]
@@ -195,3 +195,50 @@ def test_an_undo_or_redo_that_was_cut_off_is_finished_or_rolled_back(
             else:
                 assert redo(journal, home.store).conflicts == ()
                 assert home.seen() == after
+
+
+@contextmanager
+def power_loss_before_the_flush() -> Iterator[None]:
+    """Everything is done, nothing has reached the disk for sure."""
+    with patch.object(Applier, "complete", side_effect=PowerCut), suppress(PowerCut):
+        yield
+
+
+def damage(home: House, action: Action, kind: str, before: bytes | None) -> None:
+    """What a power loss may leave of a file that was written."""
+    path = home.vault / action.path.text
+    written = path.read_bytes()
+    match kind:
+        case "empty":
+            path.write_bytes(b"")
+        case "cut":
+            path.write_bytes(written[: len(written) // 2])
+        case "zeros":
+            path.write_bytes(bytes(len(written)))
+        case "lost" if before is None:
+            path.unlink()
+        case "lost":
+            path.write_bytes(before)
+        case _:
+            pass
+
+
+@RELAXED
+@given(stories, st.data(), st.booleans())
+def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[FileChange], data: st.DataObject, finish: bool) -> None:
+    with house() as home:
+        todo = operations(home.told(story))
+        before = home.seen()
+        with home.journal() as journal, power_loss_before_the_flush():
+            run(previewed(*todo), home.store, journal)
+        after = home.seen()
+        with home.journal() as journal:
+            for record in journal.unfinished():
+                actions, images = journal.load(record)
+                for stored in actions:
+                    if isinstance(stored.action, PutFile):
+                        kind = data.draw(st.sampled_from(["", "empty", "cut", "zeros", "lost"]))
+                        damage(home, stored.action, kind, None if stored.action.before is None else images.get(stored.action.before))
+            for one in recover(journal, home.store, finish=finish):
+                assert one.problems == ()
+        assert home.seen() == (after if finish or not todo else before)

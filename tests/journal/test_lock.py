@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import MakeVault
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.lock import is_locked, vault_lock
 from obsidian_agent.journal.store import Journal
+from support import MakeVault
 
 _HOLDER = """
 import sys

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
-from previews import create, make, modify, move, trash
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.recover import interrupted, recover
@@ -16,6 +15,7 @@ from obsidian_agent.journal.undo import undo
 from obsidian_agent.vault.actions import Action
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.changes import Operation
+from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home

@@ -3,11 +3,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from previews import create, make, modify, move, trash
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.undo import Choice, UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault import handles
+from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home

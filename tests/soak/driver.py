@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
-from previews import create, make, modify, move, previewed, run, trash
-
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.journal.recover import recover
 from obsidian_agent.journal.store import Journal
@@ -21,6 +19,7 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.actions import Action
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.store import VaultStore
+from previews import create, make, modify, move, previewed, run, trash
 
 OLD = {
     "Daily/one.md": b"# One\r\nsee [[Two]]\r\n",

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from previews import create, make, modify, move, picture, trash, vault_path
-from support import MakeVault
 
 from obsidian_agent.errors import Conflict, VaultError
 from obsidian_agent.vault import apply, durable, renames
@@ -17,6 +15,8 @@ from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.changes import content_hash
 from obsidian_agent.vault.handles import FolderHandles
 from obsidian_agent.vault.store import VaultStore
+from previews import create, make, modify, move, picture, trash, vault_path
+from support import MakeVault
 
 OLD, NEW, FOREIGN = b"old\n", b"new\n" * 50, b"written by somebody else\n"
 
