@@ -71,7 +71,7 @@ def _scan(data: bytes, text: str, *, properties: bool, lossy: bool = False, flat
     if front is not None:
         first, last = front.content_start, front.content_end
         if data.find(b"[[", first, last) >= 0:
-            links = [*property_links(data, first, last, values, broken=broken), *links]
+            links = property_links(data, first, last, values, broken=broken) + links
         if values:
             tags = [*property_tags(data, first, last, values), *tags]
     return ScannedNote(

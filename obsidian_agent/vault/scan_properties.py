@@ -7,10 +7,11 @@ or one of them; several in one string are none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from obsidian_agent.vault.scan_model import Link, NoteTag
+from obsidian_agent.vault.yaml_nodes import parse
 
 _QUOTED: Final = re.compile(rb"""(["'])[ \t]*+(\[\[([^\[\]\n]++)\]\])[ \t]*+\1""")
 _WIKILINK: Final = re.compile(r"[ \t]*\[\[([^\[\]\n]+)\]\][ \t]*")
@@ -22,23 +23,31 @@ _TAGS_KEY: Final = re.compile(rb"^[ \t{]*[\"']?(tags)[\"']?[ \t]*:", re.IGNORECA
 _NEXT_KEY: Final = re.compile(rb"^[^\s\-#\]}]", re.MULTILINE)
 
 
-def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any], *, broken: bool) -> Iterator[Link]:
+def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any], *, broken: bool) -> list[Link]:
     """The links in the block between two offsets, in order. Of a `broken` block, which has no `values`, whatever looks like one."""
-    wanted = iter(()) if broken else _strings(values, "")
-    ahead: list[tuple[str, str]] = [] if broken else list(wanted)
-    for found in _QUOTED.finditer(data, start, end):
-        if not _is_value(data, start, found.start(), found.end(), end):
-            continue
-        double = found[1] == b'"'
-        text = _unquoted(found[3].decode(), double)
-        key = None
-        if not broken:
-            index = next((index for index, (_, value) in enumerate(ahead) if value == text), None)
-            if index is None:
-                continue
-            key = ahead[index][0]
-            del ahead[: index + 1]
-        yield _link(data, found, text, key, double=double)
+    found = [match for match in _QUOTED.finditer(data, start, end) if _is_value(data, start, match.start(), match.end(), end)]
+    if broken:
+        return [_link(data, match, None) for match in found]
+    links = _matched(data, found, list(_strings(values, "")))
+    if len(links) < len(found):
+        # The dictionary lacks what a property that is there twice said first.
+        block = parse(data[start:end].decode())
+        entries = block.entries if block else ()
+        links = _matched(data, found, [string for entry in entries for string in _strings(entry.node.value, entry.key or "?")])
+    return links
+
+
+def _matched(data: bytes, found: Sequence[re.Match[bytes]], strings: list[tuple[str, str]]) -> list[Link]:
+    """The links among what looks like one that are the value of some property; both in the order of the block."""
+    links: list[Link] = []
+    position = 0
+    for match in found:
+        text = _unquoted(match)
+        index = next((index for index in range(position, len(strings)) if strings[index][1] == text), None)
+        if index is not None:
+            links.append(_link(data, match, strings[index][0]))
+            position = index + 1
+    return links
 
 
 def _is_value(data: bytes, first: int, start: int, end: int, last: int) -> bool:
@@ -47,15 +56,14 @@ def _is_value(data: bytes, first: int, start: int, end: int, last: int) -> bool:
     return before[0] in _BEFORE and (not behind or behind[0] in _BEHIND)
 
 
-def _link(data: bytes, found: re.Match[bytes], text: str, key: str | None, *, double: bool) -> Link:
+def _link(data: bytes, found: re.Match[bytes], key: str | None) -> Link:
+    text = _unquoted(found)
     pipe = text.find("|")
     path, display = (text[:pipe], text[pipe + 1 :]) if pipe > 0 else (text, None)
     path, mark, subpath = path.partition("#")
     raw = found[3]
-    stop = next((place for place in (raw.find(b"#"), raw.find(b"|", 1)) if place >= 0), len(raw))
-    if (place := raw.find(b"|", 1)) >= 0:
-        stop = min(stop, place)
-    piece = raw[:stop]
+    stop = min((place for place in (raw.find(b"#"), raw.find(b"|", 1)) if place >= 0), default=len(raw))
+    piece = raw[:stop].removesuffix(b"\\") if pipe > 0 else raw[:stop]
     first = found.start(3) + len(piece) - len(piece.lstrip())
     return Link(
         "property",
@@ -67,13 +75,15 @@ def _link(data: bytes, found: re.Match[bytes], text: str, key: str | None, *, do
         first,
         max(first, found.start(3) + len(piece.rstrip())),
         data.count(b"\n", 0, found.start()) + 1,
-        "double-quoted" if double else "single-quoted",
+        "double-quoted" if found[1] == b'"' else "single-quoted",
         key,
     )
 
 
-def _unquoted(text: str, double: bool) -> str:
-    if double:
+def _unquoted(found: re.Match[bytes]) -> str:
+    """What is between the brackets, the escapes of the quoted string undone."""
+    text = found[3].decode()
+    if found[1] == b'"':
         return _DOUBLE_ESCAPE.sub(r"\1", text) if "\\" in text else text
     return text.replace("''", "'")
 

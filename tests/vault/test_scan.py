@@ -283,6 +283,11 @@ class TestProperties:
         assert [(link.target, link.key) for link in note.links] == [("c", None)]
         assert [tag.name for tag in note.tags] == ["t"]
 
+    def test_of_a_property_that_is_there_twice_every_link_counts(self) -> None:
+        note = scan(b'---\nup: "[[a]]"\nup: "[[b]]"\n---\n')
+        assert note.properties == {"up": "[[b]]"}
+        assert [link.target for link in note.links] == ["a", "b"]
+
     def test_where_the_block_is(self) -> None:
         for start in ("", "\ufeff"):
             data = f"{start}---\né: ü\n---\n[[a]]".encode()
