@@ -10,6 +10,7 @@ from pydantic import Field
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.notes import new_path, now_ms
+from obsidian_agent.tools.renaming import links_caught
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
 from obsidian_agent.vault.frontmatter import merge_new
@@ -85,7 +86,7 @@ def _create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal:
     text = merge_new(args.content, args.frontmatter) if args.frontmatter else args.content
     data = encode(text)
     output = CreateFileOutput(path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run))
-    return Proposal(output, (CreateFile(path, data),))
+    return Proposal(output, (CreateFile(path, data),), links_caught(ctx, path))
 
 
 _TRIED_ONE_BY_ONE = 50

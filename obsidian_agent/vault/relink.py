@@ -47,11 +47,15 @@ class Relinked:
 
 
 class Change(NamedTuple):
-    """What a target means before a shift and should mean after it (None: its file is gone); `now` is what it would mean as it stands."""
+    """What a target means before a shift and should mean after it (None: its file is gone); `now` is what it would mean as it stands.
+
+    With `card_only` it would do as a link and not as a file card of a canvas, which has the exact path.
+    """
 
     before: VaultPath
     wanted: VaultPath | None
     now: VaultPath | None
+    card_only: bool = False
 
 
 class LinkChanges:
@@ -59,6 +63,7 @@ class LinkChanges:
 
     def __init__(self, index: VaultIndex, shift: Shift) -> None:
         self.after = ShiftedLinks(index, shift)
+        self._before = ShiftedLinks(index, Shift())
         self._index = index
         self._shift = shift
 
@@ -83,9 +88,15 @@ class LinkChanges:
             return None
         wanted = shift.after(before)
         now = self.after.resolve(target, shift.moved.get(source, source))
-        if now != wanted or (source.suffix == CANVAS and wanted != before and target == before.text):
+        if wanted is None or now != wanted or self._becomes_tie(target, source):
             return Change(before, wanted, now)
+        if source.suffix == CANVAS and wanted != before and target == before.text:
+            return Change(before, wanted, now, card_only=True)
         return None
+
+    def _becomes_tie(self, target: str, source: VaultPath) -> bool:
+        """Whether Obsidian's choice is known now and will not be: nobody knows which of two paths of one length it takes."""
+        return self.after.is_tie(target, self._shift.moved.get(source, source)) and not self._before.is_tie(target, source)
 
     def of_source(self, source: VaultPath) -> dict[str, Change]:
         """The targets of a file that mean something else afterwards."""
@@ -158,13 +169,13 @@ class _Rewriting:
         if link.target not in self._known:
             self._known[link.target] = self._changes.of_target(link.target, self._source)
         change = self._known[link.target]
-        if change is not None and change.now == change.wanted and link.kind != "canvas":
-            return None
-        return change
+        return None if change is not None and change.card_only and link.kind != "canvas" else change
 
     def _edits(self, number: int, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
         for target in self._spellings(link, before, wanted):
             edit = target_edit(self._data, link, target, canvas=self._canvas)
+            if edit is not None and edit.new == self._data[edit.start : edit.end]:
+                return ()
             if edit is not None:
                 self.rewritten[number] = target
                 label = display_edit(self._data, link, before, wanted, canvas=self._canvas)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from obsidian_agent.vault.index import VaultIndex
-from obsidian_agent.vault.index_facts import file_name, target_name
+from obsidian_agent.vault.index_facts import file_name, is_relative, target_name
 from obsidian_agent.vault.index_links import asked_name
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.resolve import LinkResolver
 from obsidian_agent.vault.view import Entry, VaultView
-
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,16 @@ class ShiftedLinks:
     def is_unique(self, target: str) -> bool:
         """Whether a target that is not relative can mean one file only, from wherever."""
         return len(self._named(target_name(target)).candidates(target)) == 1
+
+    def is_tie(self, target: str, source: VaultPath) -> bool:
+        """Whether only the alphabet decides what a target means in a file: several files fit, and the best two are equally good."""
+        if not target or is_relative(target):
+            return False
+        resolver = self._named(target_name(target))
+        best = resolver.candidates(target)[:2]
+        if len(best) < 2 or len(best[0].text) != len(best[1].text) or best[0].parent == source.parent:
+            return False
+        return resolver.resolve(target, source) == best[0] and resolver.resolve(f"/{target}", source) is None
 
     def twins(self, path: VaultPath) -> bool:
         """Whether another file has the same path for links: it differs in case or in its Unicode form alone."""

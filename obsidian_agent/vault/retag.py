@@ -64,7 +64,7 @@ def retag(data: bytes, rename: TagRename, path: str = "the note") -> tuple[bytes
         changed = apply(data, [_edit(data, tag, new, quoted=quoted) for tag, new in placed])
         if rest:
             changed = _edit_list(changed, rest, path)
-        if _tags(scan(changed, path).tags) == _expected(old, rename):
+        if _says(scan(changed, path).tags, old, rename):
             return changed, len(found)
     raise VaultError(f"The tags of {path} cannot be changed safely.", code="FRONTMATTER_INVALID", path=path)
 
@@ -88,14 +88,11 @@ def _edit_list(data: bytes, tags: Iterable[tuple[NoteTag, str]], path: str) -> b
     return edited.encode()
 
 
-_Tags = tuple[list[str], set[str]]
-
-
-def _tags(tags: Iterable[NoteTag]) -> _Tags:
-    """The tags of the text in order, and those of the properties."""
-    known = list(tags)
-    return [tag.name for tag in known if not tag.in_properties], {tag_key(tag.name) for tag in known if tag.in_properties}
-
-
-def _expected(tags: Iterable[NoteTag], rename: TagRename) -> _Tags:
-    return _tags(tag._replace(name=rename.of(tag.name) or tag.name) for tag in tags)
+def _says(tags: Iterable[NoteTag], old: Iterable[NoteTag], rename: TagRename) -> bool:
+    """Whether a note's tags are the old ones with new names: those of the text in order, those of the properties each at least once."""
+    wanted = [tag._replace(name=rename.of(tag.name) or tag.name) for tag in old]
+    found = list(tags)
+    listed, to_list = ({tag.name for tag in some if tag.in_properties} for some in (found, wanted))
+    if [tag.name for tag in found if not tag.in_properties] != [tag.name for tag in wanted if not tag.in_properties]:
+        return False
+    return listed <= to_list and {*map(tag_key, listed)} == {*map(tag_key, to_list)}

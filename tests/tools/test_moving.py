@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.moving import DELETE, RENAME, LinkRewrite, rename_tool
-from obsidian_agent.vault.changes import ModifyFile
+from obsidian_agent.tools.moving import DELETE, RENAME
 
 # --- vault.rename -------------------------------------------------------------------------------------------------------------
 
@@ -78,21 +77,6 @@ def test_a_folder_to_move_into_is_explained(bench):
     with pytest.raises(ObsidianAgentError) as caught:
         bench({"a.md": "", "D/x.md": ""}).run(RENAME, **{"from": "a.md", "to": "D"})
     assert "'D/a.md'" in caught.value.problem().message
-
-
-def test_a_pass_over_links_is_folded_after_the_rename(bench):
-    seen = []
-
-    def rewrite(view, old, new):
-        seen.append((old.text, new.text))
-        link = view.locate(old).path.rebased(old, new)
-        return LinkRewrite((ModifyFile(link, b"changed"),), 3, (Problem("X", "y"),))
-
-    vault = bench({"a.md": "text"})
-    assert vault.run(rename_tool(rewrite), **{"from": "a.md", "to": "b.md"})["linksUpdated"] == 3
-    assert (vault.text("b.md"), vault.warnings, seen) == ("changed", ["X"], [("a.md", "b.md")])
-    assert vault.run(rename_tool(rewrite), **{"from": "b.md", "to": "c.md", "updateLinks": False})["linksUpdated"] == 0
-    assert len(seen) == 1
 
 
 # --- vault.delete -------------------------------------------------------------------------------------------------------------
