@@ -8,15 +8,17 @@ from typing import Any
 
 from pydantic import Field
 
-from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.finding import tagged, unread
 from obsidian_agent.tools.moments import moment_ms
 from obsidian_agent.tools.notes import find_folder
 from obsidian_agent.tools.properties_match import PropertyFilter, value_of
 from obsidian_agent.tools.reading import page
+from obsidian_agent.tools.search import searched
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_needle import folded_needle
 from obsidian_agent.vault.view import FileStat, VaultView
 
 _WHEN = "A date (YYYY-MM-DD, that is its beginning) or an ISO date and time."
@@ -93,7 +95,7 @@ class _Search:
         if self._filters:
             found = (path for path in found if all(each.fits(path) for each in self._filters))
         if self._args.text is not None:
-            found = self._holding(found, self._args.text.casefold())
+            found = self._holding(found, self._args.text)
         return list(found)
 
     def _in_time(self, stat: FileStat) -> bool:
@@ -103,13 +105,12 @@ class _Search:
             and (self._created_before is None or stat.created_ms < self._created_before)
         )
 
-    def _holding(self, paths: Iterable[VaultPath], wanted: str) -> Iterator[VaultPath]:
-        for path in paths:
-            try:
-                if wanted in self._view.read(path).decode(errors="replace").casefold():
-                    yield path
-            except VaultError as error:
-                self._unread.append(Problem(error.code, f"{path} is left out: {error.message}", path=path.text))
+    def _holding(self, paths: Iterable[VaultPath], text: str) -> Iterator[VaultPath]:
+        wanted = text.casefold()
+        asked = set(paths)
+        for path, content in searched(self._index, self._folder, folded_needle(text), self._unread):
+            if path in asked and wanted in content.casefold():
+                yield path
 
     def sorted(self, paths: list[VaultPath]) -> list[VaultPath]:
         """The notes in the order asked for; equal ones by path."""

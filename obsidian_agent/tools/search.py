@@ -1,17 +1,22 @@
-"""`vault.searchText`: the lines of notes that hold a text or match a pattern, found by reading the notes."""
+"""`vault.searchText`: the lines of notes that hold a text or match a pattern."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
-from obsidian_agent.tools.notes import find_folder, notes_below, read_text
-from obsidian_agent.tools.patterns import compile_pattern
+from obsidian_agent.tools.notes import find_folder
+from obsidian_agent.tools.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.reading import page
-from obsidian_agent.vault.text import split_lines
+from obsidian_agent.vault.index import VaultIndex, index_of
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_needle import Needle, exact_needle, folded_needle
+from obsidian_agent.vault.search_pattern import required_text
+from obsidian_agent.vault.text import decode, split_lines
 
 CONTEXT = 100
 """Characters that a preview shows on each side of the hit."""
@@ -47,40 +52,59 @@ class SearchTextOutput(ToolModel):
 
 
 def _search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal:
-    find_in = _text_finder(args)
+    question = Question(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
+    folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
     warnings: list[Problem] = []
-    scanned = 0
-    for path in notes_below(ctx.view, find_folder(ctx.view, args.folder)):
-        try:
-            text = read_text(ctx.view, path)
-        except VaultError as error:
-            warnings.append(Problem(error.code, f"{path} is not searched: {error.message}", path=path.text))
-            continue
-        scanned += 1
-        hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in find_in(text))
+    index = index_of(ctx.view)
+    for path, text in searched(index, folder, question.needle, warnings):
+        hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
     found, more = page(hits, args.limit, args.offset)
+    scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
     output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
     return Proposal(output, warnings=tuple(warnings))
 
 
-TextFinder = Callable[[str], Iterator[tuple[int, str, Span]]]
-"""The matching lines of a text: number from 1, the line, the place of the first hit in it."""
+def searched(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
+    """The texts of the notes below a folder that may hold a needle; a warning for each that cannot be read."""
+    for path, data in index.texts(folder, needle):
+        problem = data if isinstance(data, Problem) else None
+        if not isinstance(data, Problem):
+            try:
+                yield path, decode(data, path.text)
+            except VaultError as error:
+                problem = error.problem()
+        if problem is not None:
+            warnings.append(Problem(problem.code, f"{path} is not searched: {problem.message}", path=path.text))
 
 
-def _text_finder(args: SearchTextInput) -> TextFinder:
-    if args.regex:
-        pattern = compile_pattern(args.query, literal=False, case_sensitive=args.case_sensitive)
+class Question:
+    """What is looked for in the lines of notes: a text, in any case or exactly, or a pattern."""
 
-        def by_pattern(line: str) -> Span | None:
-            found = pattern.search(line)
-            return None if found is None else (found.start(), found.end())
+    def __init__(self, query: str, *, regex: bool, case_sensitive: bool) -> None:
+        if regex:
+            pattern = compile_pattern(query, literal=False, case_sensitive=case_sensitive)
+            self.needle = required_text(query, ignore_case=not case_sensitive)
+            self._find: LineFinder = partial(_by_pattern, pattern)
+            self._may_hold: Callable[[str], bool] = lambda _: True
+        elif case_sensitive:
+            self.needle = exact_needle(query)
+            self._find = partial(_plain, query)
+            self._may_hold = lambda text: query in text
+        else:
+            folded = query.casefold()
+            self.needle = folded_needle(query)
+            self._find = partial(_folded, folded)
+            self._may_hold = lambda text: folded in text.casefold()
 
-        return lambda text: _matching_lines(text, by_pattern)
-    if args.case_sensitive:
-        return lambda text: _matching_lines(text, lambda line: _plain(line, args.query)) if args.query in text else iter(())
-    folded = args.query.casefold()
-    return lambda text: _matching_lines(text, lambda line: _folded(line, folded)) if folded in text.casefold() else iter(())
+    def lines(self, text: str) -> Iterator[tuple[int, str, Span]]:
+        """The matching lines of a text: number from 1, the line, the place of the first hit in it."""
+        return _matching_lines(text, self._find) if self._may_hold(text) else iter(())
+
+
+def _by_pattern(pattern: TimedPattern, line: str) -> Span | None:
+    found = pattern.search(line)
+    return None if found is None else (found.start(), found.end())
 
 
 def _matching_lines(text: str, find: LineFinder) -> Iterator[tuple[int, str, Span]]:
@@ -91,12 +115,12 @@ def _matching_lines(text: str, find: LineFinder) -> Iterator[tuple[int, str, Spa
             yield number, line, span
 
 
-def _plain(line: str, query: str) -> Span | None:
+def _plain(query: str, line: str) -> Span | None:
     start = line.find(query)
     return None if start < 0 else (start, start + len(query))
 
 
-def _folded(line: str, folded: str) -> Span | None:
+def _folded(folded: str, line: str) -> Span | None:
     """The place in `line` of what equals `folded` once both are case-folded; folding may change lengths (ß is ss)."""
     whole = line.casefold()
     start = whole.find(folded)

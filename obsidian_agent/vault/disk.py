@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -51,14 +51,18 @@ class _Listing:
 
 
 class DiskView:
-    """The disk behind one store. Listings are kept until `invalidate`, so a view belongs to one preview or one run."""
+    """The disk behind one store. Listings are kept until `invalidate`, so a view belongs to one preview or one run.
 
-    def __init__(self, store: VaultStore) -> None:
+    `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it `index_of` scans files.
+    """
+
+    def __init__(self, store: VaultStore, make_index: Callable[[], VaultIndex] | None = None) -> None:
         self._store = store
         self._listings: dict[str, _Listing] = {}
         self._closed: set[str] = set()
         self._folders: dict[str, VaultPath | None] = {"": ROOT}
         self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
+        self.make_index = make_index
         self.index: VaultIndex | None = None
         """Set and used by `index.index_of` only."""
 

@@ -12,7 +12,9 @@ from typing import Protocol
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index_facts import Facts
+from obsidian_agent.vault.index_texts import NoteText
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_needle import Needle
 from obsidian_agent.vault.view import VaultView
 
 
@@ -52,6 +54,10 @@ class VaultIndex(Protocol):
         """The other files with a link that leads to this one."""
         ...
 
+    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+        """The notes below a folder that may hold a needle (None: all), with their texts. Some that do not hold it may be among them."""
+        ...
+
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         """The file that a link's target means in a file, or None."""
         ...
@@ -73,7 +79,7 @@ def index_of(view: VaultView) -> VaultIndex:
             return view.index
         case DiskView():
             if view.index is None:
-                view.index = ScanIndex(view)
+                view.index = view.make_index() if view.make_index is not None else ScanIndex(view)
             return view.index
         case _:
             return ScanIndex(view)

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.index_facts import asks_content, facts_of, holds_facts
+from obsidian_agent.vault.index_facts import Facts, asks_content, facts_of, holds_facts
 from obsidian_agent.vault.index_paths import KnownPaths
-from obsidian_agent.vault.index_snapshot import NO_FACTS, NOT_PACKED, UNSETTLED, Packed, Row, pack_facts
+from obsidian_agent.vault.index_snapshot import FOLDS_ODDLY, LOSSY, NO_FACTS, NOT_PACKED, UNSETTLED, Packed, Row, pack_facts
 from obsidian_agent.vault.index_walk import Stamp
+from obsidian_agent.vault.search_needle import folds_oddly
 from obsidian_agent.vault.store import VaultStore
 
 SETTLED_NS: Final = 2_000_000_000
@@ -41,10 +42,11 @@ class Scanned(NamedTuple):
     targets: tuple[str, ...]
     start: int
     size: int
+    flags: int
     failed: bool
 
 
-UNKNOWN: Final = Scanned(NO_FACTS, (), (), 0, 0, False)
+UNKNOWN: Final = Scanned(NO_FACTS, (), (), 0, 0, 0, True)
 
 
 class Built(NamedTuple):
@@ -77,16 +79,21 @@ def scan_part(real_path: str, paths: Sequence[str], pack: str) -> list[Scanned]:
             try:
                 data = store.read(path)
             except VaultError:
-                found.append(UNKNOWN._replace(failed=True))
+                found.append(UNKNOWN)
                 continue
             facts = facts_of(path, data)
             start = at
             if path.is_note:
                 at += file.write(data) + file.write(b"\n")
-            found.append(Scanned(pack_facts(facts), facts.tags, facts.targets, start, at - start - 1 if path.is_note else 0, False))
+            size = at - start - 1 if path.is_note else 0
+            found.append(Scanned(pack_facts(facts), facts.tags, facts.targets, start, size, _flags(facts, data), False))
         file.flush()
         os.fsync(file.fileno())
     return found
+
+
+def _flags(facts: Facts, data: bytes) -> int:
+    return (LOSSY if facts.lossy else 0) | (FOLDS_ODDLY if folds_oddly(data) else 0)
 
 
 def _private(path: str, flags: int) -> int:
@@ -138,11 +145,11 @@ def _parts(wanted: list[str]) -> list[list[str]]:
 
 def _row(text: str, stamp: Stamp, found: tuple[int, Scanned] | None, started_ns: int) -> Row:
     if found is None:
-        return Row(text, stamp, NO_FACTS, (), (), NOT_PACKED)
+        return Row(text, stamp, NO_FACTS, (), (), NOT_PACKED, 0)
     pack, scanned = found
     settled = not scanned.failed and is_settled(stamp, started_ns)
     packed = Packed(pack, scanned.start, scanned.size)
-    return Row(text, stamp if settled else UNSETTLED, scanned.facts, scanned.tags, scanned.targets, packed)
+    return Row(text, stamp if settled else UNSETTLED, scanned.facts, scanned.tags, scanned.targets, packed, scanned.flags)
 
 
 def is_settled(stamp: Stamp, now_ns: int) -> bool:

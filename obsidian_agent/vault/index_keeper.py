@@ -24,6 +24,7 @@ from obsidian_agent.vault.index_snapshot import UNSETTLED, Row, Snapshot, write_
 from obsidian_agent.vault.index_stored import Changed, StoredIndex
 from obsidian_agent.vault.index_walk import Stamp, stamp, walk_stamps
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_packs import Packs
 from obsidian_agent.vault.store import VaultStore
 
 FILE: Final = "snapshot"
@@ -101,19 +102,25 @@ class IndexKeeper:
             changed = self._index.changed.copy()
             for path in paths:
                 self._learn(changed, path, stamp(self._store, path), time.time_ns())
-            self._index = StoredIndex(self._index.snapshot, changed)
+            self._index = self._index.with_changes(changed)
             return self._index
 
     # --- making ------------------------------------------------------------------------------------------------------------------
 
     def _loaded(self) -> StoredIndex | None:
         try:
-            snapshot = Snapshot(self._folder / FILE)
-            for pack in snapshot.packs:
-                (self._folder / pack).stat()
+            return self._read()
         except (UnusableIndex, OSError):
             return None
-        return StoredIndex(snapshot, Changed())
+
+    def _read(self) -> StoredIndex:
+        snapshot = Snapshot(self._folder / FILE)
+        for pack in snapshot.packs:
+            (self._folder / pack).stat()
+        return self._over(snapshot)
+
+    def _over(self, snapshot: Snapshot) -> StoredIndex:
+        return StoredIndex(snapshot, Changed(), self._store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
         files = sorted(walk_stamps(self._store))
@@ -123,11 +130,11 @@ class IndexKeeper:
             if built is None:
                 raise VaultError("Building the index was cancelled.", code="CANCELLED")
             self._write(built.rows, built.packs)
-            return StoredIndex(Snapshot(self._folder / FILE), Changed())
+            return self._read()
         except (OSError, UnusableIndex):
             # Without a place to keep it the index lives in memory, as if every file had just changed.
             self._in_memory = True
-            return self._compared(StoredIndex(Snapshot(None), Changed()), cancelled)
+            return self._compared(self._over(Snapshot(None)), cancelled)
 
     def _compared(self, index: StoredIndex, cancelled: Callable[[], bool]) -> StoredIndex:
         known = dict(zip(index.snapshot.paths, index.snapshot.stamps(), strict=True))
@@ -152,7 +159,7 @@ class IndexKeeper:
             if count % _MANY == 0 and cancelled():
                 raise VaultError("Refreshing the index was cancelled.", code="CANCELLED")
             self._learn(changed, self._path(text), found, now_ns)
-        return StoredIndex(index.snapshot, changed)
+        return index.with_changes(changed)
 
     def _learn(self, changed: Changed, path: VaultPath, found: Stamp | None, now_ns: int) -> None:
         changed.stamps.pop(path.text, None)
@@ -193,14 +200,9 @@ class IndexKeeper:
         built = scan_files(self._store, files, self._folder, len(snapshot.packs))
         if built is None:
             return index
-        kept = (
-            Row(text, snapshot.stamp(file), snapshot.raw_facts(file), facts.tags, facts.targets, snapshot.packed(file))
-            for file, text in enumerate(snapshot.paths)
-            if text not in delta.stale
-            for facts in (snapshot.facts(file),)
-        )
+        kept = (snapshot.row(file) for file, text in enumerate(snapshot.paths) if text not in delta.stale)
         self._write(sorted([*kept, *built.rows]), [*snapshot.packs, *built.packs])
-        return StoredIndex(Snapshot(self._folder / FILE), Changed())
+        return self._read()
 
     def _write(self, rows: list[Row], packs: list[str]) -> None:
         write_snapshot(self._folder / FILE, rows, packs)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.index_delta import Delta
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key
 from obsidian_agent.vault.index_links import LinksByName, linking
+from obsidian_agent.vault.index_texts import NoteText, read_note
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.search_needle import Needle
 
 
 class OverlayIndex:
@@ -62,6 +65,13 @@ class OverlayIndex:
         naming = {source for ending in (name, ".", "..") for source in delta.naming(ending)}
         here = [source for source in naming if self._means(source, path)]
         return delta.over(self._below.linking(path), here)
+
+    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+        delta = self._followed()
+        old = (text for text in self._below.texts(folder, needle) if text.path.text not in delta.stale) if self._was_there(folder) else ()
+        here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
+        new = (NoteText(path, read_note(self._view, path)) for path in here)
+        return heapq.merge(old, new, key=attrgetter("path.text"))
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         delta = self._followed()

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key, tag_within, target_name
 from obsidian_agent.vault.index_links import LinksByName, linking
+from obsidian_agent.vault.index_texts import NoteText, read_note
 from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.search_needle import Needle
 from obsidian_agent.vault.view import VaultView
 
 
@@ -64,6 +66,9 @@ class ScanIndex:
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
         return linking(self, path)
+
+    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+        return (NoteText(path, read_note(self._view, path)) for path in self.notes(folder))
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         return self._links.resolve(target, source)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.index_columns import LONG, Rows, Texts, number_column, numbers, row_column, text_column
+from obsidian_agent.vault.index_columns import IDS, LONG, Rows, Texts, number_column, numbers, row_column, text_column
 from obsidian_agent.vault.index_facts import Facts, name_key, tag_key, tag_within, target_name
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex, read_sections, write_sections
 from obsidian_agent.vault.index_walk import Stamp
@@ -34,7 +35,14 @@ class Row(NamedTuple):
     tags: Sequence[str]
     targets: Sequence[str]
     packed: Packed
+    flags: int
 
+
+LOSSY: Final = 1
+"""Flag of a note that is not UTF-8."""
+
+FOLDS_ODDLY: Final = 2
+"""Flag of a note with characters that case folding turns into ASCII letters, as it does with the sharp s."""
 
 NO_FACTS: Final = b""
 NOT_PACKED: Final = Packed(0, 0, 0)
@@ -77,7 +85,8 @@ class Snapshot:
         self._sources = Rows(sections, "sources")
         self._by_name = numbers(sections, "by_name", "I")
         self._packed = tuple(numbers(sections, f"packed.{name}", LONG) for name in Packed._fields)
-        lengths = [len(self._facts), len(self._by_name), *map(len, (*self._stamps, *self._packed))]
+        self.flags = numbers(sections, "flags", "B")
+        lengths = [len(self.flags), len(self._facts), len(self._by_name), *map(len, (*self._stamps, *self._packed))]
         if any(length != len(self.paths) for length in lengths) or len(self._tags) != len(self._tagged):
             raise UnusableIndex("columns of different lengths")
 
@@ -97,14 +106,22 @@ class Snapshot:
         """The facts of a file."""
         return unpack_facts(self._facts.raw(file))
 
-    def raw_facts(self, file: int) -> bytes:
-        """The facts of a file as they are kept."""
-        return bytes(self._facts.raw(file))
+    def row(self, file: int) -> Row:
+        """Everything that is kept of a file."""
+        facts = self.facts(file)
+        raw = bytes(self._facts.raw(file))
+        return Row(self.paths[file], self.stamp(file), raw, facts.tags, facts.targets, self.packed(file), self.flags[file])
 
     def packed(self, file: int) -> Packed:
         """Where the text of a note lies."""
         pack, start, size = self._packed
         return Packed(pack[file], start[file], size[file])
+
+    def texts_in(self, pack: int) -> tuple[array[int], array[int]]:
+        """The ids of the notes whose texts are in a pack, and where these start, both ascending."""
+        packs, starts, sizes = self._packed
+        ids = array(IDS, [file for file in range(len(self.paths)) if sizes[file] and packs[file] == pack])
+        return ids, array(LONG, [starts[file] for file in ids])
 
     def tagged(self, key: str) -> Iterator[memoryview]:
         """The ids of the notes with a tag or one nested below it, tag by tag."""
@@ -159,6 +176,7 @@ def _sections(rows: Sequence[Row], packs: Sequence[str]) -> dict[str, Iterable[B
         sections |= number_column(f"stamps.{field}", "q", (row.stamp[position] for row in rows))
     for position, field in enumerate(Packed._fields):
         sections |= number_column(f"packed.{field}", LONG, (row.packed[position] for row in rows))
+    sections |= number_column("flags", "B", (row.flags for row in rows))
     sections |= text_column("facts", (row.facts for row in rows))
     sections |= text_column("tags", tags)
     sections |= row_column("tagged", [tagged[key] for key in tags])

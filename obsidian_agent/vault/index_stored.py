@@ -5,6 +5,7 @@ A state is never changed once it is in use; a refresh makes the next one. So scr
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +16,12 @@ from obsidian_agent.vault.index_facts import Facts, asks_content, file_name, tag
 from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.index_paths import KnownPaths
 from obsidian_agent.vault.index_snapshot import Snapshot
+from obsidian_agent.vault.index_texts import NoteText, read_note
 from obsidian_agent.vault.index_walk import Stamp
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_needle import Needle
+from obsidian_agent.vault.search_packs import Packs
+from obsidian_agent.vault.store import VaultStore
 
 
 @dataclass(slots=True)
@@ -34,9 +39,11 @@ class Changed:
 class StoredIndex:
     """See `VaultIndex`."""
 
-    def __init__(self, snapshot: Snapshot, changed: Changed) -> None:
+    def __init__(self, snapshot: Snapshot, changed: Changed, store: VaultStore, packs: Packs) -> None:
         self.snapshot = snapshot
         self.changed = changed
+        self.packs = packs
+        self._store = store
         self._delta = changed.delta
         self._path = KnownPaths()
         self._links = LinksByName(self.named)
@@ -98,11 +105,39 @@ class StoredIndex:
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         return self._links.resolve(target, source)
 
+    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+        stale = self._delta.stale
+        wanted = None if needle is None else self._holding(needle)
+        below = (text for text in self._texts_below(folder) if asks_content(text) and text not in stale)
+        texts = below if wanted is None else (text for text in below if self.snapshot.ids[text] in wanted)
+        here = sorted(path for path in self._delta.files.values() if path.is_note and path.within(folder))
+        merged = heapq.merge(map(self._path, texts), here) if here else map(self._path, texts)
+        return (NoteText(path, self._read(path)) for path in merged if path.is_note)
+
+    def with_changes(self, changed: Changed) -> StoredIndex:
+        """The next state of the same snapshot."""
+        return StoredIndex(self.snapshot, changed, self._store, self.packs)
+
     def file_texts(self) -> Iterator[str]:
         """The path of every file, in no order."""
         stale = self._delta.stale
         yield from (text for text in self.snapshot.paths if text not in stale) if stale else self.snapshot.paths
         yield from self._delta.files
+
+    def _holding(self, needle: Needle) -> set[int] | None:
+        try:
+            return set(self.packs.holding(needle))
+        except OSError:
+            return None
+
+    def _read(self, path: VaultPath) -> bytes | Problem:
+        try:
+            file = self.snapshot.ids.get(path.text)
+            if file is not None and path.text not in self._delta.stale and self.snapshot.packed(file).size:
+                return self.packs.text(file)
+        except OSError:
+            pass
+        return read_note(self._store, path)
 
     def _means(self, source: VaultPath, path: VaultPath) -> bool:
         return source != path and any(self.resolve(target, source) == path for target in self.facts(source).targets)

@@ -19,16 +19,25 @@ from obsidian_agent.vault.index_keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index_scan import ScanIndex
 from obsidian_agent.vault.index_walk import walk_stamps
 from obsidian_agent.vault.paths import ROOT, PathUse, parse
+from obsidian_agent.vault.search_needle import folded_needle
 from obsidian_agent.vault.store import VaultStore
 
 NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
-TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", "..", "a.md.md", "c|shown"]
+TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]
+TARGETS += ["a.md.md", "c|d"]
+QUERIES = ["DONE", "status: open\n---\n", "Ümlaut", "x/y", "strasse", "k", "absent", "\u65e5"]
 TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 
+
+
+def note(links: list[str], tags: list[str], own: list[str], status: str) -> bytes:
+    """A note with these links, tags in its text and in its properties, and status."""
+    words = [f"[[{link}]]" for link in links] + [f"#{tag}" for tag in tags] + (["Stra\u00dfe \u212a \u65e5"] if "x" in own else [])
+    return f"---\ntags: [{', '.join(own)}]\nstatus: {status}\n---\n{' '.join(words)}".encode()
+
+
 notes = st.builds(
-    lambda links, tags, own, status: (
-        f"---\ntags: [{', '.join(own)}]\nstatus: {status}\n---\n" + " ".join([f"[[{link}]]" for link in links] + [f"#{tag}" for tag in tags])
-    ).encode(),
+    note,
     st.lists(st.sampled_from(TARGETS), max_size=4),
     st.lists(st.sampled_from(TAGS), max_size=3),
     st.lists(st.sampled_from(TAGS), max_size=2),
@@ -64,6 +73,15 @@ def said(index: VaultIndex) -> dict[str, object]:
         "naming": {name: [path.text for path in index.naming(name)] for name in names},
         "named": {name: [path.text for path in index.named(name)] for name in names},
         "linking": {path.text: [source.text for source in index.linking(path)] for path in files},
+        "texts": {
+            (query, folder.text): [
+                path.text
+                for path, data in index.texts(folder, folded_needle(query))
+                if isinstance(data, bytes) and query.casefold() in data.decode().casefold()
+            ]
+            for query in QUERIES
+            for folder in folders
+        },
         "resolved": {
             (path.text, target): found.text if (found := index.resolve(target, path)) else None
             for path in files
@@ -99,8 +117,7 @@ def test_the_stored_index_says_what_reading_everything_says(tmp_path, first, sec
         assert said(again) == said(ScanIndex(DiskView(store)))
         for path in list(again.files()):
             os.unlink(folder / path.text)
-            index = keeper.look_at([path])
-        keeper.refresh()
+            keeper.look_at([path])
         assert said(keeper.refresh()) == said(ScanIndex(DiskView(store)))
 
 
@@ -210,7 +227,8 @@ def test_what_the_state_keeps_is_private_and_the_vault_is_left_alone(tmp_path):
 
 
 def test_the_walk_sees_what_views_see(tmp_path):
-    keeper, folder = keeper_of(tmp_path, VAULT | {".obsidian/app.json": b"", ".trash/t.md": b"", "1. odd ~name%.md": b"", "opencode.json": b""})
+    odd = {".obsidian/app.json": b"", ".trash/t.md": b"", "1. odd ~name%.md": b"", "opencode.json": b""}
+    _, folder = keeper_of(tmp_path, VAULT | odd)
     (folder / "link.md").symlink_to("a.md")
     (folder / "out.md").symlink_to("/etc/hostname")
     (folder / "Other").symlink_to("Sub")
