@@ -56,7 +56,9 @@ class Running:
         self.commands: list[str] = []
         self.errors: list[Problem] = []
         self.warnings: list[Problem] = []
-        self.outputs: dict[str, Any] = dict(preview.outputs)
+        self.outputs: dict[str, Any] = {
+            step: list(output) if isinstance(output, list) else output for step, output in preview.outputs.items()
+        }
 
     def take(self, record: Record | None, work: list[list[Work]]) -> None:
         """What is to be done, as journaled."""
@@ -65,9 +67,9 @@ class Running:
     def go(self, applier: Applier | None) -> RunStatus:
         """Run every instance, until the end, a failure that stops, or a cancel. HalfDone when the disk leaves something undecided."""
         status: RunStatus = "done"
-        for instance, work in zip(self._preview.instances, self.work, strict=True):
+        for number, (instance, work) in enumerate(zip(self._preview.instances, self.work, strict=True)):
             if self._cancel.is_set():
-                return self._was_cancelled()
+                return self._was_cancelled(number)
             reason = self._reason_to_skip(instance, work)
             if reason is not None:
                 self._skip(instance, work, reason)
@@ -76,16 +78,23 @@ class Running:
             try:
                 problem = self._do(instance, step, work, applier)
             except _Cancelled:
-                return self._was_cancelled()
+                return self._was_cancelled(number)
             if problem is None:
                 continue
             if problem.code == "CONFLICT":
                 status = "conflict"
             if self._preview.plan.on_error(step) != "skip":
+                self._forget_from(number)
                 return status if status == "conflict" else "stopped"
         return status
 
-    def _was_cancelled(self) -> RunStatus:
+    def _forget_from(self, number: int) -> None:
+        """What was not run has no output, whatever the preview expected of it."""
+        for instance in self._preview.instances[number:]:
+            self._put_output(instance, None)
+
+    def _was_cancelled(self, number: int) -> RunStatus:
+        self._forget_from(number)
         self.errors.append(Problem("CANCELLED", "The run was cancelled; what it had done until then can be undone."))
         return "cancelled"
 
@@ -128,7 +137,7 @@ class Running:
             return
         outputs = self.outputs.get(instance.step_id)
         if isinstance(outputs, list) and instance.index < len(outputs):
-            self.outputs[instance.step_id] = [*outputs[: instance.index], output, *outputs[instance.index + 1 :]]
+            outputs[instance.index] = output
 
     # --- doing -----------------------------------------------------------------------------------------------------------------
 
@@ -158,8 +167,9 @@ class Running:
     def _failed(self, instance: Instance, step: Step, work: list[Work], applier: Applier | None, error: ObsidianAgentError) -> Problem:
         problem = error.problem().at(instance.step_id, instance.name)
         self._settled += 1
-        self.errors.append(problem)
-        if applier is not None and self._preview.plan.on_error(step) == "skip":
+        skipped = self._preview.plan.on_error(step) == "skip"
+        (self.warnings if skipped and problem.code != "CONFLICT" else self.errors).append(problem)
+        if applier is not None and skipped:
             self._take_back(work, applier)
         self._lose(instance, work)
         self._emit(StepFailed(instance.step_id, instance.name, problem))

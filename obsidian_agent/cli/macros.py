@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from obsidian_agent.agent.macros import Macro
-from obsidian_agent.agent.session import MissingInput, Session
+from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, of_problems
 from obsidian_agent.cli.opening import open_session, parameters
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.plans import needs_input, run_document, show_preview
+from obsidian_agent.cli.plans import reject, run_document, show_preview
 from obsidian_agent.errors import PlanError
-from obsidian_agent.plan.document import rejected_document
 
 
 def macro_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -66,13 +65,8 @@ def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
         return code
     try:
         ready = session.dry_run(document, values)
-    except MissingInput as error:
-        return needs_input(error.message, out, missing=error.missing)
     except PlanError as error:
-        if out.as_json:
-            out.document(rejected_document(error.problems))
-        out.problems(error.problems)
-        return of_problems(error.problems)
+        return reject(error, out)
     show_preview(session, ready, out)
     return Exit.DONE if ready.valid else of_problems(ready.errors)
 

@@ -22,6 +22,8 @@ COMMANDS = {
     "recover": "obsidian_agent.cli.records:recover_command",
     "macro": "obsidian_agent.cli.macros:macro_command",
     "links": "obsidian_agent.cli.links:links_command",
+    "search": "obsidian_agent.cli.search:search_command",
+    "index": "obsidian_agent.cli.search:index_command",
     "tools": "obsidian_agent.cli.about:tools_command",
     "schema": "obsidian_agent.cli.about:schema_command",
     "doctor": "obsidian_agent.cli.about:doctor_command",
@@ -99,13 +101,14 @@ def _report(problem: Problem, as_json: bool, code: int) -> int:
 def _report_run(problem: Problem, as_json: bool, code: int) -> int:
     """The same as the result of a run that never started."""
     from obsidian_agent.agent.document import result_document
-    from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.agent.events import ExecutionResult, RunStatus
     from obsidian_agent.cli.output import Output
 
     out = Output(as_json)
     if as_json:
         refused = code in (2, 3)
-        status = "cancelled" if code == 130 else "conflict" if code == 4 else "refused" if refused else "failed"
+        statuses: dict[int, RunStatus] = {2: "refused", 3: "refused", 4: "conflict", 130: "cancelled"}
+        status = statuses.get(code, "failed")
         result = ExecutionResult(None, status, False, "refused" if refused else "error", errors=(problem,))
         out.document(result_document(result) | {"message": problem.message})
     out.problems([problem])

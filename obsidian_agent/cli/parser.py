@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from obsidian_agent import __version__
 from obsidian_agent.errors import ConfigError
@@ -25,6 +25,9 @@ class UsageError(ConfigError):
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **(options | {"allow_abbrev": False}))
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
 
@@ -91,6 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--limit", type=int, default=50, metavar="N")
     _undo_commands(add)
     _macro_commands(commands, shared, context)
+    _search_commands(add)
     command = add("links", "what notes link to, what leads nowhere, who links back")
     command.add_argument("path", nargs="?", metavar="PATH", help="a note; without it: every note")
     add("tools", "what a plan can do")
@@ -100,6 +104,19 @@ def build_parser() -> argparse.ArgumentParser:
     command = add("app", "open the terminal app", planner)
     command.add_argument("name", nargs="?", metavar="VAULT")
     return parser
+
+
+def _search_commands(add: AddCommand) -> None:
+    command = add("search", "find notes by name, content or tag")
+    command.add_argument("query", metavar="QUERY")
+    command.add_argument("--mode", choices=["name", "content", "tag"], help="default: names first, then contents")
+    command.add_argument("--limit", type=int, default=50, metavar="N", help="hits at most (default 50, no more than 1000)")
+    command.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits")
+    command.add_argument("--regex", action="store_true", help="QUERY is a regular expression for lines")
+    command.add_argument("--literal", action="store_true", help="look for QUERY as it is, not for its words")
+    command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
+    command = add("index", "build or refresh the index of the vault, with figures")
+    command.add_argument("--rebuild", action="store_true", help="build it anew")
 
 
 def _undo_commands(add: AddCommand) -> None:

@@ -48,11 +48,8 @@ def preview_command(options: argparse.Namespace, out: Output) -> Exit:
     session = open_session(options)
     try:
         ready = session.dry_run(load_document(options.plan), parameters(options))
-    except MissingInput as error:
-        return needs_input(error.message, out, missing=error.missing)
     except PlanError as error:
-        out.document(rejected_document(error.problems)) if out.as_json else out.problems(error.problems)
-        return of_problems(error.problems)
+        return reject(error, out)
     show_preview(session, ready, out)
     return Exit.DONE if ready.valid else of_problems(ready.errors)
 
@@ -154,6 +151,17 @@ def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), can
     for name in missing:
         out.line(f"- missing: {name} (give it with --param {name}=…)")
     return Exit.NOT_APPROVED
+
+
+def reject(error: PlanError, out: Output) -> Exit:
+    """Print a preview that says why there is nothing to show."""
+    if not out.as_json:
+        out.problems(error.problems)
+    elif isinstance(error, MissingInput):
+        out.document(rejected_document(error.problems) | {"outcome": "needs-input", "missing": list(error.missing)})
+    else:
+        out.document(rejected_document(error.problems))
+    return Exit.NOT_APPROVED if isinstance(error, MissingInput) else of_problems(error.problems)
 
 
 def show_preview(session: Session, ready: Preview, out: Output) -> None:

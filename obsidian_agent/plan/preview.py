@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.compiled import CompiledStep
 from obsidian_agent.plan.document import diff_of
@@ -173,6 +173,7 @@ class _DryRun:
                 self._leave_out(step, index, "its condition is false")
                 return None
             args = compiled.args.resolve(scope, notes)
+            _refuse_null(step.args, args)
             proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context))
             for change in proposal.changes:
                 self.overlay.apply(change, len(self.instances))
@@ -235,6 +236,13 @@ class _DryRun:
                 self.plan, self.context, self.checked.risk, instances=tuple(self.instances), change_set=change_set, timings=timings
             )
             self.on_first_screen(partial)
+
+
+def _refuse_null(written: Mapping[str, Any], args: Mapping[str, Any]) -> None:
+    """A reference that leads to null is no way to leave an argument out: without it a tool may mean the whole vault."""
+    for name, value in args.items():
+        if value is None and written.get(name) is not None:
+            raise ToolError(f"{name} is null: {written[name]} has no value here.", code="REFERENCE_ERROR")
 
 
 def _name(step: Step, index: int | None) -> str:

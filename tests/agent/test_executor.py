@@ -278,8 +278,8 @@ class TestFailing:
         failing(monkeypatch, "one.md", 1)
         steps = [step("a", onError="skip"), step("b", dependsOn=["a"]), step("c")]
         result = desk.run(previewed(*EDITS, steps=steps))
-        assert result.status == "done"
-        assert not result.success
+        assert (result.status, result.success, result.errors) == ("done", True, ())
+        assert [problem.code for problem in result.warnings] == ["IO_ERROR", "SKIPPED"]
         assert desk.written() == ["three.md"]
         assert (result.completed_steps, [event.instance for event in desk.heard(StepSkipped)]) == (1, ["b"])
         assert (result.outputs["a"], result.outputs["b"]) == (None, None)

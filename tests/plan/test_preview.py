@@ -264,3 +264,13 @@ def test_a_loop_without_any_success_skips_what_depends_on_it(make_vault: MakeVau
         ),
     )
     assert changed(ready) == ["create b.md"]
+
+
+def test_a_reference_to_null_does_not_leave_an_argument_out(make_vault: MakeVault) -> None:
+    document = plan(
+        step("active", "editor.getActiveFilePath", {}),
+        step("all", "vault.replaceText", {"find": "a", "replace": "b", "path": "$steps.active.path"}),
+    )
+    ready = dry_run(make_vault({"a.md": "a"}), document)
+    assert codes(ready.errors) == ["REFERENCE_ERROR"]
+    assert ready.change_set.changes == ()
