@@ -21,8 +21,9 @@ _NOTE: Final = ".md"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Tags (without `#`, each once, as first written), aliases, properties, and the targets of links (each once, as written).
+    """Tags (without `#`, each once, as first written), aliases, properties, and the target of each link, in order, as written.
 
+    Links that name no file, only a place in their own, are left out.
     `lossy`: the file is not UTF-8; what could be read of it counts.
     """
 
@@ -52,13 +53,13 @@ def facts_of(path: VaultPath, data: bytes) -> Facts:
     if path.is_note:
         return note_facts(scan_lossy(data))
     if path.suffix == CANVAS:
-        return Facts(targets=tuple(dict.fromkeys(link.target for link in canvas_links(data) if link.target)))
+        return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
     return NOTHING
 
 
 def note_facts(note: ScannedNote) -> Facts:
     """The facts in a scanned note."""
-    targets = tuple(dict.fromkeys([link.target for link in note.links if link.target]))
+    targets = tuple([link.target for link in note.links if link.target])
     return Facts(distinct_tags(tag.name for tag in note.tags), note.aliases, note.properties, targets, note.lossy)
 
 

@@ -165,7 +165,7 @@ def _sections(rows: Sequence[Row], packs: Sequence[str]) -> dict[str, Iterable[B
     for at, row in enumerate(rows):
         for key in dict.fromkeys(map(tag_key, row.tags)):
             tagged.setdefault(key, []).append(at)
-        for target in row.targets:
+        for target in dict.fromkeys(row.targets):
             sources.setdefault(target, []).append(at)
     tags = sorted(tagged)
     targets = [target for _, target in sorted((target_name(target), target) for target in sources)]

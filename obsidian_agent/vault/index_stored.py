@@ -55,6 +55,10 @@ class StoredIndex:
     def files(self) -> Iterator[VaultPath]:
         return self._over(map(self._path, self.snapshot.paths), list(self._delta.files.values()))
 
+    def knows(self, path: VaultPath) -> bool:
+        """Whether there is such a file."""
+        return path.text in self._delta.files or (path.text in self.snapshot.ids and path.text not in self._delta.stale)
+
     def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
         here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
         texts = (text for text in self._texts_below(folder) if asks_content(text))

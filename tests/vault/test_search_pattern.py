@@ -29,7 +29,7 @@ def test_what_an_expression_requires(pattern, text):
     assert (None if needle is None else needle.data) == text
 
 
-PIECES = st.sampled_from(["ab", "S", "\u00df", "k", "\\w", "(ab|cd)", "(?:x)?", "y+", "z{2,3}", ".", "[ab]", "\\.", " ", "$", "^", "q*", "(e)+"])
+PIECES = st.sampled_from(["ab", "S", "\u00df", "k", "\\w", "(ab|cd)", "(?:x)?", "y+", "z{2,3}", ".", "[ab]", " ", "$", "^", "q*", "(e)+"])
 LINES = st.text(st.sampled_from("abcdSsk\u212a\u00df\u1e9e\u017fxyyzze. q"), max_size=24)
 
 

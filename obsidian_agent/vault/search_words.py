@@ -1,0 +1,107 @@
+"""Ranking notes by the words they hold: BM25 over the notes with all words of the query, or, where no note has all, with any of them.
+
+There is no inverted index: which notes hold a word is told by one search over the packed texts, and only these are read and counted. A word
+counts wherever a word begins with it, so that a query can still be typed.
+
+Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.vault.index import VaultIndex
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_needle import folded_needle
+
+SATURATION: Final = 1.2
+LENGTH: Final = 0.75
+"""BM25's k1 and b."""
+
+IN_NAME: Final = 2.0
+"""What a word in the note's name adds, as a share of the most that it can weigh in the text."""
+
+_WORD: Final = re.compile(r"\w+")
+
+
+class RankedNote(NamedTuple):
+    """A note, its score (larger is better), its text, and where in it the first word is."""
+
+    path: VaultPath
+    score: float
+    text: str
+    first: int
+
+
+@dataclass(slots=True)
+class _Counted:
+    path: VaultPath
+    text: str
+    counts: list[int]
+    first: int
+
+
+def words_of(query: str) -> list[str]:
+    """The words of a query, case-folded, each once."""
+    return list(dict.fromkeys(_WORD.findall(query.casefold())))
+
+
+def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable[[], bool] = lambda: False) -> list[RankedNote]:
+    """The notes below a folder that answer a query, best first. Notes that cannot be read are left out."""
+    words = words_of(query)
+    if not words:
+        return []
+    patterns = [re.compile(rf"\b{re.escape(word)}") for word in words]
+    counted: dict[str, _Counted] = {}
+    for position, word in enumerate(words):
+        for path, text in _holding(index, folder, word):
+            if cancelled():
+                return []
+            if path.text not in counted and (found := _counted(path, text, patterns)) is not None:
+                counted[path.text] = found
+        if not position and len(words) > 1 and (whole := [each for each in counted.values() if all(each.counts)]):
+            # Every note with all words has the first one, so there is no need to look for the others.
+            counted = {each.path.text: each for each in whole}
+            break
+    return _scored(list(counted.values()), words, max(sum(1 for _ in index.notes(folder)), 1))
+
+
+def _holding(index: VaultIndex, folder: VaultPath, word: str) -> Iterator[tuple[VaultPath, str]]:
+    for path, data in index.texts(folder, folded_needle(word)):
+        if not isinstance(data, Problem):
+            yield path, data.decode(errors="replace")
+
+
+def _counted(path: VaultPath, text: str, patterns: list[re.Pattern[str]]) -> _Counted | None:
+    folded = text.casefold()
+    name = path.stem.casefold()
+    counts = [len(pattern.findall(folded)) + len(pattern.findall(name)) for pattern in patterns]
+    if not any(counts):
+        return None
+    first = min((found.start() for pattern in patterns if (found := pattern.search(folded))), default=0)
+    # Folding can make a text longer; then the place is a little off and the preview with it.
+    return _Counted(path, text, counts, min(first, len(text)))
+
+
+def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedNote]:
+    if not notes:
+        return []
+    average = sum(len(note.text) for note in notes) / len(notes) or 1.0
+    holders = [sum(1 for note in notes if note.counts[position]) for position in range(len(words))]
+    weights = [math.log(1 + (total - min(count, total) + 0.5) / (count + 0.5)) for count in holders]
+    found = []
+    for note in notes:
+        norm = SATURATION * (1 - LENGTH + LENGTH * len(note.text) / average)
+        name = note.path.stem.casefold()
+        score = 0.0
+        for word, weight, count in zip(words, weights, note.counts, strict=True):
+            score += weight * count * (SATURATION + 1) / (count + norm)
+            score += weight * IN_NAME if word in name else 0.0
+        found.append(RankedNote(note.path, score, note.text, note.first))
+    found.sort(key=lambda note: (-note.score, note.path.text))
+    return found
