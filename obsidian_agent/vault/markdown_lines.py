@@ -44,6 +44,8 @@ _MARKUP_ENDS = ("-->", "?>", "]]>", ">")
 _SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
 _TAB = 4
 _DEEP = 100
+_MOST_ITEMS = 100
+"""List items that one line may begin; nobody writes more, and each costs a look at the rest of the line."""
 
 
 class Line(NamedTuple):
@@ -304,7 +306,7 @@ def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
     """The text of a list item, of one inside it, and so on; quote marks among the markers count as quotation."""
     content, column, items = body, indent, 0
     while True:
-        item = ITEM.match(content)
+        item = ITEM.match(content) if items < _MOST_ITEMS else None
         if item is not None and not RULE.match(content):
             gap = len(item["gap"].expandtabs(_TAB))
             items += 1

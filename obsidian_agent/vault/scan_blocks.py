@@ -69,6 +69,8 @@ def flat_tables(data: bytes, start: int) -> list[tuple[int, int]]:
             if not _PLAIN_ITEM.match(data, above):
                 raise NeedsBlocks
         elif line.lastindex == 3:
+            if tables and at < tables[-1][1]:
+                continue
             blank = _BLANK_LINE.search(data, line.end())
             tables.append((above, blank.start() if blank else len(data)))
         elif data[above:at].strip(b" \t\r"):
