@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal
 
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal.images import ImageSource
-from obsidian_agent.journal.records import Kind, NewRecord, Record
+from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
 from obsidian_agent.journal.recover import settle
 from obsidian_agent.journal.store import Journal, no_run
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, reverse
@@ -35,6 +35,8 @@ class UndoConflict:
 
 
 Resolve = Callable[[UndoConflict], Choice]
+
+_NOT_KEPT: Final = "its old content is no longer kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,31 @@ class _Task:
     overwritten: tuple[str, bytes] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the person wants done about certain paths."""
+
+    force: Collection[str] = ()
+    skip: Collection[str] = ()
+    resolve: Resolve | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no path is to be treated in a special way."""
+        return not self.force and not self.skip and self.resolve is None
+
+    def about(self, names: set[str], conflict: UndoConflict) -> Choice:
+        """What to do about a conflict of an entry with these names."""
+        if not names.isdisjoint(self.force):
+            return "force"
+        return self.resolve(conflict) if self.resolve else "leave"
+
+
 @dataclass(slots=True)
 class _Reversal:
-    """The work of one undo: decided by the survey, carried out afterwards."""
+    """The work of one undo: planned first, carried out afterwards."""
 
-    force: Collection[str]
-    skip: Collection[str]
-    resolve: Resolve | None
+    asked: Asked
     images: ImageSource
     tasks: list[_Task] = field(default_factory=list)
     settled: set[int] = field(default_factory=set)
@@ -77,24 +97,35 @@ class _Reversal:
 
     # --- deciding --------------------------------------------------------------------------------------------------------------
 
+    def take_up(self, handles: FolderHandles, action: Action, origin: int) -> None:
+        """Take an action up unseen, where nobody has to be asked: carrying it out shows whether it is possible."""
+        mode: int | None = None
+        if isinstance(action, PutFile) and action.after is None:
+            status = handles.status(action.path)
+            mode = status.st_mode & 0o7777 if status else None
+        tasks = self._ready(action, origin, mode)
+        if tasks is None:
+            self.conflicts.setdefault(action.path.text, _NOT_KEPT)
+            self._leave(action)
+        else:
+            self.tasks += tasks
+
     def decide(self, survey: Survey, action: Action, origin: int) -> None:
         """Look at one action, and take it up as a task, or not."""
         names = {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
-        if not names.isdisjoint(self.skip) or action.path.text in self.left:
+        if not names.isdisjoint(self.asked.skip) or action.path.text in self.left:
             if action.path.text not in self.left:
                 self.skipped[action.path.text] = None
             self._leave(action)
             return
         finding = survey.look(action)
         if finding.state is State.DONE:
-            self.settled.add(origin)
-            if not isinstance(action, PutFolder):
-                self.skipped[action.path.text] = None
+            self._as_wanted(action, origin)
             return
-        tasks = self._ready(action, origin, finding) if finding.possible else None
+        tasks = self._ready(action, origin, _mode(finding)) if finding.possible else None
         if tasks is None:
-            conflict = UndoConflict(action.path.text, finding.reason or "its old content is no longer kept")
-            choice: Choice = "force" if not names.isdisjoint(self.force) else self.resolve(conflict) if self.resolve else "leave"
+            conflict = UndoConflict(action.path.text, finding.reason or _NOT_KEPT)
+            choice = self.asked.about(names, conflict)
             if choice == "force":
                 tasks = self._forced(survey, action, origin, finding)
             if tasks is None:
@@ -112,12 +143,18 @@ class _Reversal:
         if not isinstance(action, PutFolder):
             self.left.add(action.path.text)
 
-    def _ready(self, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
+    def _as_wanted(self, action: Action, origin: int) -> None:
+        self.settled.add(origin)
+        if not isinstance(action, PutFolder):
+            self.skipped[action.path.text] = None
+
+    def _ready(self, action: Action, origin: int, mode: int | None) -> list[_Task] | None:
+        """The task for an action; `mode` is that of a file about to be removed. None when its content is no longer kept."""
         if isinstance(action, PutFile):
-            if action.after is not None and not self.images.has(action.after):
+            if action.after is None:
+                action = replace(action, mode=mode)
+            elif not self.images.has(action.after):
                 return None
-            if action.after is None and finding.status is not None:
-                action = replace(action, mode=finding.status.st_mode & 0o7777)
         return [_Task(action, origin)]
 
     def _forced(self, survey: Survey, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
@@ -125,10 +162,10 @@ class _Reversal:
         match action:
             case PutFile(path, _, after):
                 if finding.state is State.MISSING and after is not None:
-                    return self._ready(PutFile(path, None, after, action.mode), origin, finding)
+                    return self._ready(PutFile(path, None, after, action.mode), origin, None)
                 if finding.content is None:
                     return None
-                tasks = self._ready(replace(action, before=finding.content.hash), origin, finding)
+                tasks = self._ready(replace(action, before=finding.content.hash), origin, _mode(finding))
                 if tasks is not None:
                     tasks[0].overwritten = (finding.content.hash, finding.content.data)
                 return tasks
@@ -145,7 +182,7 @@ class _Reversal:
 
     # --- doing -----------------------------------------------------------------------------------------------------------------
 
-    def carry_out(self, applier: Applier) -> tuple[set[int], set[int]]:
+    def carry_out(self, applier: Applier, handles: FolderHandles) -> tuple[set[int], set[int]]:
         """Do the tasks; the numbers of those that are in effect, and the origins that are settled by them."""
         applied, failed = set[int](), set[int]()
         for number, task in enumerate(self.tasks):
@@ -160,8 +197,8 @@ class _Reversal:
             except HalfDone:
                 raise
             except (VaultError, JournalError) as error:
-                self._failed(action, error)
-                failed.add(task.origin)
+                if not self._failed(task, error, handles):
+                    failed.add(task.origin)
                 continue
             self.settled.add(task.origin)
             if done:
@@ -171,12 +208,20 @@ class _Reversal:
                 self.skipped[action.path.text] = None
         return applied, self.settled - failed
 
-    def _failed(self, action: Action, error: VaultError | JournalError) -> None:
-        self._leave(action)
-        if error.code == "CONFLICT":
-            self.conflicts.setdefault(action.path.text, error.message)
-        else:
+    def _failed(self, task: _Task, error: VaultError | JournalError, handles: FolderHandles) -> bool:
+        """Say why an action was not possible; True when that is because it was not needed."""
+        action = task.action
+        if error.code != "CONFLICT":
+            self._leave(action)
             self.errors.append(error.problem())
+            return False
+        finding = Survey(handles).look(action)
+        if finding.state is State.DONE:
+            self._as_wanted(action, task.origin)
+            return True
+        self._leave(action)
+        self.conflicts.setdefault(action.path.text, finding.reason or error.message)
+        return False
 
     def note(self, action: Action) -> None:
         """Count an action as restored."""
@@ -213,7 +258,7 @@ def undo(
     with journal.lock():
         settle(journal, store)
         record = _undoable(journal, run_id)
-        return _take_back(journal, store, record, "undo", force=force, skip=skip, resolve=resolve)
+        return _take_back(journal, store, record, "undo", Asked(force, skip, resolve))
 
 
 def redo(
@@ -223,14 +268,14 @@ def redo(
     with journal.lock():
         settle(journal, store)
         record = _redoable(journal)
-        return _take_back(journal, store, record, "redo", force=force, skip=skip, resolve=resolve)
+        return _take_back(journal, store, record, "redo", Asked(force, skip, resolve))
 
 
 def undo_preview(journal: Journal, store: VaultStore, run_id: str | None = None, *, redoing: bool = False) -> UndoResult:
     """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     with FolderHandles(store) as handles:
-        reversal = _surveyed(journal, handles, record, (), (), None)
+        reversal = _planned(journal, handles, record, Asked(), seen=True)
     for task in reversal.tasks:
         reversal.note(task.action)
     return reversal.result(_behind(journal, record).run_id)
@@ -261,32 +306,26 @@ def _behind(journal: Journal, record: Record) -> Record:
     return run or record
 
 
-def _surveyed(
-    journal: Journal, handles: FolderHandles, record: Record, force: Collection[str], skip: Collection[str], resolve: Resolve | None
-) -> _Reversal:
+def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, *, seen: bool) -> _Reversal:
+    """The actions that take a record back; with `seen` each is looked at first."""
     actions, images = journal.load(record)
-    reversal = _Reversal(force, skip, resolve, images)
+    reversal = _Reversal(asked, images)
     survey = Survey(handles)
     in_effect = record.in_effect
     for stored in reversed(actions):
         if stored.number in in_effect:
-            reversal.decide(survey, reverse(stored.action), stored.origin)
+            action = reverse(stored.action)
+            if seen:
+                reversal.decide(survey, action, stored.origin)
+            else:
+                reversal.take_up(handles, action, stored.origin)
     return reversal
 
 
-def _take_back(
-    journal: Journal,
-    store: VaultStore,
-    record: Record,
-    kind: Kind,
-    *,
-    force: Collection[str],
-    skip: Collection[str],
-    resolve: Resolve | None,
-) -> UndoResult:
+def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, asked: Asked) -> UndoResult:
     run = _behind(journal, record)
     with FolderHandles(store) as handles:
-        reversal = _surveyed(journal, handles, record, force, skip, resolve)
+        reversal = _planned(journal, handles, record, asked, seen=not asked.nothing)
         if not reversal.tasks and not reversal.settled:
             return reversal.result(run.run_id)
         with journal.begin(NewRecord(kind, run.goal, source=record.seq, run=run.seq)) as writer:
@@ -294,9 +333,10 @@ def _take_back(
                 writer.add(task.action, [task.overwritten] if task.overwritten else (), task.origin)
             new = writer.commit()
         with Applier(handles, new.token) as applier:
-            applied, origins = reversal.carry_out(applier)
+            applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
-        journal.finish(new, "conflict" if reversal.conflicts else "failed" if reversal.errors else "done", applied, origins=origins)
+        status: Status = "conflict" if reversal.conflicts else "failed" if reversal.errors else "done"
+        journal.finish(new, status, applied, origins=origins or None)
     return reversal.result(run.run_id)
 
 
@@ -312,3 +352,7 @@ def undo_content(journal: Journal, store: VaultStore, run_id: str | None, path: 
         if isinstance(action, PutFile) and action.path.text == path:
             return images.get(action.before) if action.before is not None else None
     raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)
+
+
+def _mode(finding: Finding) -> int | None:
+    return finding.status.st_mode & 0o7777 if finding.status else None

@@ -220,7 +220,7 @@ class TestConflicts:
             return found
 
         monkeypatch.setattr(handles, "content_of", content_of)
-        result = undo(home.journal, home.store)
+        result = undo(home.journal, home.store, resolve=lambda _: "leave")
         assert [one.path for one in result.conflicts] == ["one.md"]
         assert (home.root / "one.md").read_bytes() == b"just now\n"
         assert result.restored == ("new.md", "two.md")
