@@ -1,9 +1,9 @@
 """Finding files by name, a key at a time: letters in their order, the best hits first.
 
-A file is a hit when its path holds the letters of the query in their order and what holds them is close enough to the query. Which files
-can hold them is told by one 64-bit mask a file and then by one regular expression; only what is left is scored. As a query grows only the
-hits of the shorter one are looked at again. Case and accents do not count. Nothing found that way, and the query may be misspelled: then
-the names most like it are hits.
+A file is a hit when its path holds the letters of each word of the query in their order and what holds them is close enough to the query.
+Which files can hold them is told by one 64-bit mask a file and then by regular expressions; only what is left is scored. As a query grows
+only the hits of the shorter one are looked at again. Case and accents do not count. Nothing found that way, and the query may be
+misspelled: then the names most like it are hits.
 """
 
 from __future__ import annotations
@@ -74,14 +74,16 @@ class NameSearch:
         return NameHits(tuple(NameHit(path, round(-score, 1)) for score, _, path in best), len(scored))
 
     def _candidates(self, wanted: str) -> Sequence[int]:
-        """The files that hold the letters of the query in their order."""
+        """The files that hold the letters of each word of the query in their order."""
         pool: Iterable[int] = range(len(self._paths))
         if self._last_hits is not None and wanted.startswith(self._last):
             pool = self._last_hits
         mask, masks = _mask(wanted), self._masks
-        holds = re.compile(_in_order(wanted)).search
         texts = self._folded
-        found = [at for at in pool if masks[at] & mask == mask and holds(texts[at])]
+        found = [at for at in pool if masks[at] & mask == mask]
+        for word in sorted(wanted.split(), key=len, reverse=True):
+            holds = re.compile(_in_order(word)).search
+            found = [at for at in found if holds(texts[at])]
         self._last, self._last_hits = wanted, found
         return found
 
@@ -117,11 +119,10 @@ def _mask(text: str) -> int:
     return mask
 
 
-def _in_order(wanted: str) -> str:
-    """A pattern for the letters of the query in their order, without backtracking."""
-    letters = [letter for letter in wanted if letter != " "]
-    pattern = re.escape(letters[0])
-    for letter in letters[1:]:
+def _in_order(word: str) -> str:
+    """A pattern for the letters of a word in their order, without backtracking."""
+    pattern = re.escape(word[0])
+    for letter in word[1:]:
         pattern += f"[^{re.escape(letter)}]*+{re.escape(letter)}"
     return pattern
 

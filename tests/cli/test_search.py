@@ -1,0 +1,67 @@
+"""`search` and `index` from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+NOTES = {"Garden.md": "Roses. [[none]] [[Else]] [[Else]] [[#h]]\n", "Else.md": "In the garden. #plant/Rose\n", "logo.png": ""}
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def call(make_vault: MakeVault, tmp_path, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run a command with --json on one vault; exit code and document."""
+    vault = make_vault(NOTES).real_path
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        code = main([*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "state")])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_search_by_default_looks_for_names_first(call: Call) -> None:
+    code, document = call("search", "garden")
+    assert code == 0
+    assert [(item["path"], item.get("line"), item.get("preview")) for item in document["items"]] == [
+        ("Garden.md", None, None),
+        ("Else.md", 1, "In the garden. #plant/Rose"),
+    ]
+    assert (document["total"], document["hasMore"]) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["rose", "--mode", "content"], ["Else.md", "Garden.md"]),
+        (["#plant", "--mode", "tag"], ["Else.md"]),
+        (["log", "--mode", "name"], ["logo.png"]),
+        (["^R.ses", "--regex"], ["Garden.md"]),
+        (["r.ses", "--regex", "--case-sensitive"], []),
+        (["rose", "--mode", "content", "--limit", "1", "--offset", "1"], ["Garden.md"]),
+    ],
+)
+def test_modes_and_pages(call: Call, arguments: list[str], found: list[str]) -> None:
+    _, document = call("search", *arguments)
+    assert sorted(item["path"] for item in document["items"]) == found
+
+
+def test_a_limit_out_of_range_is_refused(call: Call) -> None:
+    code, document = call("search", "x", "--limit", "1001")
+    assert (code, document["errors"][0]["code"]) == (2, "ARGUMENT_INVALID")
+
+
+def test_index_counts_what_it_knows(call: Call) -> None:
+    for arguments in (["index"], ["index"], ["index", "--rebuild"]):
+        code, figures = call(*arguments)
+        assert code == 0
+        assert figures.pop("seconds") >= 0
+        assert figures == {"notes": 2, "files": 3, "links": 3, "unresolved": 1, "tags": 1}

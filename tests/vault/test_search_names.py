@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from obsidian_agent.vault.search_names import NameSearch, folded
+
+PATHS = [
+    "Work/Budget 2022.md",
+    "Budget.md",
+    "My budget.md",
+    "Notes/Rebudgeting.md",
+    "Budget/Plan.md",
+    "People/R\u00e9sum\u00e9 na\u00efve.md",
+    "Projects/VPN rollout.md",
+    "pictures/logo.png",
+]
+
+
+def names(query, limit=None):
+    return [hit.path for hit in NameSearch(PATHS).search(query, limit).hits]
+
+
+def test_better_places_come_first():
+    assert names("budget") == ["Budget.md", "Work/Budget 2022.md", "My budget.md", "Notes/Rebudgeting.md", "Budget/Plan.md"]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("resume naive", "People/R\u00e9sum\u00e9 na\u00efve.md"),
+        ("R\u00c9SUM\u00c9", "People/R\u00e9sum\u00e9 na\u00efve.md"),
+        ("rollout vpn", "Projects/VPN rollout.md"),
+        ("vr", "Projects/VPN rollout.md"),
+        ("logo.png", "pictures/logo.png"),
+        ("work/bud", "Work/Budget 2022.md"),
+        ("  plan ", "Budget/Plan.md"),
+        ("bugdet", "Budget.md"),
+    ],
+)
+def test_what_people_type(query, first):
+    assert names(query)[0] == first
+
+
+def test_nothing_is_no_hit():
+    assert names("   ") == names("zzz") == names("qwertyuiop") == []
+
+
+def test_scores_and_totals():
+    found = NameSearch(PATHS).search("budget", 2)
+    assert (len(found.hits), found.total, found.hits[0].score) == (2, 5, 100.0)
+    scores = [hit.score for hit in NameSearch(PATHS).search("budget").hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+some_paths = st.lists(st.text(st.sampled_from("abcAB\u00e9 /."), min_size=1, max_size=8), unique=True, max_size=12)
+
+
+@given(some_paths, st.text(st.sampled_from("ab \u00c9"), max_size=6))
+def test_typing_key_by_key_finds_what_the_whole_query_finds(paths, query):
+    growing = NameSearch(paths)
+    for end in range(len(query)):
+        growing.search(query[:end])
+    assert growing.search(query) == NameSearch(paths).search(query)
+
+
+@given(some_paths, st.text(st.sampled_from("abc\u00c9"), min_size=1, max_size=3))
+def test_every_path_that_holds_the_query_is_a_hit(paths, query):
+    hits = {hit.path for hit in NameSearch(paths).search(query).hits}
+    assert {path for path in paths if folded(query) in folded(path)} <= hits
