@@ -17,7 +17,7 @@ from typing import Final
 from obsidian_agent.vault.markdown_lines import HTML_BLOCK
 from obsidian_agent.vault.scan_blocks import INDENTED, NeedsBlocks, opens_line
 from obsidian_agent.vault.scan_destination import DESTINATION, is_external, markdown_link
-from obsidian_agent.vault.scan_model import Link, NoteTag
+from obsidian_agent.vault.scan_model import Link, LinkForm, LinkKind, NoteTag
 
 _WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
 _TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
@@ -61,6 +61,7 @@ _BEFORE_TAG: Final = frozenset(b" \t\n\r\v\f>(")
 _NOT_IN_TAG: Final = re.compile("[\\s\u2000-\u206f\u2e00-\u2e7f]")
 _NO_NUMBER: Final = re.compile(r"[^\d/_-]")
 _DEEPEST: Final = 16
+_new = tuple.__new__
 
 
 class InlineScanner:
@@ -142,40 +143,32 @@ class InlineScanner:
         return self._line
 
     def _wikilink(self, event: re.Match[bytes], consumed: int) -> None:
-        start = event.start()
+        start, end = event.span()
         first = start + 2
         text = event[1].decode()
+        path, display, subpath, escaped = text, None, "", False
         pipe = text.find("|")
-        path, display, escaped = text, None, False
         if pipe >= 0 and self._tables:
-            self._keep_cells(start, event.end())
+            self._keep_cells(start, end)
         if pipe > 0:
             path, display = text[:pipe], text[pipe + 1 :]
             if path[-1] == "\\":
                 path, escaped = path[:-1], True
-        elif text.isspace():
-            return
-        path, mark, subpath = path.partition("#")
+        if "#" in path:
+            path, mark, subpath = path.partition("#")
+            subpath = (mark + subpath).rstrip()
         target = path.strip()
-        if not target and not mark:
+        if not target and not subpath:
             return
         if target != path:
             first += len(path[: len(path) - len(path.lstrip())].encode())
-        embed = start > consumed and self._data[start - 1] == 33
-        self.links.append(
-            Link(
-                "embed" if embed else "wikilink",
-                target,
-                (mark + subpath).rstrip(),
-                display,
-                start - embed,
-                event.end(),
-                first,
-                first + (len(target) if target.isascii() else len(target.encode())),
-                self._line_at(start),
-                "table" if escaped else "plain",
-            )
-        )
+        last = first + (len(target) if target.isascii() else len(target.encode()))
+        kind: LinkKind = "wikilink"
+        if start > consumed and self._data[start - 1] == 33:
+            kind = "embed"
+            start -= 1
+        form: LinkForm = "table" if escaped else "plain"
+        self.links.append(_new(Link, (kind, target, subpath, display, start, end, first, last, self._line_at(start), form, None)))
 
     def _simple_link(self, event: re.Match[bytes], consumed: int) -> None:
         raw = event[3]
@@ -195,9 +188,10 @@ class InlineScanner:
         if not raw.isascii() and (stop := _NOT_IN_TAG.search(name)):
             name = name[: stop.start()]
         name = name.rstrip("/")
-        if _NO_NUMBER.search(name):
+        if name.isalpha() or _NO_NUMBER.search(name):
             start = event.start()
-            self.tags.append(NoteTag(name, start, start + 1 + len(name.encode()), self._line_at(start)))
+            end = start + 1 + (len(name) if name.isascii() else len(name.encode()))
+            self.tags.append(_new(NoteTag, (name, start, end, self._line_at(start), False)))
 
     def _precedes_tag(self, at: int, start: int, consumed: int) -> bool:
         """Whether a `#` without one of the usual characters before it begins a tag: at the very beginning, right behind another construct,
@@ -211,6 +205,9 @@ class InlineScanner:
     def _is_box(self, event: re.Match[bytes]) -> bool:
         """Whether a bracket is the checkbox of a list item; what is in it is no text then."""
         data, at = self._data, event.start()
+        if data[at - 3 : at] == b"\n- " and event.end() == at + 3:
+            self.boxes.append((at - 2, at))
+            return True
         line = data.rfind(b"\n", 0, at) + 1
         lead = _BEFORE_BOX.fullmatch(data, line, at)
         if lead is None or len(event[6].decode(errors="replace")) != 1:
