@@ -24,6 +24,8 @@ class Focus:
     active_file: str | None = None
     selection: Selection | None = None
     cursor: Position | None = None
+    has_screen: bool = False
+    """Whether an app shows this, and can open notes."""
 
 
 def run_context(store: VaultStore, view: VaultView, focus: Focus, now: datetime, params: Mapping[str, Any]) -> RunContext:
@@ -38,6 +40,7 @@ def run_context(store: VaultStore, view: VaultView, focus: Focus, now: datetime,
         cursor=focus.cursor if active is not None else None,
         open_files=(active,) if active is not None else (),
         recent_files=recent,
+        has_screen=focus.has_screen,
         params=params,
         link_style=link_style(store),
     )

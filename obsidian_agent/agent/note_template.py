@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from obsidian_agent.agent.recipe_plan import escaped
-from obsidian_agent.plan.moment import format_moment
+from obsidian_agent.tools.moment import format_moment
 
 _DATE = "YYYY-MM-DD"
 _TIME = "HH:mm"

@@ -124,7 +124,7 @@ class Session:
 
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn."""
-        self.focus = Focus(active_file, selection, cursor)
+        self.focus = Focus(active_file, selection, cursor, has_screen=True)
 
     def context(self, values: Mapping[str, Any]) -> RunContext:
         """The focus, the clock and bound parameters, frozen."""

@@ -8,7 +8,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.plan.moment import format_moment
+from obsidian_agent.tools.moment import format_moment
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.paths import ROOT, PathUse, parse
 from obsidian_agent.vault.text import decode

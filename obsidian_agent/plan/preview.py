@@ -82,6 +82,8 @@ class _DryRun:
     failures: dict[str, str] = field(default_factory=dict)
     """The first failure of each step that had one."""
     overlay: OverlayVault = field(init=False)
+    links: LinkWriter = field(init=False)
+    """Makes links for the vault as it is before the current step: names that earlier steps made count."""
     scope: Scope = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,7 +95,7 @@ class _DryRun:
             path_params=path_parameters(self.plan),
             steps=self.outputs,
             vars=self.captured,
-            filters=FilterContext(link_for=LinkWriter(self.overlay), now=self.context.now),
+            filters=FilterContext(link_for=lambda text: self.links(text), now=self.context.now),
         )
 
     def run(self, instruction: str | None) -> Preview:
@@ -120,6 +122,7 @@ class _DryRun:
     # --- one step --------------------------------------------------------------------------------------------------------------
 
     def _step(self, step: Step, compiled: CompiledStep) -> None:
+        self.links = LinkWriter(self.overlay)
         reason = self._why_not(step)
         if reason is not None:
             self._leave_out(step, None, reason)

@@ -85,6 +85,8 @@ class RunContext:
     cursor: Position | None = None
     open_files: tuple[VaultPath, ...] = ()
     recent_files: tuple[VaultPath, ...] = ()
+    has_screen: bool = False
+    """Whether a person sees an app that can open notes."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Bound parameters, by name; they shadow the context's own names."""
     link_style: LinkStyle = DEFAULT_STYLE

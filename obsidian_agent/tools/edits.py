@@ -12,7 +12,7 @@ from obsidian_agent.tools.notes import not_found, read_text
 from obsidian_agent.vault import markdown, paths
 from obsidian_agent.vault.changes import CreateFile, FileChange, ModifyFile, content_hash
 from obsidian_agent.vault.paths import PathUse
-from obsidian_agent.vault.text import encode, newline_of, with_newlines
+from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 
 
 class UpdateFileInput(ToolModel):
@@ -83,7 +83,8 @@ def _edited(text: str, args: UpdateFileInput) -> str:
 def _replaced(text: str, content: str) -> str:
     newline = newline_of(text if "\n" in text else content)
     lines = with_newlines(content, newline)
-    return lines if not lines or lines.endswith(newline) else lines + newline
+    mark = BOM if text.startswith(BOM) and not lines.startswith(BOM) else ""
+    return mark + (lines if not lines or lines.endswith(newline) else lines + newline)
 
 
 UPDATE_FILE = Tool(

@@ -1,26 +1,38 @@
-"""The text filters of the plan language that need no clock: `{field|filter}` in `util.formatList`, `${path|filter}` in references.
+"""The filters of the plan language: `{field|filter}` in `util.formatList`, `${path|filter}` in references.
 
-For plan/filters.py: tools cannot import the plan package, so what both need stands here and is meant to be imported from there, which
-adds `date:FORMAT`. A filter takes the value, the text behind its `:` and the `LinkText` of the vault as it is at that moment. A value that
-is missing stays `MISSING` until `default` replaces it; what is still missing at the end is the caller's error to tell.
+A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `MISSING` until `default` replaces
+it; what is still missing at the end is the caller's error to tell.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
 from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.moment import format_moment, parse_moment
 from obsidian_agent.vault.markdown import slug
 from obsidian_agent.vault.names import clean_component, extension
 
-LinkText = Callable[[str], str]
-"""Makes the wikilink for a path in the vault, or `[[text]]` for any other text (`linktext.LinkWriter`)."""
 
-Filter = Callable[[Any, str, LinkText], Any]
+def plain_link(text: str) -> str:
+    """A wikilink made without knowing the vault: to the basename of a note's path, else to the text itself."""
+    return f"[[{basename(text)}]]" if text.lower().endswith(".md") else f"[[{text}]]"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterContext:
+    """What filters know besides the value: how a path is linked in this vault (`linktext.LinkWriter`), and the run's clock."""
+
+    link_for: Callable[[str], str] = plain_link
+    now: datetime = field(default_factory=lambda: datetime.now().astimezone())
+
+
+Filter = Callable[[Any, str, FilterContext], Any]
 
 
 class Missing(Enum):
@@ -47,12 +59,12 @@ def parse_call(text: str) -> FilterCall:
     return FilterCall(name.strip(), argument if colon else None)
 
 
-def apply_filters(value: Any, calls: Sequence[FilterCall], link: LinkText) -> Any:
+def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContext) -> Any:
     """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
     refuse_unknown(calls)
     for call in calls:
         if value is not MISSING or call.name == "default":
-            value = FILTERS[call.name](value, call.argument or "", link)
+            value = FILTERS[call.name](value, call.argument or "", context)
     return value
 
 
@@ -78,22 +90,22 @@ def basename(path: str) -> str:
 
 
 def _of_text(change: Callable[[str], str]) -> Filter:
-    return lambda value, argument, link: change(text_of(value))
+    return lambda value, argument, context: change(text_of(value))
 
 
-def _link(value: Any, argument: str, link: LinkText) -> str:
-    return link(text_of(value))
+def _link(value: Any, argument: str, context: FilterContext) -> str:
+    return context.link_for(text_of(value))
 
 
-def _json(value: Any, argument: str, link: LinkText) -> str:
+def _json(value: Any, argument: str, context: FilterContext) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _default(value: Any, argument: str, link: LinkText) -> Any:
+def _default(value: Any, argument: str, context: FilterContext) -> Any:
     return argument if value is MISSING or value is None or value == "" else value
 
 
-def _join(value: Any, argument: str, link: LinkText) -> str:
+def _join(value: Any, argument: str, context: FilterContext) -> str:
     if value is None:
         return ""
     if not isinstance(value, list | tuple):
@@ -101,12 +113,21 @@ def _join(value: Any, argument: str, link: LinkText) -> str:
     return argument.join(map(text_of, value))
 
 
-def _count(value: Any, argument: str, link: LinkText) -> int:
+def _count(value: Any, argument: str, context: FilterContext) -> int:
     if value is None:
         return 0
     if not isinstance(value, list | tuple | dict | str):
         raise ToolError(f"The filter count needs a list, not {text_of(value)[:60]!r}.")
     return len(value)
+
+
+def _date(value: Any, argument: str, context: FilterContext) -> str | None:
+    if value is None or value == "":
+        return None
+    moment = parse_moment(value, context.now)
+    if moment is None:
+        raise ToolError(f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}.")
+    return format_moment(moment, argument or "YYYY-MM-DD")
 
 
 FILTERS: Final[Mapping[str, Filter]] = {
@@ -121,5 +142,6 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "default": _default,
     "join": _join,
     "count": _count,
+    "date": _date,
 }
-"""All filters but `date`, by name."""
+"""All filters, by name."""

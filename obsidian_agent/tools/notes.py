@@ -81,6 +81,6 @@ def not_found(view: VaultView, path: VaultPath) -> VaultError:
     """The error for a path with nothing there."""
     twin = view.twin(path)
     if twin is not None and twin.nfc == path.nfc:
-        return VaultError(f"{path} is neither a file nor a folder.", code="NOT_TEXT", path=path.text, hint="Only files and folders can be used.")
+        return VaultError(f"{path} is neither a file nor a folder, so it is left alone.", code="NOT_TEXT", path=path.text)
     hint = f"Did you mean {twin.text!r}?" if twin is not None else "Check the name with vault.listFiles."
     return VaultError(f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text, hint=hint)

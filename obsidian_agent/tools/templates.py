@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.filters import MISSING, FilterCall, LinkText, apply_filters, parse_call, refuse_unknown, text_of
+from obsidian_agent.tools.filters import MISSING, FilterCall, FilterContext, apply_filters, parse_call, refuse_unknown, text_of
 
 _PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL)
 
@@ -18,8 +18,8 @@ _PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filt
 class ListTemplate:
     """A template, split once and filled for every item. ToolError ARGUMENT_INVALID for a filter that there is not."""
 
-    def __init__(self, template: str, link: LinkText) -> None:
-        self._link = link
+    def __init__(self, template: str, context: FilterContext) -> None:
+        self._context = context
         self._texts: list[str] = []
         self._places: list[tuple[list[str], tuple[FilterCall, ...]]] = []
         end = 0
@@ -37,7 +37,7 @@ class ListTemplate:
         """The text for one item. ToolError REFERENCE_ERROR for a field that it lacks, ARGUMENT_INVALID for a value no filter can take."""
         parts = [self._texts[0]]
         for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
-            value = apply_filters(_look_up(path, item, index), calls, self._link)
+            value = apply_filters(_look_up(path, item, index), calls, self._context)
             if value is MISSING:
                 raise ToolError(f"Item {index} has no {'.'.join(path)!r}.", code="REFERENCE_ERROR", hint=_hint(item))
             parts += text_of(value), text

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.filters import FilterContext
 from obsidian_agent.tools.linktext import LinkWriter
 from obsidian_agent.tools.notes import SparseOutput, find_file, read_text
 from obsidian_agent.tools.templates import ListTemplate
@@ -162,7 +163,7 @@ class FormatListOutput(ToolModel):
 
 
 def _format_list(args: FormatListInput, ctx: ToolContext) -> Proposal:
-    template = ListTemplate(args.template, LinkWriter(ctx.view))
+    template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
     texts = [template.fill(item, index) for index, item in enumerate(args.items) if item is not None]
     return Proposal(FormatListOutput(text=args.separator.join(texts), count=len(texts)))
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.filters import FILTERS, MISSING, FilterCall, apply_filters, parse_call
+from obsidian_agent.tools.filters import FILTERS, MISSING, FilterCall, FilterContext, apply_filters, parse_call
 
 
 def filtered(value, *filters):
-    return apply_filters(value, [parse_call(text) for text in filters], lambda text: f"<{text}>")
+    return apply_filters(value, [parse_call(text) for text in filters], FilterContext(lambda text: f"<{text}>"))
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,10 @@ def test_arguments_are_verbatim():
 
 
 def test_the_list_is_closed():
-    assert set(FILTERS) == {"filename", "basename", "slug", "lower", "upper", "trim", "json", "link", "default", "join", "count"}
+    assert set(FILTERS) == {"filename", "basename", "slug", "lower", "upper", "trim", "json", "link", "default", "join", "count", "date"}
+
+
+def test_date_formats_a_date_and_leaves_nothing_alone() -> None:
+    assert filtered("2026-03-14", "date:DD.MM.YY") == "14.03.26"
+    assert filtered("2026-03-14") == "2026-03-14"
+    assert filtered(None, "date", "default:none") == "none"

@@ -29,7 +29,7 @@ VAULT = {
         ("B/v1.2 plan.md", "[[v1.2 plan]]"),
         ("A/pic.png", "[[A/pic.png]]"),
         ("B/only.pdf", "[[B/only.pdf]]"),
-        ("only.pdf.md", "[[only.pdf]]"),
+        ("only.pdf.md", "[[only.pdf.md]]"),
         ("README", "[[README]]"),
         ("Note", "[[Note]]"),
         ("A", "[[A]]"),

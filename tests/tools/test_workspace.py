@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
@@ -10,7 +12,9 @@ from obsidian_agent.tools.workspace import GET_CONTEXT, OPEN_FILE
 
 def test_open_file(bench):
     vault = bench({"a#b.md": ""})
-    assert vault.run(OPEN_FILE, path="a#b.md", line=3, newPane=True) == {"path": "a#b.md", "opened": True, "via": "app"}
+    assert vault.run(OPEN_FILE, path="a#b.md", line=3, newPane=True) == {"path": "a#b.md", "opened": False, "via": "none"}
+    vault.run_context = replace(vault.run_context, has_screen=True)
+    assert vault.run(OPEN_FILE, path="a#b.md") == {"path": "a#b.md", "opened": True, "via": "app"}
     assert OPEN_FILE.risk is Risk.READ_ONLY
     vault.run(CREATE_FILE, path="new.md", content="")
     assert vault.run(OPEN_FILE, path="new.md")["opened"] is True
