@@ -30,7 +30,7 @@ def vault_lock(file: Path, vault_fd: int) -> Iterator[None]:
         if not _lock(fd):
             raise _busy(_holder(fd))
         os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
         with _folder_lock(vault_fd):
             yield
     finally:
@@ -73,7 +73,8 @@ def _lock(fd: int) -> bool:
 
 
 def _holder(fd: int) -> str | None:
-    text = os.pread(fd, 32, 0).strip()
+    os.lseek(fd, 0, os.SEEK_SET)
+    text = os.read(fd, 32).strip()
     return text.decode() if text.isdigit() else None
 
 
@@ -99,6 +100,8 @@ if sys.platform == "win32":
             if error.errno in _BUSY:
                 return False
             raise
+        finally:
+            os.lseek(fd, 0, os.SEEK_SET)
         return True
 else:
     import fcntl

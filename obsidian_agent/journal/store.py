@@ -294,12 +294,7 @@ class Journal:
         if fresh:
             flush_all_of(self.folder)
             return
-        fd = os.open(self._log, os.O_RDWR)
-        try:
-            os.fsync(fd)
-            durable.flush_disk(fd)
-        finally:
-            os.close(fd)
+        _fsync(self._log, os.O_RDWR)
 
 
 def no_run(run_id: str) -> JournalError:
@@ -315,26 +310,26 @@ def vault_key(real_path: str) -> str:
 
 def flush_all_of(folder: Path) -> None:
     """Flush the files of a folder, its names, and the names of the folders above it."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        if durable.flush_file_system(fd):
-            return
-        for entry in folder.iterdir():
-            if entry.is_file():
-                _fsync(entry, os.O_RDWR)
-        durable.flush_folder(fd)
-        durable.flush_disk(fd)
-    finally:
-        os.close(fd)
-    for parent in folder.parents:
+    if durable.FOLDERS_OPEN:
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            if durable.flush_file_system(fd):
+                return
+        finally:
+            os.close(fd)
+    for entry in folder.iterdir():
+        if entry.is_file():
+            _fsync(entry, os.O_RDWR)
+    for place in (folder, *folder.parents) if durable.FOLDERS_OPEN else ():
         with suppress(OSError):
-            _fsync(parent, os.O_RDONLY)
+            _fsync(place, os.O_RDONLY)
 
 
 def _fsync(path: Path, flags: int) -> None:
     fd = os.open(path, flags)
     try:
         os.fsync(fd)
+        durable.flush_disk(fd)
     finally:
         os.close(fd)
 

@@ -14,6 +14,9 @@ import errno
 import os
 import sys
 
+FOLDERS_OPEN = os.name == "posix"
+"""Whether a folder can be opened, and so flushed."""
+
 _MISSING = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 _syncfs = getattr(_libc, "syncfs", None)
