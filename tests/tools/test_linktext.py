@@ -28,7 +28,7 @@ VAULT = {
         ("B/twice.md", "[[B/twice]]"),
         ("B/v1.2 plan.md", "[[v1.2 plan]]"),
         ("A/pic.png", "[[A/pic.png]]"),
-        ("B/only.pdf", "[[B/only.pdf]]"),
+        ("B/only.pdf", "[[only.pdf]]"),
         ("only.pdf.md", "[[only.pdf.md]]"),
         ("README", "[[README]]"),
         ("Note", "[[Note]]"),
