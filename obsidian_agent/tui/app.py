@@ -74,6 +74,10 @@ class ObsidianAgentApp(App[None]):
             log.error("A worker failed", exc_info=event.worker.error)
             self.push_screen(Unexpected(event.worker.error))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The palette's commands belong to the main screen."""
+        return isinstance(self.screen, MainScreen) if action == "command_palette" else True
+
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help
 

@@ -52,7 +52,7 @@ class Driver:
             ]
             if waiting:
                 await self.app.workers.wait_for_complete(waiting)
-        await self.pilot.pause(0.1)
+        await self.pilot.pause(0.03)
 
     async def send(self, text: str) -> None:
         """Type a message at once and send it."""

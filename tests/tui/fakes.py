@@ -195,6 +195,9 @@ class FakeSaved:
         self.calls.append(("save", run_id, name, description, dict(parameters or {})))
         self.macros.append(Macro(name, plan_of(), description))
 
+    def count(self, name: str) -> None:
+        self.calls.append(("count", name))
+
     def rename(self, name: str, new_name: str) -> None:
         self.calls.append(("rename", name, new_name))
         self.macros[:] = [replace(macro, name=new_name) if macro.name == name else macro for macro in self.macros]
@@ -230,6 +233,7 @@ class FakeSession:
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     focus: tuple[str | None, Selection | None, Position | None] = (None, None, None)
     pace: float = 0.0
+    gate: asyncio.Event | None = None
     error: Exception | None = None
 
     def __post_init__(self) -> None:
@@ -251,9 +255,14 @@ class FakeSession:
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         self.focus = (active_file, selection, cursor)
 
+    async def _wait(self) -> None:
+        await asyncio.sleep(self.pace)
+        if self.gate is not None:
+            await self.gate.wait()
+
     async def _play(self, events: Sequence[AgentEvent]) -> AsyncIterator[AgentEvent]:
         for event in events:
-            await asyncio.sleep(self.pace)
+            await self._wait()
             if self.error is not None:
                 raise self.error
             yield event
@@ -282,7 +291,7 @@ class FakeSession:
         except ValueError as error:
             yield TurnFailed(Problem("SCHEMA_INVALID", str(error)[:80]))
             return
-        await asyncio.sleep(self.pace)
+        await self._wait()
         full = sample_preview(plan)
         kept = tuple(instance for instance in full.instances if instance.step_id not in disabled)
         changes = tuple(c for c in full.change_set.changes if c.kind != "create" or "notes" not in disabled)
@@ -293,7 +302,7 @@ class FakeSession:
         events = self.run_script if self.run_script is not None else sample_run(preview)
         done = 0
         for event in events:
-            await asyncio.sleep(self.pace)
+            await self._wait()
             if self.error is not None:
                 raise self.error
             if cancel.is_set() and not isinstance(event, RunFinished):
@@ -306,7 +315,7 @@ class FakeSession:
 
     def diff(self, preview: Preview, change: NetChange) -> str:
         self.calls.append(("diff", change.path.text))
-        before = None if change.before is None else self.texts.get(change.before.text, "").encode()
+        before = None if change.before is None else self.texts.get(change.before.text, "").encode("utf-8", "replace")
         after = None if change.kind == "delete" else change.content if change.content is not None else before
         return unified_diff(before, after, change.path.text, (change.new_path or change.path).text)
 

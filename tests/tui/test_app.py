@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
+from textual import events
 from textual.widgets import Input, TextArea
 
 from obsidian_agent.agent.events import NeedsInput, PlanningRetry, PlanReady, PreviewReady, PreviewStarted, TextDelta, TurnFailed
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.tools.base import Position, Selection
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.conflicts import Conflicts
@@ -90,10 +93,12 @@ async def test_enter_never_approves() -> None:
 
 
 async def test_focus_stays_in_the_prompt_while_the_person_is_typing() -> None:
-    session = FakeSession(pace=0.2)
+    session = FakeSession()
     async with driving(session) as app:
+        session.gate = asyncio.Event()
         app.prompt.text = "Make notes"
         await app.pilot.press("enter", "a", "n", "d")
+        session.gate.set()
         await app.settle()
         assert app.prompt.text == "and"
         assert app.app.focused is app.prompt
@@ -130,13 +135,15 @@ async def test_an_invalid_plan_cannot_be_approved_and_lists_every_problem() -> N
 
 
 async def test_a_message_sent_twice_runs_once() -> None:
-    session = FakeSession(pace=0.3)
+    session = FakeSession()
     async with driving(session) as app:
+        session.gate = asyncio.Event()
         app.prompt.text = "Make notes"
         await app.pilot.press("enter")
         app.prompt.text = "Make notes"
         await app.pilot.press("enter", "enter")
         assert "Still working" in app.hint()
+        session.gate.set()
         await app.settle()
         assert len(session.called("turn")) == 1
 
@@ -204,11 +211,12 @@ async def test_a_rejected_plan_can_be_brought_back() -> None:
 
 
 async def test_planning_can_be_cancelled() -> None:
-    session = FakeSession(pace=5)
+    session = FakeSession()
     async with driving(session) as app:
+        session.gate = asyncio.Event()
         app.prompt.text = "Make notes"
         await app.pilot.press("enter")
-        await app.pilot.pause(0.05)
+        await app.pilot.pause()
         assert "Planning" in app.screen()
         await app.press("escape")
         assert "Cancelled. Nothing was changed." in app.transcript()
@@ -306,12 +314,13 @@ async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result(
     session = FakeSession()
     async with driving(session) as app:
         await app.planned()
-        session.pace = 0.5
+        session.gate = asyncio.Event()
         await app.pilot.press("a")
-        await app.pilot.pause(0.1)
+        await app.pilot.pause()
         await app.pilot.press("escape")
         await app.pilot.pause()
         assert "Stopping after the current file" in app.screen()
+        session.gate.set()
         await app.settle()
         assert "Cancelled" in app.screen()
         assert app.panes.work.stage == "result"
@@ -585,17 +594,18 @@ async def test_quitting_while_writing_asks_first() -> None:
     session = FakeSession()
     async with driving(session) as app:
         await app.planned()
-        session.pace = 0.1
+        session.gate = asyncio.Event()
         await app.pilot.press("a")
-        await app.pilot.pause(0.1)
+        await app.pilot.pause()
         await app.pilot.press("ctrl+q")
         await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Confirm)
         await app.pilot.press("n")
         await app.pilot.pause()
         assert app.app.is_running
-        session.pace = 0
+        session.gate.set()
         await app.settle()
+        assert app.panes.work.stage == "result"
 
 
 async def test_a_plan_without_steps_is_an_answer() -> None:
@@ -626,3 +636,80 @@ async def test_the_palette_runs_a_saved_action() -> None:
         await app.press("enter")
         await app.pilot.pause(0.3)
         assert session.called("run_macro") == [("Sort inbox", {})]
+
+
+async def test_a_saved_action_that_ran_is_counted() -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("Sort", plan_of())]
+    async with driving(session) as app:
+        await app.press("f2", "enter")
+        await app.pilot.pause(0.2)
+        app.wait_out_grace()
+        assert session.called("count") == []
+        await app.press("a")
+        assert session.called("count") == [("Sort",)]
+
+
+async def test_a_turn_that_yields_nothing_is_not_silent() -> None:
+    session = FakeSession(script=[[]])
+    async with driving(session) as app:
+        await app.send("Hi")
+        assert "That came to no end. Nothing was changed." in app.transcript()
+
+
+async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        preview = app.plan.preview
+        session.error = ObsidianAgentError("Another program is writing to this vault.")
+        await app.press("a")
+        assert "Another program is writing to this vault." in app.transcript()
+        assert app.panes.work.stage == "plan"
+        assert app.plan.preview is preview
+        session.error = None
+        app.wait_out_grace()
+        await app.press("a")
+        assert app.panes.work.stage == "result"
+
+
+async def test_the_palette_stays_closed_over_a_modal() -> None:
+    async with driving() as app:
+        await app.press("f2", "ctrl+p")
+        assert isinstance(app.app.screen, SavedActions)
+
+
+async def test_the_selection_goes_along_until_it_is_switched_off() -> None:
+    async with driving() as app:
+        await app.press("ctrl+o", *"2025", "enter", "down", "down", "x", "x")
+        chip = str(app.panes.chat.chip.render())
+        assert "sel 2 lines" in chip
+        assert "Daily/2025-12-16.md" in chip
+        await app.send("Make notes")
+        path, selection, cursor = app.session.focus
+        assert path == "Daily/2025-12-16.md"
+        assert selection == Selection("- Garden\n- Kitchen", Position(2, 0), Position(3, 9))
+        assert cursor == Position(3, 9)
+        await app.press("ctrl+t")
+        assert "not sent" in str(app.panes.chat.chip.render())
+        await app.send("Again")
+        assert app.session.focus[1] is None
+
+
+async def test_the_open_note_follows_what_a_run_changed() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.press("ctrl+o", *"2025", "enter")
+        await app.planned()
+        session.texts["Daily/2025-12-16.md"] = "# Changed\n"
+        await app.press("a")
+        assert app.panes.note.area.text == "# Changed\n"
+
+
+async def test_pasted_control_characters_become_visible() -> None:
+    async with driving() as app:
+        app.prompt.focus()
+        await app.pilot.pause()
+        app.app.post_message(events.Paste("one\ntwo\x1b[2J\u202e"))
+        await app.settle()
+        assert app.prompt.text == "one\ntwo␛[2J‹U+202E›"

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from obsidian_agent.tui.note_search import NoteSearch
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.widgets.entry import LineEntry
 
 
 class OpenNote(Modal[str]):
@@ -25,7 +26,7 @@ class OpenNote(Modal[str]):
         Binding("pagedown", "page(1)", show=False, priority=True),
         Binding("pageup", "page(-1)", show=False, priority=True),
     ]
-    AUTO_FOCUS = "Input"
+    AUTO_FOCUS = "LineEntry"
 
     def __init__(self, load: Callable[[], Awaitable[Sequence[str]]]) -> None:
         super().__init__("Open note")
@@ -33,7 +34,7 @@ class OpenNote(Modal[str]):
         self._search: NoteSearch | None = None
 
     def body(self) -> ComposeResult:
-        yield Input(placeholder="A few letters of the name", compact=False)
+        yield LineEntry(placeholder="A few letters of the name", compact=False)
         yield Static("Reading the list of notes…", id="found", markup=False)
         yield ChoiceList()
 
@@ -45,7 +46,7 @@ class OpenNote(Modal[str]):
         paths = await self._load()
         self._search = await asyncio.to_thread(NoteSearch, paths)
         if self.is_attached:
-            await self._find(self.query_one(Input).value)
+            await self._find(self.query_one(LineEntry).value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.run_flow("find", partial(self._find, event.value), exclusive=True)

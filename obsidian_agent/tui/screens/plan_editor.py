@@ -9,10 +9,11 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static, TextArea
+from textual.widgets import Footer, Static
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.widgets.entry import TextEntry
 
 
 class PlanEditor(ModalScreen[Mapping[str, Any] | None]):
@@ -26,16 +27,16 @@ class PlanEditor(ModalScreen[Mapping[str, Any] | None]):
 
     def compose(self) -> ComposeResult:
         yield Static("Edit the plan. It is checked and previewed again before anything can be approved.", id="head", markup=False)
-        yield TextArea(editable(self._document), show_line_numbers=True, tab_behavior="indent")
+        yield TextEntry(editable(self._document), show_line_numbers=True, tab_behavior="indent")
         yield Static("", id="problem", markup=False)
         yield Footer(show_command_palette=False)
 
     def action_save(self) -> None:
         try:
-            document = json.loads(self.query_one(TextArea).text)
+            document = json.loads(self.query_one(TextEntry).text)
         except json.JSONDecodeError as error:
             self._say(f"This is not valid JSON: {error.msg} in line {error.lineno}, column {error.colno}. The plan is as it was.")
-            self.query_one(TextArea).move_cursor((error.lineno - 1, max(error.colno - 1, 0)))
+            self.query_one(TextEntry).move_cursor((error.lineno - 1, max(error.colno - 1, 0)))
             return
         except RecursionError:
             self._say("This JSON is nested too deeply. The plan is as it was.")

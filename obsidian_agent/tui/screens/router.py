@@ -61,6 +61,8 @@ class Router:
         """Show one event."""
         turns = self._turns
         chat = turns.panes.chat
+        if isinstance(event, Answer | NeedsInput | PreviewReady | TurnFailed | RunFinished):
+            turns.concluded()
         match event:
             case TurnStarted():
                 self._answer = StreamedAnswer()

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Static
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.literals import literals
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Buttons, Modal
 from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.widgets.entry import LineEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
@@ -49,9 +50,9 @@ class SaveAction(Modal[SaveRequest]):
 
     def body(self) -> ComposeResult:
         yield Static("Name", classes="label", markup=False)
-        yield Input(sanitize.shortened(self._plan.goal, 80), id="name")
+        yield LineEntry(sanitize.shortened(self._plan.goal, 80), id="name")
         yield Static("Description (may stay empty)", classes="label", markup=False)
-        yield Input(id="description")
+        yield LineEntry(id="description")
         found = ", ".join(sanitize.line(name) for name in self._plan.parameters)
         yield Static(
             Content(f"Asks already for: {found}" if found else "Texts of the plan; Enter makes one a parameter that is asked for"),
@@ -102,8 +103,8 @@ class SaveAction(Modal[SaveRequest]):
         self.action_save()
 
     def action_save(self) -> None:
-        name = self.query_one("#name", Input).value.strip()
+        name = self.query_one("#name", LineEntry).value.strip()
         if not name:
             self.problem("The action needs a name.")
             return
-        self.dismiss(SaveRequest(name, self.query_one("#description", Input).value.strip() or None, dict(self._made)))
+        self.dismiss(SaveRequest(name, self.query_one("#description", LineEntry).value.strip() or None, dict(self._made)))

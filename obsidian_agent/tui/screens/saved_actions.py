@@ -76,7 +76,7 @@ class SavedActions(Modal[str]):
     async def _rename(self, name: str) -> None:
         values = await self.app.push_screen_wait(ValuesForm("Rename the action", [Field("name", value=name)]))
         new_name = values["name"].strip() if values else name
-        if new_name != name:
+        if new_name not in (name, sanitize.line(name)):
             await self._bridge.call(self._bridge.session.saved.rename, name, new_name)
             await self._reload(new_name)
 

@@ -47,7 +47,7 @@ class Saving:
             values = dict(answer)
         self._desk.freeze_focus()
         self._desk.say("you", f"Run saved action: {name}")
-        self._turns.forget_plan()
+        self._turns.forget_plan(macro=macro.name)
         self._turns.start(bridge.session.run_macro(name, values), "Computing the preview")
 
     async def save(self, run_id: str, plan: ActionPlan) -> None:
@@ -85,7 +85,7 @@ class Saving:
         if chosen is None and not missing:
             self._desk.say("note", event.message)
             return
-        self._turns.forget_plan()
+        self._turns.forget_plan(macro=self._turns.macro)
         self._turns.start(self._desk.bridge.session.fill(chosen, values), "Computing the preview")
 
 

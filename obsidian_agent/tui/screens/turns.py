@@ -35,6 +35,8 @@ class Pending:
     preview: Preview
     plan: ActionPlan
     disabled: frozenset[str]
+    macro: str | None = None
+    """The saved action that the plan is, if it is one."""
 
 
 class Turns:
@@ -52,6 +54,9 @@ class Turns:
         """The plan that was rejected or applied last; it can be brought back."""
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
+        self.macro: str | None = None
+        """The saved action that is being previewed, if any."""
+        self._concluded = True
         self._token = 0
         self._worker: Worker[None] | None = None
 
@@ -60,6 +65,7 @@ class Turns:
     def start(self, events: AsyncIterator[AgentEvent], what: str) -> None:
         """Follow a turn or preview. One that is only previewing gives way."""
         self._token += 1
+        self._concluded = False
         self.phase = "planning"
         self.panes.chat.activity.start(what)
         self._worker = in_background(self._desk.screen, "turn", partial(self._follow, events, self._token), exclusive=True)
@@ -83,10 +89,15 @@ class Turns:
         self.forget_plan()
         self.start(self._bridge.session.turn(message), "Planning")
 
-    def forget_plan(self) -> None:
-        """What comes next is another plan, not the one on the screen with other steps."""
+    def forget_plan(self, *, macro: str | None = None) -> None:
+        """What comes next is another plan (that of a saved action, if named), not the one on the screen with other steps."""
         self._plan = None
         self._disabled = frozenset()
+        self.macro = macro
+
+    def concluded(self) -> None:
+        """An event came that a turn or run may end with."""
+        self._concluded = True
 
     def cancel(self) -> bool:
         """Stop planning at once, a run after the current file. False when nothing is going on."""
@@ -115,8 +126,10 @@ class Turns:
         self.panes.chat.transcript.end_stream(keep=message.cancelled)
         if message.cancelled:
             self.panes.chat.transcript.say("note", "Cancelled. Nothing was changed.")
+        elif not self._concluded:
+            self.panes.chat.transcript.say("bad", NO_RESULT if was_running else "That came to no end. Nothing was changed.")
         if was_running and self.panes.work.stage == "run":
-            # The run never came to a result; the plan is offered again, and refused where a file is no longer as previewed.
+            # The plan is offered again, and refused where a file is no longer as previewed.
             self.panes.work.progress.finish()
             self.pending = self.last
             self._show_pending()
@@ -138,6 +151,8 @@ class Turns:
             self._plan, self._disabled = self.pending.plan, self.pending.disabled
             work.show("plan")
             work.plan.show(self.pending.preview, self.pending.plan, self.pending.disabled, complete=True)
+            if self.panes.front == "work":
+                self.panes.go("work")
 
     # --- planning -------------------------------------------------------------------------------------------------------------
 
@@ -160,7 +175,7 @@ class Turns:
             return
         self._show(preview, complete=True)
         first_time = self.pending is None or self.pending.plan is not plan
-        self.pending = Pending(preview, plan, self._disabled)
+        self.pending = Pending(preview, plan, self._disabled, self.macro)
         if first_time:
             self.panes.chat.transcript.say("note", f"Plan: {sanitize.folded(plan.goal, 3)} ({_in_words(preview)})")
         chat = self.panes.chat
@@ -212,6 +227,7 @@ class Turns:
             return
         self.last, self.pending = pending, None
         self.phase = "running"
+        self._concluded = False
         self._token += 1
         work = self.panes.work
         work.progress.prepare(preview.plan.goal, len(preview.instances))
@@ -251,8 +267,11 @@ class Turns:
             self.panes.go("work")
         self.panes.chat.transcript.say("good" if result.success else "bad", sentence(result))
         self._desk.vault_changed()
+        if result.success and self.last is not None and self.last.macro is not None:
+            self._desk.run(partial(self._bridge.call, self._bridge.session.saved.count, self.last.macro), "count")
 
 
+NO_RESULT = "The run ended without a result. The history (F3) shows what was done."
 NO_SELECTION = "Selection is empty. Please select text first.\nSelect bullet points to create notes from (Ctrl+O opens a note)."
 
 

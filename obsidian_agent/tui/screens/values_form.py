@@ -13,6 +13,7 @@ from textual.widgets import Button, Input, Static
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.screens.modal import Buttons, Modal
+from obsidian_agent.tui.widgets.entry import LineEntry
 
 _HINTS = {
     "date": "YYYY-MM-DD",
@@ -37,7 +38,7 @@ class Field:
 class ValuesForm(Modal[Mapping[str, Any]]):
     """Dismisses with a value for each field; Enter goes on to the next field, and from the last one submits."""
 
-    AUTO_FOCUS = "Input"
+    AUTO_FOCUS = "LineEntry"
 
     def __init__(self, title: str, fields: Sequence[Field]) -> None:
         super().__init__(title)
@@ -50,7 +51,7 @@ class ValuesForm(Modal[Mapping[str, Any]]):
                     (sanitize.line(field.name), "bold $foreground"), (f"  {sanitize.shortened(field.description or '', 200)}", "$quiet")
                 )
                 yield Static(label, classes="label", markup=False)
-                yield Input(field.value, placeholder=_HINTS.get(field.type, ""), id=f"field-{index}")
+                yield LineEntry(field.value, placeholder=_HINTS.get(field.type, ""), id=f"field-{index}")
         yield Buttons(Button(Content("Go on"), compact=True, id="go"))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -66,7 +67,7 @@ class ValuesForm(Modal[Mapping[str, Any]]):
     def _submit(self) -> None:
         values: dict[str, Any] = {}
         for index, field in enumerate(self._fields):
-            entry = self.query_one(f"#field-{index}", Input)
+            entry = self.query_one(f"#field-{index}", LineEntry)
             try:
                 values[field.name] = converted(entry.value, field.type)
             except ValueError as error:

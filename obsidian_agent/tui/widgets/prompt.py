@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from textual import events
 from textual.message import Message
-from textual.widgets import TextArea
 
 from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.widgets.entry import TextEntry
 
 MAX_REMEMBERED = 200
 
 
-class Prompt(TextArea):
+class Prompt(TextEntry):
     """A multi-line input that grows with its text up to a few lines."""
 
     DEFAULT_CSS = """
@@ -52,12 +52,10 @@ class Prompt(TextArea):
         self._at = 0
         self._sending = ""
 
-    async def _on_key(self, event: events.Key) -> None:
-        # TextArea inserts a newline on these before bindings are asked.
+    def on_key(self, event: events.Key) -> None:
+        """Keep TextArea's own handler from inserting a newline on keys that are bound here."""
         if event.key in ("enter", "shift+enter", "ctrl+j"):
             event.prevent_default()
-            return
-        await super()._on_key(event)
 
     def action_send(self) -> None:
         self._sending = self.text

@@ -111,16 +111,10 @@ class ResultPane(Vertical):
         self.query_one("#result-head", Static).update(content)
 
     def _draw_status(self) -> None:
-        parts: list[Content | str | tuple[str, str]] = []
-        for key, words, action in (
-            ("Enter", "open", ""),
-            ("u", "undo", "undo"),
-            ("m", "save as action", "save_action"),
-            ("Esc", "close", ""),
-        ):
-            if not action or self.check_action(action, ()):
-                parts += [(key, "$primary bold"), (f" {words}   ", "$quiet")]
-        self.query_one("#result-status", Static).update(Content.assemble(*parts))
+        opens = any(row.path is not None for row in self.query_one(ResultList).rows)
+        self.query_one("#result-status", Static).update(
+            Content.assemble(("Enter", "$primary bold"), (" opens the note", "$quiet")) if opens else ""
+        )
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -82,6 +82,8 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         self.rows = rows
         self._drawn.clear()
         self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
+        if follow and at_end:
+            cursor = len(rows) - 1
         self.set_reactive(VirtualList.cursor, self._nearest(self.cursor if cursor is None else cursor, 1))
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
         if follow and at_end:
