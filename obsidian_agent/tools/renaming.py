@@ -11,7 +11,8 @@ from obsidian_agent.vault.changes import FileChange, ModifyFile
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.index_facts import file_name
 from obsidian_agent.vault.paths import VaultPath
-from obsidian_agent.vault.relink import LinkChanges, relink
+from obsidian_agent.vault.relink import relink
+from obsidian_agent.vault.relink_changes import LinkChanges
 from obsidian_agent.vault.relink_shift import Shift, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.view import Entry
 

@@ -10,7 +10,7 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.canvas import canvas_links
 from obsidian_agent.vault.paths import ROOT, VaultPath
 from obsidian_agent.vault.resolve import LinkResolver, normal_text
-from obsidian_agent.vault.scan import Link, scan_lossy
+from obsidian_agent.vault.scan import Link, links_in
 from obsidian_agent.vault.view import VaultView
 
 CANVAS: Final = ".canvas"
@@ -55,7 +55,7 @@ class LinkGraph:
 def links_of(path: VaultPath, data: bytes) -> tuple[Link, ...]:
     """The links in a file's bytes: of a note or a canvas; other files have none."""
     if path.is_note:
-        return scan_lossy(data).links
+        return links_in(data)
     if path.suffix == CANVAS:
         return canvas_links(data)
     return ()

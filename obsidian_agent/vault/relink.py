@@ -1,14 +1,14 @@
 """Links after a rename: every link means what it meant, each written in its own way, and nothing else in any file differs.
 
 Only a link whose meaning would change is rewritten: of a file that moves, of another file whose name is taken or set free by the move, and
-in a file that moves. The new bytes are scanned again before they are proposed: each link must be there, and mean what it did.
+in a file that moves. Each new target is looked up in the vault as it will be. Where old or new text has a character that Markdown, YAML or
+JSON give a meaning, the new bytes are scanned again before they are proposed: each link must be there as it was meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.vault import paths
@@ -16,9 +16,10 @@ from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.linkgraph import CANVAS, links_of
 from obsidian_agent.vault.linktext import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths import PathUse, VaultPath
+from obsidian_agent.vault.relink_changes import Change, LinkChanges
 from obsidian_agent.vault.relink_shape import shape_of, spellings
-from obsidian_agent.vault.relink_shift import Shift, ShiftedLinks
-from obsidian_agent.vault.relink_text import Edit, apply, display_edit, target_edit
+from obsidian_agent.vault.relink_shift import Shift
+from obsidian_agent.vault.relink_text import Edit, apply, display_edit, is_plain, target_edit
 from obsidian_agent.vault.scan_model import Link
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.view import VaultView
@@ -46,64 +47,6 @@ class Relinked:
         return sum(file.links for file in self.files)
 
 
-class Change(NamedTuple):
-    """What a target means before a shift and should mean after it (None: its file is gone); `now` is what it would mean as it stands.
-
-    With `card_only` it would do as a link and not as a file card of a canvas, which has the exact path.
-    """
-
-    before: VaultPath
-    wanted: VaultPath | None
-    now: VaultPath | None
-    card_only: bool = False
-
-
-class LinkChanges:
-    """What a shift does to links that lead somewhere."""
-
-    def __init__(self, index: VaultIndex, shift: Shift) -> None:
-        self.after = ShiftedLinks(index, shift)
-        self._before = ShiftedLinks(index, Shift())
-        self._index = index
-        self._shift = shift
-
-    def sources(self) -> list[VaultPath]:
-        """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
-        shift = self._shift
-        found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
-        found.update({path.text: path for path in shift.moved})
-        return sorted(source for source in found.values() if source not in shift.heirs and self._stays(source))
-
-    def _stays(self, source: VaultPath) -> bool:
-        path = self._shift.after(source)
-        return path is not None and (path == source or path.suffix == source.suffix)
-
-    def of_target(self, target: str, source: VaultPath) -> Change | None:
-        """What changes for a link of a file; None when it means the same afterwards, or meant nothing."""
-        shift = self._shift
-        if not target or not shift.may_change(target, source):
-            return None
-        before = self._index.resolve(target, source)
-        if before is None:
-            return None
-        wanted = shift.after(before)
-        now = self.after.resolve(target, shift.moved.get(source, source))
-        if wanted is None or now != wanted or self._becomes_tie(target, source):
-            return Change(before, wanted, now)
-        if source.suffix == CANVAS and wanted != before and target == before.text:
-            return Change(before, wanted, now, card_only=True)
-        return None
-
-    def _becomes_tie(self, target: str, source: VaultPath) -> bool:
-        """Whether Obsidian's choice is known now and will not be: nobody knows which of two paths of one length it takes."""
-        return self.after.is_tie(target, self._shift.moved.get(source, source)) and not self._before.is_tie(target, source)
-
-    def of_source(self, source: VaultPath) -> dict[str, Change]:
-        """The targets of a file that mean something else afterwards."""
-        changes = ((target, self.of_target(target, source)) for target in self._index.facts(source).targets)
-        return {target: change for target, change in changes if change is not None}
-
-
 def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = DEFAULT_STYLE) -> Relinked:
     """The link updates of a shift that removes nothing. `view` and `index` are those of the vault before it.
 
@@ -113,7 +56,8 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
     files: list[RelinkedFile] = []
     problems: list[Problem] = []
     for source in changes.sources():
-        if not changes.of_source(source):
+        concerned = changes.of_source(source)
+        if not concerned:
             continue
         path = shift.moved.get(source, source)
         try:
@@ -123,7 +67,7 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
         except VaultError as error:
             problems.append(_left_alone(path, error))
             continue
-        rewriting = _Rewriting(source, path, data, changes, style)
+        rewriting = _Rewriting(source, path, data, changes, concerned, style)
         content = rewriting.run()
         problems += rewriting.problems
         if content != data:
@@ -139,14 +83,16 @@ def _left_alone(path: VaultPath, error: VaultError) -> Problem:
 class _Rewriting:
     """The new links of one file."""
 
-    def __init__(self, source: VaultPath, path: VaultPath, data: bytes, changes: LinkChanges, style: LinkStyle) -> None:
+    def __init__(
+        self, source: VaultPath, path: VaultPath, data: bytes, changes: LinkChanges, concerned: Mapping[str, Change], style: LinkStyle
+    ) -> None:
         self._source = source
         self._path = path
         self._data = data
         self._changes = changes
         self._style = style
         self._canvas = source.suffix == CANVAS
-        self._known: dict[str, Change | None] = {}
+        self._concerned = concerned
         self.rewritten: dict[int, str] = {}
         """The new targets, by the place of the link among the links of the file."""
         self.problems: list[Problem] = []
@@ -156,20 +102,15 @@ class _Rewriting:
         links = links_of(self._source, self._data)
         edits: list[Edit] = []
         for number, link in enumerate(links):
-            change = self._change(link)
-            if change is not None and change.wanted is not None:
+            change = self._concerned.get(link.target)
+            if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
                 edits += self._edits(number, link, change.before, change.wanted)
         if not edits:
             return self._data
         content = apply(self._data, edits)
-        self._prove(links, content)
+        if not all(is_plain(self._data[edit.start : edit.end]) and is_plain(edit.new) for edit in edits):
+            self._prove(links, content)
         return content
-
-    def _change(self, link: Link) -> Change | None:
-        if link.target not in self._known:
-            self._known[link.target] = self._changes.of_target(link.target, self._source)
-        change = self._known[link.target]
-        return None if change is not None and change.card_only and link.kind != "canvas" else change
 
     def _edits(self, number: int, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
         for target in self._spellings(link, before, wanted):

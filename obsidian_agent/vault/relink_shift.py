@@ -52,12 +52,6 @@ class Shift:
             found[file_name(path)] = (*found.get(file_name(path), ()), path)
         return found
 
-    def may_change(self, target: str, source: VaultPath) -> bool:
-        """Whether a target in a file could mean something else afterwards."""
-        if source in self.moved:
-            return True
-        return asked_name(target, source) in self.names
-
 
 def shift_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> Shift:
     """The shift that a rename of a file or folder is; a file in the way of a file has the renamed one as its heir."""

@@ -19,12 +19,20 @@ _NOT_IN_ANGLES: Final = re.compile(r"[<>\\\n\r]")
 _LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
 
 
+_PLAIN: Final = re.compile(rb"[\w \-./,+\x80-\xff]*")
+
+
 class Edit(NamedTuple):
     """Bytes of a file and what replaces them."""
 
     start: int
     end: int
     new: bytes
+
+
+def is_plain(text: bytes) -> bool:
+    """Whether a text has only letters, digits and marks that mean nothing inside a link: exchanging such texts changes no structure."""
+    return _PLAIN.fullmatch(text) is not None
 
 
 def apply(data: bytes, edits: list[Edit]) -> bytes:

@@ -28,6 +28,7 @@ __all__ = [
     "NoteTag",
     "NoteTask",
     "ScannedNote",
+    "links_in",
     "scan",
     "scan_by_blocks",
     "scan_lossy",
@@ -49,6 +50,24 @@ def scan_lossy(data: bytes) -> ScannedNote:
     except UnicodeDecodeError:
         text = data.decode(errors="replace")
         return _scan(text.encode(), text, properties=True, lossy=True)
+
+
+def links_in(data: bytes) -> tuple[Link, ...]:
+    """The links of a note as `scan_lossy` finds them, in half the time."""
+    try:
+        text = data.decode()
+        front = frontmatter.span(text) if data.startswith((b"---", _BOM)) else None
+        if front is None:
+            start = 3 if data.startswith(_BOM) else 0
+        elif text.find("[[", front.content_start, front.content_end) >= 0:
+            return scan_lossy(data).links
+        else:
+            start = front.body_start if len(data) == len(text) else len(text[: front.body_start].encode())
+        inline = InlineScanner(data, tables=flat_tables(data, start))
+        inline.scan(start, len(data))
+    except (UnicodeDecodeError, NeedsBlocks):
+        return scan_lossy(data).links
+    return tuple(inline.links)
 
 
 def scan_by_blocks(data: bytes) -> ScannedNote:

@@ -149,11 +149,15 @@ def _files(root: Path) -> dict[str, bytes]:
     }
 
 
-def _follow(where: dict[str, str], old: str, new: str) -> None:
-    """Carry every file on from where the steps before have brought it; what was at `new` shares its fate."""
+def _follow(where: dict[str, str], old: str, new: str) -> set[str]:
+    """Carry every file on from where the steps before have brought it. Answer the files that make room: what was said of them is said of
+    the file in their place."""
+    lost = {path for path, now in where.items() if now.casefold() == new.casefold() != old.casefold()}
+    where.update(dict.fromkeys(lost, new))
     for path, now in where.items():
         if now == old or now.startswith(f"{old}/"):
             where[path] = new + now[len(old) :]
+    return lost
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -174,8 +178,7 @@ def test_links_keep_their_meaning(story: Story) -> None:
             where = {path: path for path in files}
             lost: set[str] = set()
             for output in done:
-                lost |= {path for path, now in where.items() if now.casefold() == output["to"].casefold() != output["from"].casefold()}
-                _follow(where, output["from"], output["to"])
+                lost |= _follow(where, output["from"], output["to"])
             assert session.apply(ready, lambda _: None, threading.Event()).success
             before, after = Vault(files), Vault(_files(root))
             doubtful = {problem.path for problem in ready.warnings if problem.code == "LINK_AMBIGUOUS"}
@@ -194,10 +197,11 @@ def test_links_keep_their_meaning(story: Story) -> None:
 
 
 def _needed(before: Vault, after: Vault, path: str, now: str, done: list[dict[str, Any]]) -> None:
-    """After one rename, a link whose old text would do still has it."""
+    """After one rename, a link whose old text would do still has it, unless it would only do because of the alphabet."""
     if len(done) != 1 or path.endswith(".canvas"):
         return
     source = vault_path(now)
     for old, new, meant in zip(before.targets(path), after.targets(now), after.meanings(now), strict=True):
-        if _text(after.resolver.resolve(old, source)) == meant:
+        lengths = [len(file.text) for file in after.resolver.candidates(old)[:2]]
+        if _text(after.resolver.resolve(old, source)) == meant and len(set(lengths)) == len(lengths):
             assert old == new

@@ -1,0 +1,74 @@
+"""Which links mean something else after a shift."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from obsidian_agent.vault.index import VaultIndex
+from obsidian_agent.vault.index_facts import is_relative, target_name
+from obsidian_agent.vault.linkgraph import CANVAS
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.relink_shift import Shift, ShiftedLinks
+
+
+class Change(NamedTuple):
+    """What a target means before a shift and should mean after it (None: its file is gone); `now` is what it would mean as it stands.
+
+    With `card_only` it would do as a link and not as a file card of a canvas, which has the exact path.
+    """
+
+    before: VaultPath
+    wanted: VaultPath | None
+    now: VaultPath | None
+    card_only: bool = False
+
+
+class LinkChanges:
+    """What a shift does to links that lead somewhere. The index is that of the vault before it."""
+
+    def __init__(self, index: VaultIndex, shift: Shift) -> None:
+        self.after = ShiftedLinks(index, shift)
+        self._before = ShiftedLinks(index, Shift())
+        self._index = index
+        self._shift = shift
+        self._concerned: dict[str, bool] = {}
+
+    def sources(self) -> list[VaultPath]:
+        """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
+        shift = self._shift
+        found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
+        found.update({path.text: path for path in shift.moved})
+        return sorted(source for source in found.values() if source not in shift.heirs and self._stays(source))
+
+    def of_source(self, source: VaultPath) -> dict[str, Change]:
+        """The targets of a file that mean something else afterwards."""
+        path = self._shift.after(source) or source
+        targets = self._index.facts(source).targets
+        if source not in self._shift.moved:
+            targets = tuple(filter(self._may_change, targets))
+        changes = ((target, self._of_target(target, source, path)) for target in targets)
+        return {target: change for target, change in changes if change is not None}
+
+    def _stays(self, source: VaultPath) -> bool:
+        path = self._shift.after(source)
+        return path is not None and (path is source or path.suffix == source.suffix)
+
+    def _may_change(self, target: str) -> bool:
+        """Whether a target in a file that stays could mean something else: it ends with a name that comes or goes."""
+        known = self._concerned.get(target)
+        if known is None:
+            known = self._concerned[target] = is_relative(target) or target_name(target) in self._shift.names
+        return known
+
+    def _of_target(self, target: str, source: VaultPath, path: VaultPath) -> Change | None:
+        before = self._index.resolve(target, source)
+        if before is None:
+            return None
+        wanted = self._shift.after(before)
+        now = self.after.resolve(target, path)
+        if wanted is None or now != wanted or (self.after.is_tie(target, path) and not self._before.is_tie(target, source)):
+            # Nobody knows which of two paths of one length Obsidian takes, so a link that had no such choice must not get it.
+            return Change(before, wanted, now)
+        if source.suffix == CANVAS and wanted != before and target == before.text:
+            return Change(before, wanted, now, card_only=True)
+        return None
