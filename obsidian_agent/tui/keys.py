@@ -85,7 +85,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("note.all", "ctrl+a", "select_whole", "Select all", "Select the whole note", "note", footer=False),
     Key("note.line", "x", "select_line", "Select line", "Select the line; again: one line more", "note"),
-    Key("note.none", "escape", "leave", "Message", "Drop the selection, or go back to the message", "note", footer=False),
+    Key("note.none", "escape", "leave", "Message", "Back to the message; the selection stays", "note", footer=False),
     Key("plan.approve", "a", "approve", "Approve", "Approve and apply exactly what is shown", "plan"),
     Key("plan.reject", "r", "reject", "Reject", "Reject the plan; nothing is changed", "plan"),
     Key("plan.edit", "e", "edit", "Edit", "Edit the plan as JSON; it is previewed again", "plan"),

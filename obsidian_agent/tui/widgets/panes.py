@@ -116,6 +116,8 @@ class Panes(Horizontal):
 
     def on_note_area_left(self, event: NoteArea.Left) -> None:
         self.go("chat")
+        if event.typed:
+            self.chat.prompt.insert(event.typed)
 
     def _show_chip(self) -> None:
         if self.is_mounted:
