@@ -1,22 +1,18 @@
 """Links and tags in running text, and where headings, checkboxes and block ids may be: one pass of one regular expression, over bytes.
 
-What hides text is passed over as Obsidian does: escapes, code spans, mathematics, HTML tags and comments; a comment between ``%%`` on one
-line hides nothing. The borders between blocks, which nothing inline crosses, are known; or the text is a whole note of which nothing is
-known. Then blocks that begin in the first column and hide their lines (fences, HTML, mathematics) are passed over too, and whatever depends
-on where another block ends raises `NeedsBlocks`.
+What hides text is passed over as Obsidian does: escapes, and all that scan_hiding.py knows; a comment between ``%%`` on one line hides
+nothing.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
-from obsidian_agent.vault.markdown_lines import HTML_BLOCK
-from obsidian_agent.vault.scan_blocks import INDENTED, NeedsBlocks, opens_line
+from obsidian_agent.vault.scan_blocks import NeedsBlocks, opens_line
 from obsidian_agent.vault.scan_destination import DESTINATION, is_external, markdown_link
+from obsidian_agent.vault.scan_hiding import Hiding
 from obsidian_agent.vault.scan_model import Link, LinkForm, LinkKind, NoteTag
 
 _WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
@@ -40,23 +36,9 @@ _EVENT: Final = re.compile(
     |%%()""",
     re.VERBOSE,
 )
-_PIPE: Final = re.compile(rb"(?<!\\)\|")
-_TICK_RUN: Final = re.compile(rb"`+")
 _BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
-_DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])\$(?![0-9])")
-_BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
-_UNQUOTED_BLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
 _BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
 _BEFORE_NUMBER: Final = re.compile(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
-_HTML_TAG: Final = re.compile(
-    rb"""</?[A-Za-z][A-Za-z0-9-]*+
-    (?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+
-    \s*+/?>""",
-    re.VERBOSE,
-)
-_HTML_BLOCK: Final = re.compile(HTML_BLOCK.pattern.replace("$", r"\r?\Z").encode(), re.IGNORECASE)
-_HTML_START: Final = re.compile(rb"<[A-Za-z/!?]")
-_AUTOLINK: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]*+>")
 _BEFORE_TAG: Final = frozenset(b" \t\n\r\v\f>(")
 _NOT_IN_TAG: Final = re.compile("[\\s\u2000-\u206f\u2e00-\u2e7f]")
 _NO_NUMBER: Final = re.compile(r"[^\d/_-]")
@@ -68,12 +50,9 @@ class InlineScanner:
     """Collects what is in the text of one note. Ranges must be given in ascending order, because lines are counted on the way."""
 
     def __init__(self, data: bytes, borders: Sequence[int] | None = None, tables: Sequence[tuple[int, int]] = ()) -> None:
-        """`borders` are the offsets at which blocks begin, ascending; None when they are not known. Then `tables` are the ranges in which
-        there may be rows of tables, whose pipes are borders."""
+        """`borders` and `tables` as `Hiding` takes them."""
         self.links: list[Link] = []
         self.tags: list[NoteTag] = []
-        self.hidden: list[tuple[int, int]] = []
-        """Without borders: the blocks that were passed over."""
         self.headings: list[int] = []
         """Where the marks are that may begin a heading."""
         self.boxes: list[tuple[int, int]] = []
@@ -81,11 +60,10 @@ class InlineScanner:
         self.block_ids: list[tuple[int, int]] = []
         """What may be the id of a block, from `^`."""
         self._data = data
-        self._borders = borders
+        self._hiding = Hiding(data, borders, tables)
         self._tables = tables
         self._line = 1
         self._counted = 0
-        self._hopeless: dict[tuple[int, int], int] = {}
         self._pairs: dict[int, int] = {}
         self._paired = (0, -1)
         self._depth = 0
@@ -102,7 +80,7 @@ class InlineScanner:
                     self._wikilink(event, consumed)
                 elif kind is None:
                     if self._tables:
-                        self._keep_cells(event.start(), event.end())
+                        self._hiding.keep_cells(event.start(), event.end())
                 elif kind == _TAG:
                     at = event.start()
                     if data[at - 1] in _BEFORE_TAG or self._precedes_tag(at, start, consumed):
@@ -149,7 +127,7 @@ class InlineScanner:
         path, display, subpath, escaped = text, None, "", False
         pipe = text.find("|")
         if pipe >= 0 and self._tables:
-            self._keep_cells(start, end)
+            self._hiding.keep_cells(start, end)
         if pipe > 0:
             path, display = text[:pipe], text[pipe + 1 :]
             if path[-1] == "\\":
@@ -174,7 +152,7 @@ class InlineScanner:
         raw = event[3]
         start = event.start()
         if self._tables:
-            self._keep_cells(start, event.end())
+            self._hiding.keep_cells(start, event.end())
         if not is_external(raw):
             embed = start > consumed and self._data[start - 1] == 33
             link = markdown_link(event[2], raw, start - embed, event.end(), event.start(3), self._line_at(start), embed=embed, angle=False)
@@ -212,7 +190,7 @@ class InlineScanner:
         lead = _BEFORE_BOX.fullmatch(data, line, at)
         if lead is None or len(event[6].decode(errors="replace")) != 1:
             return False
-        if self._borders is None and lead[1] and lead[1] != b"1":
+        if self._hiding.borders is None and lead[1] and lead[1] != b"1":
             # In the middle of a text a number begins a list only when it is 1.
             above = max(0, data.rfind(b"\n", 0, max(0, line - 1)))
             if not _BEFORE_NUMBER.match(data, above, line):
@@ -224,141 +202,56 @@ class InlineScanner:
 
     def _other(self, kind: int, event: re.Match[bytes], end: int, consumed: int) -> int:
         """Where to go on behind an event that has no simple end; -1: right behind it, and nothing was hidden."""
-        at = event.start()
+        at, hiding = event.start(), self._hiding
         if kind == _BLOCK_ID:
             self.block_ids.append((at, event.end(_BLOCK_ID)))
             return -1
         if kind == _TICKS:
-            behind = self._ticks(at, event.end(), end)
+            behind = hiding.ticks(at, event.end(), end)
         elif kind == _DOLLAR:
-            behind = self._mathematics(at, end)
+            behind = hiding.mathematics(at, end)
         elif kind == _ANGLE:
-            behind = self._angle(at, end)
-        elif kind in (_TILDES, _PERCENT):
-            if self._borders is not None or not opens_line(self._data, at):
-                return -1
-            return self._fence(at, b"~") if kind == _TILDES else self._comment(at)
+            behind = hiding.html(at, end)
+        elif kind == _TILDES:
+            return hiding.tildes(at)
+        elif kind == _PERCENT:
+            return self._comment(at)
         else:
             behind = self._link(at, end, consumed)
             if behind < 0 and kind == _BOX:
                 return at + 1
         if behind >= 0 and self._tables:
-            self._keep_cells(at, behind)
+            hiding.keep_cells(at, behind)
         return behind
-
-    def _keep_cells(self, start: int, end: int) -> None:
-        """Raises NeedsBlocks when a construct has a pipe in it where that may be the border of a table's cell."""
-        if _PIPE.search(self._data, start, end) and any(first <= start < last for first, last in self._tables):
-            raise NeedsBlocks
-
-    def _ticks(self, at: int, behind: int, end: int) -> int:
-        if self._borders is None and behind - at >= 3 and opens_line(self._data, at):
-            line_end = self._data.find(b"\n", behind)
-            if b"`" not in self._data[behind : len(self._data) if line_end < 0 else line_end]:
-                return self._fence(at, b"`")
-        return self._code(at, behind, end)
-
-    def _fence(self, at: int, mark: bytes) -> int:
-        run = at
-        while self._data.startswith(mark, run):
-            run += 1
-        close = _closing_fence(mark, run - at).search(self._data, run)
-        return self._pass_over(at, close.end() if close else len(self._data))
 
     def _comment(self, at: int) -> int:
         """Behind the lines of a comment that begins a line and ends on a later one; its tags are collected. Else -1."""
-        close = self._data.find(b"%%", at + 2)
-        if close < 0 or self._data.find(b"\n", at, close) < 0:
+        data, hiding = self._data, self._hiding
+        if hiding.borders is not None or not opens_line(data, at):
             return -1
-        behind = self._pass_over(at, self._end_of_line(close))
-        self._borders = ()
+        close = data.find(b"%%", at + 2)
+        if close < 0 or data.find(b"\n", at, close) < 0:
+            return -1
+        behind = hiding.pass_over(at, hiding.end_of_line(close))
+        hiding.borders = ()
         while at < behind:
-            line_end = min(behind, self._end_of_line(at) + 1)
+            line_end = min(behind, hiding.end_of_line(at) + 1)
             self.scan_tags(at, line_end)
             at = line_end
-        self._borders = None
+        hiding.borders = None
         return behind
-
-    def _pass_over(self, at: int, behind: int) -> int:
-        """Behind a block that begins at a line's start; one that is indented, quoted or in a list needs the blocks."""
-        if (at and self._data[at - 1] != 10) or INDENTED.match(self._data, behind):
-            raise NeedsBlocks
-        self.hidden.append((at, behind))
-        return behind
-
-    def _end_of_line(self, at: int) -> int:
-        newline = self._data.find(b"\n", at)
-        return len(self._data) if newline < 0 else newline
-
-    def _code(self, at: int, behind: int, end: int) -> int:
-        """Behind the code span that a run of backticks opens, or -1 when nothing closes it."""
-        length = behind - at
-        if self._hopeless.get((length, end), end) <= at:
-            return -1
-        for run in _TICK_RUN.finditer(self._data, behind, end):
-            if run.end() - run.start() == length:
-                return run.end() if self._same_block(at, run.end()) else -1
-        self._hopeless[length, end] = at
-        return -1
-
-    def _mathematics(self, at: int, end: int) -> int:
-        data = self._data
-        if data.startswith(b"$$", at):
-            close = data.find(b"$$", at + 2, end)
-            if self._borders is None and (close < 0 or data.find(b"\n", at, close) >= 0) and opens_line(data, at):
-                return self._pass_over(at, len(data) if close < 0 else self._end_of_line(close))
-            return close + 2 if close >= 0 and self._same_block(at, close) else -1
-        if self._hopeless.get((0, end), end) <= at or at + 1 >= end or data[at + 1] in b" \t\r\n":
-            return -1
-        for dollar in _DOLLARS.finditer(data, at + 1, end):
-            if data[dollar.start()] == 36:
-                return dollar.end() if self._same_block(at, dollar.end()) else -1
-        self._hopeless[0, end] = at
-        return -1
-
-    def _angle(self, at: int, end: int) -> int:
-        data = self._data
-        if found := _AUTOLINK.match(data, at, end):
-            return found.end()
-        if self._borders is None and _HTML_START.match(data, at) and opens_line(data, at):
-            return self._html_block(at)
-        if data.startswith(b"<!--", at):
-            close = data.find(b"-->", at + 4, end)
-            return close + 3 if close >= 0 and self._same_block(at, close) else -1
-        found = _HTML_TAG.match(data, at, end)
-        return found.end() if found and self._same_block(at, found.end()) else -1
-
-    def _html_block(self, at: int) -> int:
-        data = self._data
-        if data.startswith(b"<!--", at):
-            close = data.find(b"-->", at + 4)
-            return self._pass_over(at, len(data) if close < 0 else self._end_of_line(close))
-        if not _HTML_BLOCK.match(data, at):
-            raise NeedsBlocks
-        blank = _UNQUOTED_BLANK_LINE.search(data, at)
-        return self._pass_over(at, blank.end() if blank else len(data))
-
-    def _same_block(self, at: int, to: int) -> bool:
-        """Whether a construct may reach from one place to another. Raises NeedsBlocks when only the blocks can tell."""
-        if self._data.find(b"\n", at, to) < 0:
-            return True
-        if self._borders is not None:
-            return bisect_right(self._borders, at) == bisect_right(self._borders, to - 1)
-        if _BLANK_LINE.search(self._data, at, to):
-            return False
-        raise NeedsBlocks
 
     def _link(self, at: int, end: int, consumed: int) -> int:
         """Behind the Markdown link that a bracket opens, or -1."""
         data = self._data
-        limit = self._limit(at, end)
+        limit = self._hiding.limit(at, end)
         close = self._closing_bracket(at, limit)
         if close < 0:
-            if self._borders is None and limit < end and (other := data.find(b"](", limit, end)) >= 0:
-                self._same_block(at, other)
+            if self._hiding.borders is None and limit < end and (other := data.find(b"](", limit, end)) >= 0:
+                self._hiding.same_block(at, other)
             return -1
         found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
-        if found is None or not self._same_block(at, found.end()):
+        if found is None or not self._hiding.same_block(at, found.end()):
             return -1
         group = 1 if found[1] is not None else 2
         if not found[group]:
@@ -370,13 +263,6 @@ class InlineScanner:
             self.links.append(markdown_link(text, found[group], start, found.end(), raw_start, line, embed=embed, angle=group == 1))
         self._inside(at + 1, close)
         return found.end()
-
-    def _limit(self, at: int, end: int) -> int:
-        """How far the text of a link may reach: to the end of the block, or of the line when that is not known."""
-        if self._borders is None:
-            return min(end, self._end_of_line(at))
-        border = bisect_right(self._borders, at)
-        return min(end, self._borders[border]) if border < len(self._borders) else end
 
     def _inside(self, start: int, end: int) -> None:
         """Collect what is in the text of a link."""
@@ -405,12 +291,7 @@ class InlineScanner:
                     pending.append(mark.start())
                 elif character == 93 and pending:
                     pairs[pending.pop()] = mark.start()
-                elif character == 96 and (position := self._code(mark.start(), mark.end(), end)) >= 0:
+                elif character == 96 and (position := self._hiding.code(mark.start(), mark.end(), end)) >= 0:
                     break
             else:
                 return pairs
-
-
-@lru_cache(maxsize=64)
-def _closing_fence(mark: bytes, length: int) -> re.Pattern[bytes]:
-    return re.compile(rb"\n {0,3}%s{%d,}[ \t]*\r?(?=\n|\Z)" % (mark, length))
