@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.scan import scan, scan_by_blocks, scan_lossy
+from obsidian_agent.vault.scan import links_in, scan, scan_by_blocks, scan_lossy
 from obsidian_agent.vault.scan_model import ScannedNote
 
 _LINKS = ("[[a]]", "![[i.png|100]]", "[[b#h|c]]", "[[a\\|b]]", "[[Sq]x]]", "[[#h]]", "[[|]]", "[[ ]]", "[t](n.md)", "![p](q%20r.png)")
@@ -120,6 +120,12 @@ def test_a_note_says_the_same_by_way_of_its_blocks(text: str) -> None:
     assert scan(text.encode()) == scan_by_blocks(text.encode())
 
 
+@given(_NOTE)
+@settings(max_examples=200, deadline=None)
+def test_the_links_alone_are_the_same_links(text: str) -> None:
+    assert links_in(text.encode()) == scan_lossy(text.encode()).links
+
+
 def _quotes(data: bytes, note: ScannedNote) -> None:
     for link in note.links:
         whole, target = data[link.start : link.end].decode(), data[link.target_start : link.target_end].decode()
@@ -161,3 +167,4 @@ def test_another_target_in_the_place_of_one_changes_no_other_link(text: str) -> 
 def test_any_bytes_are_read(data: bytes) -> None:
     note = scan_lossy(data)
     assert note.lossy or scan(data) == note
+    assert links_in(data) == note.links
