@@ -1,4 +1,4 @@
-"""`python -m bench [--rounds N] [--place FOLDER]`."""
+"""`python -m bench [runs] [startup] [index] [--rounds N] [--place FOLDER] [--notes N ...]`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import runs, startup
+from bench import index, runs, startup
 from bench.table import markdown
+
+PARTS = ("startup", "runs", "index")
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench", description="Measure against named baselines in the same run.")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="all when none is named")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--place", type=Path, default=Path(".bench"), help="folder to work in; its file system is what is measured")
+    parser.add_argument("--notes", type=int, nargs="+", default=[1_000, 10_000], help="sizes of the vaults for the index")
     options = parser.parse_args()
+    parts = options.parts or PARTS
     options.place.mkdir(parents=True, exist_ok=True)
-    rows = startup.measure() + runs.measure(options.place, options.rounds)
+    rows = startup.measure() if "startup" in parts else []
+    rows += runs.measure(options.place, options.rounds) if "runs" in parts else []
+    if "index" in parts:
+        measured = index.measure(options.place, tuple(options.notes), max(options.rounds, 5))
+        rows += measured + index.growth(measured)
     shutil.rmtree(options.place, ignore_errors=True)
     print(markdown(rows))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,9 +14,10 @@ from obsidian_agent.tools.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.reading import page
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_lines import lines_with
 from obsidian_agent.vault.search_needle import Needle, exact_needle, folded_needle
 from obsidian_agent.vault.search_pattern import required_text
-from obsidian_agent.vault.text import decode, split_lines
+from obsidian_agent.vault.text import decode
 
 CONTEXT = 100
 """Characters that a preview shows on each side of the hit."""
@@ -86,33 +87,23 @@ class Question:
             pattern = compile_pattern(query, literal=False, case_sensitive=case_sensitive)
             self.needle = required_text(query, ignore_case=not case_sensitive)
             self._find: LineFinder = partial(_by_pattern, pattern)
-            self._may_hold: Callable[[str], bool] = lambda _: True
         elif case_sensitive:
             self.needle = exact_needle(query)
             self._find = partial(_plain, query)
-            self._may_hold = lambda text: query in text
         else:
-            folded = query.casefold()
             self.needle = folded_needle(query)
-            self._find = partial(_folded, folded)
-            self._may_hold = lambda text: folded in text.casefold()
+            self._find = partial(_folded, query.casefold())
 
     def lines(self, text: str) -> Iterator[tuple[int, str, Span]]:
         """The matching lines of a text: number from 1, the line, the place of the first hit in it."""
-        return _matching_lines(text, self._find) if self._may_hold(text) else iter(())
+        for number, line in lines_with(text, self.needle):
+            if (span := self._find(line)) is not None:
+                yield number, line, span
 
 
 def _by_pattern(pattern: TimedPattern, line: str) -> Span | None:
     found = pattern.search(line)
     return None if found is None else (found.start(), found.end())
-
-
-def _matching_lines(text: str, find: LineFinder) -> Iterator[tuple[int, str, Span]]:
-    for number, raw in enumerate(split_lines(text), start=1):
-        line = raw.removesuffix("\n").removesuffix("\r")
-        span = find(line)
-        if span is not None:
-            yield number, line, span
 
 
 def _plain(query: str, line: str) -> Span | None:

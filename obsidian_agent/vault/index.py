@@ -54,8 +54,8 @@ class VaultIndex(Protocol):
         """The other files with a link that leads to this one."""
         ...
 
-    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
-        """The notes below a folder that may hold a needle (None: all), with their texts. Some that do not hold it may be among them."""
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+        """The notes below a folder that may hold all needles (None counts for none), with their texts; also some that do not."""
         ...
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:

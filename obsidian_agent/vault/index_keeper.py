@@ -90,8 +90,9 @@ class IndexKeeper:
         """Forget everything and build anew."""
         with self._lock:
             self._index = None
-            with suppress(FileNotFoundError):
-                (self._folder / FILE).unlink()
+            with suppress(OSError):
+                for file in list(self._folder.iterdir()):
+                    file.unlink()
             return self.refresh()
 
     def look_at(self, paths: Iterable[VaultPath]) -> StoredIndex | None:
@@ -205,10 +206,11 @@ class IndexKeeper:
         return self._read()
 
     def _write(self, rows: list[Row], packs: list[str]) -> None:
+        replaced = self._index.snapshot.packs if self._index is not None else ()
         write_snapshot(self._folder / FILE, rows, packs)
         os.chmod(self._folder, 0o700)
         for file in self._folder.iterdir():
             if file.name != FILE and file.name not in packs:
                 with suppress(OSError):
-                    if time.time() - file.stat().st_mtime > _LITTER_SECONDS:
+                    if file.name in replaced or time.time() - file.stat().st_mtime > _LITTER_SECONDS:
                         file.unlink()

@@ -66,9 +66,9 @@ class OverlayIndex:
         here = [source for source in naming if self._means(source, path)]
         return delta.over(self._below.linking(path), here)
 
-    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         delta = self._followed()
-        old = (text for text in self._below.texts(folder, needle) if text.path.text not in delta.stale) if self._was_there(folder) else ()
+        old = (text for text in self._below.texts(folder, *needles) if text.path.text not in delta.stale) if self._was_there(folder) else ()
         here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
         new = (NoteText(path, read_note(self._view, path)) for path in here)
         return heapq.merge(old, new, key=attrgetter("path.text"))

@@ -67,7 +67,7 @@ class ScanIndex:
     def linking(self, path: VaultPath) -> list[VaultPath]:
         return linking(self, path)
 
-    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         return (NoteText(path, read_note(self._view, path)) for path in self.notes(folder))
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:

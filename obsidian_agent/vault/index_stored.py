@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from obsidian_agent.errors import Problem
@@ -109,9 +109,9 @@ class StoredIndex:
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         return self._links.resolve(target, source)
 
-    def texts(self, folder: VaultPath, needle: Needle | None) -> Iterator[NoteText]:
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         stale = self._delta.stale
-        wanted = None if needle is None else self._holding(needle)
+        wanted = self._holding([needle for needle in needles if needle is not None])
         below = (text for text in self._texts_below(folder) if asks_content(text) and text not in stale)
         texts = below if wanted is None else (text for text in below if self.snapshot.ids[text] in wanted)
         here = sorted(path for path in self._delta.files.values() if path.is_note and path.within(folder))
@@ -128,9 +128,12 @@ class StoredIndex:
         yield from (text for text in self.snapshot.paths if text not in stale) if stale else self.snapshot.paths
         yield from self._delta.files
 
-    def _holding(self, needle: Needle) -> set[int] | None:
+    def _holding(self, needles: Sequence[Needle]) -> set[int] | None:
+        """The notes of the snapshot that may hold all needles; None when all may."""
+        if not needles:
+            return None
         try:
-            return set(self.packs.holding(needle))
+            return set.intersection(*(set(self.packs.holding(needle)) for needle in needles))
         except OSError:
             return None
 

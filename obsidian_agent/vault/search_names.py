@@ -1,30 +1,42 @@
-"""Finding files by name, a key at a time: letters in their order, the best hits first.
+"""Finding files by name, a key at a time: the best hits first.
 
-A file is a hit when its path holds the letters of each word of the query in their order and what holds them is close enough to the query.
-Which files can hold them is told by one 64-bit mask a file and then by regular expressions; only what is left is scored. As a query grows
-only the hits of the shorter one are looked at again. Case and accents do not count. Nothing found that way, and the query may be
-misspelled: then the names most like it are hits.
+A file is a hit when its path holds the query, or every word of it in any order: one look through all paths at once tells. Only when these
+are few, files are hits too whose name has the initials of the query, or its letters in their order and is close to it; which ones these can
+be is told by one 64-bit mask a file. Case and accents do not count. Nothing found that way, and the query may be misspelled: then the names
+most like it are hits.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 import unicodedata
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from itertools import accumulate
+from typing import Final, NamedTuple, TypeAlias
 
 from rapidfuzz import fuzz, process
 
-CLOSE: Final = 60.0
-"""Least score of a hit, of 100."""
+INITIALS: Final = 68.0
+NEAR: Final = 85.0
+SHARE: Final = 0.7
+"""Score of a name with the query's initials; least likeness of a name that has its letters, and the share of it that is the score."""
 
 MISSPELLED: Final = 75.0
-"""Least likeness of a name to a query that no name holds."""
+MISSPELLED_SHARE: Final = 0.6
+"""Least likeness of a name to a query that no name holds, and the share of it that is the score."""
 
+FEW: Final = 20
+"""With fewer hits than this the query need not be in a path as it is."""
+
+_LONG_ENOUGH: Final = 4
 _MARKS: Final = re.compile("[\u0300-\u036f]")
-_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+_Scored: TypeAlias = tuple[float, int, str]
 
 
 class NameHit(NamedTuple):
@@ -51,58 +63,68 @@ def folded(text: str) -> str:
 
 
 class NameSearch:
-    """The paths of one state of a vault, ready to be searched. Not for several threads at once."""
+    """The paths of one state of a vault, ready to be searched."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = list(paths)
         self._folded = [folded(_shown(path)) for path in self._paths]
         self._masks = array("Q", map(_mask, self._folded))
-        self._last = ""
-        self._last_hits: Sequence[int] | None = None
+        self._joined = "\n".join([*self._folded, ""])
+        self._starts = array("Q", accumulate(map(_line_length, self._folded[:-1]), initial=0))
 
     def search(self, query: str, limit: int | None = None) -> NameHits:
         """The hits for a query, best first, `limit` of them at most (None: all). A query without letters has none."""
         wanted = " ".join(folded(query).split())
         if not wanted:
             return NameHits((), 0)
-        candidates = self._candidates(wanted)
-        scored = self._scored(wanted, candidates)
+        words = wanted.split()
+        holding = self._holding(words)
+        scored = [(-_score(wanted, words, self._folded[at]), len(self._folded[at]), self._paths[at]) for at in holding]
+        if len(scored) < FEW:
+            scored += self._near(wanted, words, set(holding))
         if not scored:
             scored = self._alike(wanted)
-        scored.sort()
-        best = scored if limit is None else scored[:limit]
+        best = heapq.nsmallest(limit, scored) if limit is not None and limit < len(scored) else sorted(scored)
         return NameHits(tuple(NameHit(path, round(-score, 1)) for score, _, path in best), len(scored))
 
-    def _candidates(self, wanted: str) -> Sequence[int]:
-        """The files that hold the letters of each word of the query in their order."""
-        pool: Iterable[int] = range(len(self._paths))
-        if self._last_hits is not None and wanted.startswith(self._last):
-            pool = self._last_hits
-        mask, masks = _mask(wanted), self._masks
+    def _holding(self, words: list[str]) -> list[int]:
+        """The files whose paths hold every word."""
+        longest = max(words, key=len)
+        joined, starts, found = self._joined, self._starts, []
+        at = joined.find(longest)
+        while at >= 0:
+            file = bisect_right(starts, at) - 1
+            found.append(file)
+            at = joined.find(longest, starts[file + 1]) if file + 1 < len(starts) else -1
+        others = [word for word in words if word != longest]
+        return [file for file in found if all(word in self._folded[file] for word in others)] if others else found
+
+    def _near(self, wanted: str, words: list[str], known: set[int]) -> list[_Scored]:
+        """The files whose names have the query's initials, or its letters in their order and close together."""
+        mask = _mask(wanted)
         texts = self._folded
-        found = [at for at in pool if masks[at] & mask == mask]
-        for word in sorted(wanted.split(), key=len, reverse=True):
+        able = [file for file, letters in enumerate(self._masks) if letters & mask == mask and file not in known]
+        names = {file: texts[file].rpartition("/")[2] for file in able}
+        initials = re.compile(_by_initials("".join(words))).search
+        scored = {file: INITIALS for file in able if initials(names[file])}
+        for word in words:
             holds = re.compile(_in_order(word)).search
-            found = [at for at in found if holds(texts[at])]
-        self._last, self._last_hits = wanted, found
-        return found
+            able = [file for file in able if holds(names[file])]
+        close = process.extract(wanted, {file: names[file] for file in able}, scorer=fuzz.partial_ratio, score_cutoff=NEAR, limit=None)
+        for _, score, file in close:
+            scored.setdefault(file, score * SHARE)
+        return [(-score, len(texts[file]), self._paths[file]) for file, score in scored.items()]
 
-    def _scored(self, wanted: str, candidates: Sequence[int]) -> list[tuple[float, int, str]]:
-        words = wanted.split()
-        found = []
-        for at in candidates:
-            text = self._folded[at]
-            score = _score(wanted, words, text)
-            if score >= CLOSE:
-                found.append((-score, len(text), self._paths[at]))
-        return found
-
-    def _alike(self, wanted: str) -> list[tuple[float, int, str]]:
-        if len(wanted) < 4:
+    def _alike(self, wanted: str) -> list[_Scored]:
+        if len(wanted) < _LONG_ENOUGH:
             return []
         names = [text.rpartition("/")[2] for text in self._folded]
         alike = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=MISSPELLED, limit=None)
-        return [(-score * CLOSE / 100, len(names[at]), self._paths[at]) for _, score, at in alike]
+        return [(-score * MISSPELLED_SHARE, len(names[at]), self._paths[at]) for _, score, at in alike]
+
+
+def _line_length(text: str) -> int:
+    return len(text) + 1
 
 
 def _shown(path: str) -> str:
@@ -127,21 +149,19 @@ def _in_order(word: str) -> str:
     return pattern
 
 
+def _by_initials(letters: str) -> str:
+    """A pattern for words that follow each other and begin with these letters."""
+    return r"(?:^|[\W_])" + r"[^\W_]*+[\W_]++".join(map(re.escape, letters))
+
+
 def _score(wanted: str, words: Sequence[str], text: str) -> float:
-    """How well a path answers: the whole query at the best place first, then its words, then its letters."""
+    """How well a path that holds every word answers: the whole query at the best place first."""
     name = text.rpartition("/")[2]
     at = name.find(wanted)
     if at == 0:
         return 100.0 if len(name) == len(wanted) else 95.0
     if at > 0:
         return 90.0 if not name[at - 1].isalnum() else 85.0
-    if len(words) > 1 and all(word in name for word in words):
+    if all(word in name for word in words):
         return 80.0
-    if wanted in text:
-        return 75.0
-    if len(words) > 1 and all(word in text for word in words):
-        return 70.0
-    initials = "".join([word[0] for word in _WORDS.findall(name)])
-    if "".join(words) in initials:
-        return 68.0
-    return fuzz.partial_ratio(wanted, name) * 0.7
+    return 75.0 if wanted in text else 70.0

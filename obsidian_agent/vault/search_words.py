@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index import VaultIndex
+from obsidian_agent.vault.index_texts import NoteText
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.search_needle import folded_needle
 
@@ -57,24 +58,24 @@ def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable
     if not words:
         return []
     patterns = [re.compile(rf"\b{re.escape(word)}") for word in words]
-    counted: dict[str, _Counted] = {}
-    for position, word in enumerate(words):
-        for path, text in _holding(index, folder, word):
-            if cancelled():
-                return []
-            if path.text not in counted and (found := _counted(path, text, patterns)) is not None:
-                counted[path.text] = found
-        if not position and len(words) > 1 and (whole := [each for each in counted.values() if all(each.counts)]):
-            # Every note with all words has the first one, so there is no need to look for the others.
-            counted = {each.path.text: each for each in whole}
-            break
-    return _scored(list(counted.values()), words, max(sum(1 for _ in index.notes(folder)), 1))
+    needles = [needle for word in words if (needle := folded_needle(word)) is not None]
+    counted = _all_counted(index.texts(folder, *needles), patterns, cancelled)
+    found = [each for each in counted.values() if all(each.counts)]
+    if not found:
+        for needle in needles if len(needles) > 1 else ():
+            counted |= _all_counted(index.texts(folder, needle), patterns, cancelled)
+        found = list(counted.values())
+    return [] if cancelled() else _scored(found, words, max(sum(1 for _ in index.notes(folder)), 1))
 
 
-def _holding(index: VaultIndex, folder: VaultPath, word: str) -> Iterator[tuple[VaultPath, str]]:
-    for path, data in index.texts(folder, folded_needle(word)):
-        if not isinstance(data, Problem):
-            yield path, data.decode(errors="replace")
+def _all_counted(texts: Iterator[NoteText], patterns: list[re.Pattern[str]], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
+    found: dict[str, _Counted] = {}
+    for path, data in texts:
+        if cancelled():
+            return {}
+        if not isinstance(data, Problem) and (counted := _counted(path, data.decode(errors="replace"), patterns)) is not None:
+            found[path.text] = counted
+    return found
 
 
 def _counted(path: VaultPath, text: str, patterns: list[re.Pattern[str]]) -> _Counted | None:

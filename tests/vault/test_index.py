@@ -76,7 +76,7 @@ def said(index: VaultIndex) -> dict[str, object]:
         "texts": {
             (query, folder.text): [
                 path.text
-                for path, data in index.texts(folder, folded_needle(query))
+                for path, data in index.texts(folder, folded_needle(query), folded_needle(query[:2]))
                 if isinstance(data, bytes) and query.casefold() in data.decode().casefold()
             ]
             for query in QUERIES

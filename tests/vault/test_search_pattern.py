@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.search_needle import folded_needle, folds_oddly
+from obsidian_agent.vault.search_lines import lines_with
+from obsidian_agent.vault.search_needle import exact_needle, folded_needle, folds_oddly
 from obsidian_agent.vault.search_pattern import required_text
 
 
@@ -51,3 +52,16 @@ def test_every_text_that_holds_a_folded_query_holds_its_needle(query, before, be
             continue
         data = text.encode()
         assert needle.data in (data.lower() if needle.lower else data) or folds_oddly(data)
+
+
+TEXTS = st.text(st.sampled_from("aAbsS\u00df\u0130\u00e9 \r\n"), max_size=30)
+
+
+@given(TEXTS, st.text(st.sampled_from("aAsS\u00df\u00e9"), min_size=1, max_size=3))
+def test_lines_that_may_hold_a_text_are_all_that_do(text, query):
+    every = list(lines_with(text, None))
+    assert [line for _, line in every] == [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")][: len(every)]
+    exact, folded = dict(lines_with(text, exact_needle(query))), dict(lines_with(text, folded_needle(query)))
+    assert {number: line for number, line in every if query in line} == exact
+    wanted = {number: line for number, line in every if query.casefold() in line.casefold()}
+    assert wanted.items() <= folded.items() <= dict(every).items()
