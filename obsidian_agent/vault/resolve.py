@@ -10,6 +10,7 @@ note's folder to exactly one place, ``/`` from the root. A target that is empty 
 from __future__ import annotations
 
 import unicodedata
+from bisect import insort
 from collections.abc import Iterable
 from urllib.parse import unquote_to_bytes
 
@@ -46,7 +47,9 @@ class LinkResolver:
         self._by_path: dict[str, list[VaultPath]] = {}
         self._by_suffix: dict[str, list[VaultPath]] = {}
         for path in paths:
-            self._insert(path)
+            key = link_key(path.text)
+            self._by_path.setdefault(key, []).append(path)
+            self._by_name.setdefault(_last(key), []).append(path)
         for shared in (self._by_name, self._by_path):
             for files in shared.values():
                 if len(files) > 1:
@@ -57,9 +60,8 @@ class LinkResolver:
         key = link_key(path.text)
         if path in self._by_path.get(key, ()):
             return
-        self._insert(path)
-        self._by_path[key].sort(key=_rank)
-        self._by_name[_last(key)].sort(key=_rank)
+        insort(self._by_path.setdefault(key, []), path, key=_rank)
+        insort(self._by_name.setdefault(_last(key), []), path, key=_rank)
         self._by_suffix.clear()
 
     def remove(self, path: VaultPath) -> None:
@@ -98,11 +100,6 @@ class LinkResolver:
     def __contains__(self, path: VaultPath) -> bool:
         return path in self._by_path.get(link_key(path.text), ())
 
-    def _insert(self, path: VaultPath) -> None:
-        key = link_key(path.text)
-        self._by_path.setdefault(key, []).append(path)
-        self._by_name.setdefault(_last(key), []).append(path)
-
     def _named(self, key: str) -> tuple[str, list[VaultPath]]:
         """The key under which files have the name that `key` ends with, and these files."""
         name = _last(key)
@@ -120,7 +117,7 @@ class LinkResolver:
         if rooted:
             return None
         if len(files) == 1:
-            return files[0] if _ends(files[0], key) else None
+            return files[0] if "/" not in key or _ends(files[0], key) else None
         matching = self._ending(key, files)
         if not matching:
             return None
