@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.conditions import whole_words
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.changes import ModifyFile
@@ -31,6 +32,7 @@ class TasksOfInput(ToolModel):
 class MarkTasksInput(TasksOfInput):
     status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
     only: str = Field(default=" ", description="The characters of the tasks that are marked: by default the open ones.")
+    text: str | None = Field(default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case.")
 
 
 class MarkTasksOutput(ToolModel):
@@ -42,7 +44,12 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     lines = split_lines(text)
-    marked = [task for task in _tasks(text, args.heading) if task.status in args.only and task.status != args.status]
+    wanted = whole_words(args.text) if args.text is not None else None
+    marked = [
+        task
+        for task in _tasks(text, args.heading)
+        if task.status in args.only and task.status != args.status and (wanted is None or wanted.search(task.text))
+    ]
     for task in marked:
         lines[task.line - 1] = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
     changes = (ModifyFile(path, encode("".join(lines))),) if marked else ()

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.tools.lists import FIELD_VALUES, GROUP_ITEMS, SORT_ITEMS, UNIQUE_ITEMS
+
+BOOKS = [
+    {"name": "Emma", "frontmatter": {"year": 1815, "genre": ["[[Novels|novel]]", "Satire"]}},
+    None,
+    {"name": "dune", "frontmatter": {"year": 1965, "genre": "[[Genres/Science fiction]]"}},
+    {"name": "Anon", "frontmatter": {}},
+    {"name": "Ulysses", "frontmatter": {"year": "unknown", "genre": "satire"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("args", "names"),
+    [
+        ({"by": "name"}, ["Anon", "dune", "Emma", "Ulysses"]),
+        ({"by": "frontmatter.year"}, ["Emma", "dune", "Ulysses", "Anon"]),
+        ({"by": "frontmatter.year", "descending": True}, ["Ulysses", "dune", "Emma", "Anon"]),
+    ],
+)
+def test_sort(bench, args, names):
+    assert [item["name"] for item in bench().run(SORT_ITEMS, items=BOOKS, **args)["items"]] == names
+
+
+def test_sort_of_plain_values(bench):
+    assert bench().run(SORT_ITEMS, items=["b", "A", None, "c"])["items"] == ["A", "b", "c"]
+
+
+def test_unique_keeps_the_first(bench):
+    vault = bench()
+    assert vault.run(UNIQUE_ITEMS, items=["a", "A", "a", 1, "1"])["items"] == ["a", "A", 1, "1"]
+    assert vault.run(UNIQUE_ITEMS, items=["a", "A"], ignoreCase=True)["items"] == ["a"]
+    assert vault.run(UNIQUE_ITEMS, items=[{"a": 1, "b": 1}, {"a": 1, "b": 2}], by="a") == {"items": [{"a": 1, "b": 1}], "count": 1}
+
+
+def test_field_values_joins_lists_and_leaves_out_what_is_missing(bench):
+    assert bench().run(FIELD_VALUES, items=BOOKS, by="frontmatter.genre")["items"] == [
+        "[[Novels|novel]]",
+        "Satire",
+        "[[Genres/Science fiction]]",
+        "satire",
+    ]
+
+
+def test_groups_are_sorted_and_named_by_what_links_show(bench):
+    answer = bench().run(GROUP_ITEMS, items=BOOKS, by="frontmatter.genre", none="Unsorted", template="- {name}")
+    assert [(group["key"], group["text"]) for group in answer["groups"]] == [
+        ("novel", "- Emma"),
+        ("Satire", "- Emma\n- Ulysses"),
+        ("Science fiction", "- dune"),
+        ("Unsorted", "- Anon"),
+    ]
+    assert answer["count"] == 4
+
+
+def test_groups_without_a_template_have_no_text(bench):
+    assert bench().run(GROUP_ITEMS, items=[{"done": True}, {"done": False}], by="done")["groups"][0] == {
+        "key": "false",
+        "items": [{"done": False}],
+        "count": 1,
+        "text": "",
+    }
