@@ -7,7 +7,7 @@ JSON give a meaning, the new bytes are scanned again before they are proposed: e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
@@ -17,8 +17,8 @@ from obsidian_agent.vault.linkgraph import CANVAS, links_of
 from obsidian_agent.vault.linktext import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths import PathUse, VaultPath
 from obsidian_agent.vault.relink_changes import Change, LinkChanges
-from obsidian_agent.vault.relink_shape import shape_of, spellings
-from obsidian_agent.vault.relink_shift import Shift
+from obsidian_agent.vault.relink_shape import Spelling, shape_of, spellings
+from obsidian_agent.vault.relink_shift import Shift, ShiftedLinks
 from obsidian_agent.vault.relink_text import Edit, apply, display_edit, is_plain, target_edit
 from obsidian_agent.vault.scan_model import Link
 from obsidian_agent.vault.text import decode
@@ -53,6 +53,7 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
     Raises ToolError when a link cannot be written so that it keeps its meaning.
     """
     changes = LinkChanges(index, shift)
+    wording = _Wording(changes.after, style)
     files: list[RelinkedFile] = []
     problems: list[Problem] = []
     for source in changes.sources():
@@ -67,7 +68,7 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
         except VaultError as error:
             problems.append(_left_alone(path, error))
             continue
-        rewriting = _Rewriting(source, path, data, changes, concerned, style)
+        rewriting = _Rewriting(source, path, data, concerned, wording)
         content = rewriting.run()
         problems += rewriting.problems
         if content != data:
@@ -80,17 +81,42 @@ def _left_alone(path: VaultPath, error: VaultError) -> Problem:
     return Problem(error.code, f"The links in {path} are not updated: {why}", path=path.text)
 
 
+class _Wording:
+    """The texts that a link can have to mean a file after the shift."""
+
+    def __init__(self, after: ShiftedLinks, style: LinkStyle) -> None:
+        self._after = after
+        self._style = style
+        self._known: dict[tuple[str, str, str, str], tuple[str, ...]] = {}
+
+    def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> tuple[str, ...]:
+        """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
+        if link.kind == "canvas":
+            return (wanted.text,) if self._after.resolve(wanted.text, path) == wanted else ()
+        key = link.target, wanted.text, source.parent.text, path.parent.text
+        known = self._known.get(key)
+        if known is None:
+            shape = shape_of(link.target, before, source, self._style)
+            found = spellings(shape, wanted, path, self._style)
+            known = self._known[key] = tuple(spelling.text for spelling in found if self._means(spelling, wanted, path))
+        return known
+
+    def is_ambiguous(self, wanted: VaultPath) -> bool:
+        """Whether no text may mean a file because another one has its path for links."""
+        return self._after.twins(wanted)
+
+    def _means(self, spelling: Spelling, wanted: VaultPath, path: VaultPath) -> bool:
+        return self._after.resolve(spelling.text, path) == wanted and (not spelling.unique or self._after.is_unique(spelling.text))
+
+
 class _Rewriting:
     """The new links of one file."""
 
-    def __init__(
-        self, source: VaultPath, path: VaultPath, data: bytes, changes: LinkChanges, concerned: Mapping[str, Change], style: LinkStyle
-    ) -> None:
+    def __init__(self, source: VaultPath, path: VaultPath, data: bytes, concerned: Mapping[str, Change], wording: _Wording) -> None:
         self._source = source
         self._path = path
         self._data = data
-        self._changes = changes
-        self._style = style
+        self._wording = wording
         self._canvas = source.suffix == CANVAS
         self._concerned = concerned
         self.rewritten: dict[int, str] = {}
@@ -113,7 +139,7 @@ class _Rewriting:
         return content
 
     def _edits(self, number: int, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
-        for target in self._spellings(link, before, wanted):
+        for target in self._wording.of(link, before, wanted, self._source, self._path):
             edit = target_edit(self._data, link, target, canvas=self._canvas)
             if edit is not None and edit.new == self._data[edit.start : edit.end]:
                 return ()
@@ -121,7 +147,7 @@ class _Rewriting:
                 self.rewritten[number] = target
                 label = display_edit(self._data, link, before, wanted, canvas=self._canvas)
                 return (edit,) if label is None else (edit, label)
-        if not self._changes.after.twins(wanted):
+        if not self._wording.is_ambiguous(wanted):
             raise self._impossible(link, wanted)
         self.problems.append(
             Problem(
@@ -132,20 +158,6 @@ class _Rewriting:
             )
         )
         return ()
-
-    def _spellings(self, link: Link, before: VaultPath, wanted: VaultPath) -> Iterator[str]:
-        """The texts that mean the file in the new vault, the one that is most like the old first."""
-        after = self._changes.after
-        if link.kind == "canvas":
-            if after.resolve(wanted.text, self._path) == wanted:
-                yield wanted.text
-            return
-        shape = shape_of(link.target, before, self._source, self._style)
-        for spelling in spellings(shape, wanted, self._path, self._style):
-            if spelling.unique and not after.is_unique(spelling.text):
-                continue
-            if after.resolve(spelling.text, self._path) == wanted:
-                yield spelling.text
 
     def _prove(self, old: tuple[Link, ...], content: bytes) -> None:
         """Every link is still there, those that were rewritten with their new targets and the others with their old ones."""

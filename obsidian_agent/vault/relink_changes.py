@@ -32,6 +32,7 @@ class LinkChanges:
         self._index = index
         self._shift = shift
         self._concerned: dict[str, bool] = {}
+        self._known: dict[tuple[str, str, str, bool], Change | None] = {}
 
     def sources(self) -> list[VaultPath]:
         """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
@@ -46,8 +47,15 @@ class LinkChanges:
         targets = self._index.facts(source).targets
         if source not in self._shift.moved:
             targets = tuple(filter(self._may_change, targets))
-        changes = ((target, self._of_target(target, source, path)) for target in targets)
-        return {target: change for target, change in changes if change is not None}
+        where = source.parent.text, path.parent.text, source.suffix == CANVAS
+        changes: dict[str, Change] = {}
+        for target in targets:
+            # Files of one folder mean the same by a text, so that a hub's many links are looked up a few times.
+            if (target, *where) not in self._known:
+                self._known[(target, *where)] = self._of_target(target, source, path)
+            if change := self._known[(target, *where)]:
+                changes[target] = change
+        return changes
 
     def _stays(self, source: VaultPath) -> bool:
         path = self._shift.after(source)
