@@ -1,8 +1,8 @@
 """A language-model service on loopback for tests: real sockets, the real wire formats, and every way such a service can fail.
 
 Speaks OpenAI chat completions (`/v1/chat/completions`), Anthropic messages (`/v1/messages`) and Ollama chat (`/api/chat`). It refuses
-what the real services refuse (a missing key, no `max_tokens` for Anthropic, JSON mode without the word JSON), so a client that passes
-here sends what they expect. Every request is recorded.
+what the real services refuse (a missing key, no `max_tokens` for Anthropic, JSON mode without the word JSON, calls of tools without exactly
+one result each), so a client that passes here sends what they expect. Every request is recorded.
 
     with LlmServer([Reply("Hello")]) as server:
         ...  # point a client at server.openai_url
@@ -23,9 +23,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, assert_never
 
-from llm_wire import KEY, Ending, Failure, Protocol, Recorded, Reply, error_body, error_event, events, protocol_of, refusal
+from llm_wire import KEY, Call, Ending, Failure, Protocol, Recorded, Reply, error_body, error_event, events, protocol_of, refusal
 
-__all__ = ["KEY", "Failure", "HangUp", "LlmServer", "Raw", "Recorded", "Reply", "Silence"]
+__all__ = ["KEY", "Call", "Failure", "HangUp", "LlmServer", "Raw", "Recorded", "Reply", "Silence"]
 
 
 @dataclass(frozen=True, slots=True)

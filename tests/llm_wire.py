@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
@@ -15,14 +16,24 @@ KEY = "sk-test-0123456789abcdefKEYKEYKEY"
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function; `arguments` is sent as it is, JSON or not. Ollama has no ids and no pieces, and wants an object."""
+
+    name: str
+    arguments: str = "{}"
+    id: str = "call_1"
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A streamed answer. `piece` is characters in a delta; `write_size` cuts the bytes into HTTP chunks without regard for characters.
 
     `ending`: complete; no-done (finish reason, then no closing event); clean-cut (the body ends early but properly); reset (RST);
-    error-event (an error object inside the stream); stall (silence until the client goes). The early ends come after `cut_after` deltas.
+    error-event (an error object inside the stream); stall (silence until the client goes). The early ends come after `cut_after` deltas of
+    text or arguments. `mixed`: the pieces of several calls alternate, where a protocol allows that (OpenAI's).
     """
 
-    text: str
+    text: str = ""
     thinking: str = ""
     piece: int = 7
     write_size: int = 0
@@ -32,6 +43,8 @@ class Reply:
     cut_after: int = 2
     delay: float = 0.0
     keepalives: int = 0
+    calls: tuple[Call, ...] = ()
+    mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,7 @@ def refusal(protocol: Protocol, request: Recorded) -> Failure | None:
                 return Failure(400, "[] is too short - 'messages'", "invalid_request_error")
             if body.get("response_format", {}).get("type") == "json_object" and "json" not in json.dumps(body["messages"]).lower():
                 return Failure(400, "'messages' must contain the word 'json' in some form", "invalid_request_error")
+            return _openai_flaw(body)
         case "anthropic":
             if headers.get("x-api-key") != KEY:
                 return Failure(401, "invalid x-api-key", "authentication_error")
@@ -91,11 +105,54 @@ def refusal(protocol: Protocol, request: Recorded) -> Failure | None:
                 return Failure(400, "max_tokens: Field required", "invalid_request_error")
             if any(message["role"] not in ("user", "assistant") for message in body["messages"]):
                 return Failure(400, "messages: Unexpected role", "invalid_request_error")
+            return _anthropic_flaw(body)
         case "ollama":
             return None
         case _:
             assert_never(protocol)
     return None
+
+
+_FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def _openai_flaw(body: Any) -> Failure | None:
+    """Tools and calls that OpenAI refuses: bad names, calls without exactly one answer each, answers without a call, bad arguments."""
+    for tool in body.get("tools", ()):
+        if not _FUNCTION_NAME.fullmatch(tool["function"]["name"]) or tool["function"]["parameters"].get("type") != "object":
+            return Failure(400, f"Invalid 'tools': {tool['function']['name']}", "invalid_request_error")
+    waiting: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                return Failure(400, "'tool' must be a response to a preceding message with 'tool_calls'", "invalid_request_error")
+            waiting.remove(message["tool_call_id"])
+            continue
+        if waiting:
+            return Failure(400, f"tool_call_ids did not have response messages: {', '.join(waiting)}", "invalid_request_error")
+        waiting = [call["id"] for call in message.get("tool_calls") or ()]
+        if len(waiting) != len(set(waiting)):
+            return Failure(400, "Duplicate tool_call ids", "invalid_request_error")
+        for call in message.get("tool_calls") or ():
+            json.loads(call["function"]["arguments"])
+    return Failure(400, f"tool_call_ids did not have response messages: {', '.join(waiting)}", "invalid_request_error") if waiting else None
+
+
+def _anthropic_flaw(body: Any) -> Failure | None:
+    """The same for Anthropic, where the answers are blocks of the next user's message, and roles alternate."""
+    for tool in body.get("tools", ()):
+        if not _FUNCTION_NAME.fullmatch(tool["name"]) or tool["input_schema"].get("type") != "object":
+            return Failure(400, f"tools: Invalid tool {tool['name']}", "invalid_request_error")
+    waiting: list[str] = []
+    for message in body["messages"]:
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        if sorted(answered) != sorted(waiting):
+            return Failure(400, "tool_use ids were found without tool_result blocks immediately after", "invalid_request_error")
+        waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        if any(not isinstance(block["input"], dict) for block in blocks if block["type"] == "tool_use"):
+            return Failure(400, "tool_use.input: Input should be a valid dictionary", "invalid_request_error")
+    return Failure(400, "tool_use ids were found without tool_result blocks", "invalid_request_error") if waiting else None
 
 
 def error_body(protocol: Protocol, failure: Failure) -> dict[str, Any]:
@@ -131,7 +188,7 @@ def _pieces(text: str, size: int) -> list[str]:
 
 
 def events(protocol: Protocol, reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
-    """The stream as (is it a text delta, bytes)."""
+    """The stream as (is it a delta of text or arguments, bytes)."""
     match protocol:
         case "openai":
             yield from _openai_events(reply)
@@ -153,11 +210,28 @@ def _openai_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
         yield False, chunk({"reasoning_content": piece})
     for piece in _pieces(reply.text, reply.piece):
         yield True, chunk({"content": piece})
-    yield False, chunk({}, reply.finish)
+    for piece in _openai_calls(reply):
+        yield True, chunk({"tool_calls": [piece]})
+    yield False, chunk({}, "tool_calls" if reply.calls and reply.finish == "stop" else reply.finish)
     if reply.usage:
         yield False, _data({**_OPENAI_HEAD, "choices": [], "usage": _openai_usage(reply.usage)})
     if reply.ending != "no-done":
         yield False, b"data: [DONE]\n\n"
+
+
+def _openai_calls(reply: Reply) -> Iterator[dict[str, Any]]:
+    streams = [
+        [
+            {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}},
+            *({"index": index, "function": {"arguments": piece}} for piece in _pieces(call.arguments, reply.piece)),
+        ]
+        for index, call in enumerate(reply.calls)
+    ]
+    if not reply.mixed:
+        yield from (piece for stream in streams for piece in stream)
+        return
+    while any(streams):
+        yield from (stream.pop(0) for stream in streams if stream)
 
 
 _OPENAI_HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "test-model"}
@@ -189,11 +263,19 @@ def _anthropic_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
             yield False, event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": piece})
         yield False, event("content_block_stop", index=0)
         index = 1
-    yield False, event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-    for piece in _pieces(reply.text, reply.piece):
-        yield True, event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
-    yield False, event("content_block_stop", index=index)
-    stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reply.finish]
+    if reply.text or not reply.calls:
+        yield False, event("content_block_start", index=index, content_block={"type": "text", "text": ""})
+        for piece in _pieces(reply.text, reply.piece):
+            yield True, event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
+        yield False, event("content_block_stop", index=index)
+        index += 1
+    for index, call in enumerate(reply.calls, start=index):  # noqa: B020  the blocks are numbered on
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        yield False, event("content_block_start", index=index, content_block=block)
+        for piece in _pieces(call.arguments, reply.piece):
+            yield True, event("content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": piece})
+        yield False, event("content_block_stop", index=index)
+    stop = {"stop": "tool_use" if reply.calls else "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reply.finish]
     yield False, event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage={"output_tokens": completion})
     if reply.ending != "no-done":
         yield False, event("message_stop")
@@ -208,5 +290,7 @@ def _ollama_events(reply: Reply, model: str) -> Iterator[tuple[bool, bytes]]:
         yield False, line({"content": "", "thinking": piece})
     for piece in _pieces(reply.text, reply.piece):
         yield True, line({"content": piece})
+    for call in reply.calls:
+        yield True, line({"content": "", "tool_calls": [{"function": {"name": call.name, "arguments": json.loads(call.arguments)}}]})
     counts = {"prompt_eval_count": reply.usage[0], "eval_count": reply.usage[1]} if reply.usage else {}
     yield False, line({"content": ""}, done=True, done_reason=reply.finish, **counts)

@@ -20,7 +20,18 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, FinishReason, Provider, TextChunk, Usage, Waiting
+from obsidian_agent.providers.base import (
+    ChatDelta,
+    ChatMessage,
+    ChatRequest,
+    Finished,
+    FinishReason,
+    Provider,
+    TextChunk,
+    ToolCallChunk,
+    Usage,
+    Waiting,
+)
 from obsidian_agent.tools.base import RunContext, Tool
 
 MAX_REQUESTS = 3
@@ -147,8 +158,10 @@ class ModelPlanner:
                             reply.parts.append(text)
                         yield TextDelta(text, thinking)
                     case Waiting(seconds, attempt, attempts, problem):
-                        told = Problem(problem.code, f"{problem.message} Asking again in {seconds:.0f} s.")
+                        told = Problem(problem.code, f"{problem.message} Asking{' again' if attempt > 1 else ''} in {seconds:.0f} s.")
                         yield PlanningRetry(attempt, attempts, (told,))
+                    case ToolCallChunk():
+                        pass  # no tools are offered here; who calls one all the same gets asked for a plan
                     case Finished(reason, usage):
                         reply.reason, reply.usage = reason, usage
                     case _:

@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from obsidian_agent.errors import Problem
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A function that the model may call. `name` holds letters, digits, _ and - only; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model made it. `arguments` is the text that it wrote: JSON when all went well."""
+
+    id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of the conversation as it goes to the model."""
+    """One message of the conversation as it goes to the model.
+
+    An assistant's message may hold `calls`; each is answered by one message of role "tool", before any other message, whose `call_id` is
+    the call's.
+    """
 
     role: Role
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One completion. `json_only` asks for a JSON object where the service can promise one. Timeout in seconds between chunks."""
+    """One completion. `json_only` asks for a JSON object where the service can promise one. Timeout in seconds between chunks.
+
+    A service that cannot call tools refuses a request with `tools` with the code API_TOOLS_UNSUPPORTED.
+    """
 
     messages: tuple[ChatMessage, ...]
     temperature: float = 0.2
     max_tokens: int | None = None
     json_only: bool = False
     timeout: float = 60.0
+    tools: tuple[ToolOffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +64,16 @@ class TextChunk:
 
     text: str
     thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallChunk:
+    """A piece of a call; pieces of call `number` (from 0, in the order of the calls) join to one. `id` and `name` come with its first."""
+
+    number: int
+    arguments: str
+    id: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +97,8 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The request failed before anything of the answer came, and goes out again by itself after a pause.
+    """The request goes out by itself after a pause: again, when it failed before anything of the answer came, or for the first time
+    (`attempt` 1), when too many went out before it.
 
     `attempt` is the one that comes after the pause, of `attempts`.
     """
@@ -70,7 +109,7 @@ class Waiting:
     problem: Problem
 
 
-ChatDelta = TextChunk | Waiting | Finished
+ChatDelta = TextChunk | ToolCallChunk | Waiting | Finished
 
 
 class Provider(Protocol):
@@ -79,6 +118,16 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """How it is shown and chosen: `openai/gpt-5`, `scripted/answers.jsonl`."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Where requests go, as scheme and host; "" when they go nowhere."""
+        ...
+
+    @property
+    def local(self) -> bool:
+        """Whether requests stay on this machine (loopback)."""
         ...
 
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:

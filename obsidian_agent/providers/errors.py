@@ -1,8 +1,8 @@
 """One failure of a model service as one `ProviderError`: a code, what happened, what to do, and whether trying again may help.
 
-API_KEY_MISSING, API_KEY_INVALID, API_FORBIDDEN, API_QUOTA, API_MODEL_NOT_FOUND, API_BAD_REQUEST, API_CONTENT_BLOCKED, CONTEXT_TOO_LONG,
-API_RESPONSE_TOO_LARGE and API_BAD_RESPONSE don't pass by themselves; API_RATE_LIMIT, API_NETWORK, API_TIMEOUT, API_SERVER and
-API_STREAM_CUT may.
+API_KEY_MISSING, API_KEY_INVALID, API_FORBIDDEN, API_QUOTA, API_MODEL_NOT_FOUND, API_BAD_REQUEST, API_TOOLS_UNSUPPORTED,
+API_CONTENT_BLOCKED, CONTEXT_TOO_LONG, API_RESPONSE_TOO_LARGE and API_BAD_RESPONSE don't pass by themselves; API_RATE_LIMIT, API_NETWORK,
+API_TIMEOUT, API_SERVER and API_STREAM_CUT may.
 
 Causes are read in the order of what they prove: the status and body that the service sent, then what the transport reported, then the
 name of the exception. Exceptions are known by class name, so that neither litellm nor httpx is imported here.
@@ -33,6 +33,12 @@ _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|credit bala
 _BLOCKED = re.compile(r"content.?(?:policy|filter|management)|safety system|responsible ai", re.IGNORECASE)
 _KEY = re.compile(r"api.?key.{0,20}(?:not valid|invalid|expired)|(?:invalid|incorrect).{0,12}api.?key", re.IGNORECASE)
 _MODEL = re.compile(r"model.{0,80}(?:not found|does not exist|not supported|no longer available)|try pulling it", re.IGNORECASE)
+_TOOLS = re.compile(
+    r"does(?: not|n't) (?:currently )?support (?:the use of )?(?:tools?|function)\b|endpoints? found that support tool|"
+    r"(?:tools?|tool[ _-](?:use|calls?|calling|choice)|functions?|function[ _-]call(?:s|ing)?)\W{0,2} "
+    r"(?:is|are) (?:not|un)[ -]?(?:currently )?(?:supported|available|enabled)|enable-auto-tool-choice",
+    re.IGNORECASE,
+)
 _OVERLOADED = re.compile(r"overloaded|server_error|internal server error|had an error while processing|unavailable", re.IGNORECASE)
 _RATE = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
 _SECONDS = re.compile(r"\s*\d{1,9}(?:\.\d{1,9})?\s*")
@@ -190,6 +196,8 @@ def _named_by_text(service: Service, text: str) -> ProviderError | None:
         return _error(service, "API_KEY_INVALID", "refused the API key", text, service.key_hint)
     if _BLOCKED.search(text):
         return content_blocked(service)
+    if _TOOLS.search(text):
+        return _error(service, "API_TOOLS_UNSUPPORTED", f"offers no tool calling for {service.model}", text, "Choose another model.")
     if _MODEL.search(text):
         return _error(service, "API_MODEL_NOT_FOUND", f"does not know the model {service.model}", text, "Check the model's name.")
     return None

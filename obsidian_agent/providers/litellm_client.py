@@ -2,8 +2,8 @@
 
 litellm knows the services' dialects; everything it does beyond that is switched off. Both environment variables must be set before its
 import, or it fetches lists from the network; `suppress_debug_info`, or it prints to the screen; its log handlers are removed; its retries
-(and those of the client below it) are off, because they are silent and take many seconds. All its requests go through
-`http_guard.GuardedClient`.
+(and those of the client below it) are off, because they are silent and take many seconds; `_skip_mcp_handler`, or tools on offer make it
+import packages that are not here. All its requests go through `http_guard.GuardedClient`.
 
 A stream that simply ends counts as cut: litellm invents the finish reason "stop" then, but keeps what the service really said.
 """
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.away import in_own_loop
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, FinishReason, TextChunk, Usage
+from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, FinishReason, TextChunk, ToolCallChunk, Usage
+from obsidian_agent.providers.wire_calls import CallReading, wire_call, wire_tool
 
 if TYPE_CHECKING:
     from obsidian_agent.providers.http_guard import GuardedClient
@@ -60,6 +61,16 @@ class LiteLLMProvider:
     api_key: str | None = field(default=None, repr=False)
     _refused: frozenset[str] = frozenset()
     """Optional parameters that this service was found not to take."""
+
+    @property
+    def address(self) -> str:
+        """Scheme and host of the service."""
+        return self.endpoint.service.address
+
+    @property
+    def local(self) -> bool:
+        """Whether the service is on this machine."""
+        return self.endpoint.service.local
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """One completion; closing the iterator closes the connection.
@@ -115,8 +126,8 @@ class LiteLLMProvider:
                     chunk = await anext(chunks, None)
                 if chunk is None:
                     break
-                for text in reading.take(chunk):
-                    yield text
+                for delta in reading.take(chunk):
+                    yield delta
             yield reading.finish(response)
 
     def _arguments(self, request: ChatRequest, client: GuardedClient) -> dict[str, Any]:
@@ -126,6 +137,8 @@ class LiteLLMProvider:
             optional["max_tokens"] = request.max_tokens
         if request.json_only and endpoint.json_mode:
             optional["response_format"] = {"type": "json_object"}
+        if request.tools:
+            optional["tools"] = [wire_tool(offer) for offer in request.tools]
         api_key = self.api_key or "none"
         return {
             "model": f"{endpoint.dialect}/{endpoint.model}",
@@ -136,6 +149,7 @@ class LiteLLMProvider:
             "timeout": request.timeout * endpoint.patience,
             "max_retries": 0,
             "drop_params": True,
+            "_skip_mcp_handler": True,
             "client": _library_client(endpoint, client, api_key),
             **dict(endpoint.extra),
             **{name: value for name, value in optional.items() if name not in self._refused},
@@ -147,6 +161,10 @@ def _wire_message(message: ChatMessage, dialect: Dialect) -> dict[str, Any]:
     if dialect == "anthropic" and message.role == "system":
         part = {"type": "text", "text": message.text, "cache_control": {"type": "ephemeral"}}
         return {"role": message.role, "content": [part]}
+    if message.role == "tool":
+        return {"role": message.role, "tool_call_id": message.call_id, "content": message.text}
+    if message.calls:
+        return {"role": message.role, "content": message.text or None, "tool_calls": [wire_call(call) for call in message.calls]}
     return {"role": message.role, "content": message.text}
 
 
@@ -163,11 +181,11 @@ class _Reading:
 
     service: errors.Service
     length: int = 0
-    usage: Usage | None = None
+    calls: CallReading = field(default_factory=CallReading)
 
-    def take(self, chunk: Any) -> list[TextChunk]:
-        """The text in a chunk."""
-        found = []
+    def take(self, chunk: Any) -> list[TextChunk | ToolCallChunk]:
+        """The text and the pieces of calls in a chunk."""
+        found: list[TextChunk | ToolCallChunk] = []
         for choice in chunk.choices[:1]:
             delta = choice.delta
             thinking = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
@@ -175,6 +193,9 @@ class _Reading:
                 if isinstance(text, str) and text:
                     self.length += len(text)
                     found.append(TextChunk(text, thinking=is_thinking))
+            for piece in self.calls.take(getattr(delta, "tool_calls", None) or ()):
+                self.length += len(piece.name) + len(piece.arguments)
+                found.append(piece)
         if self.length > MAX_TEXT:
             raise errors.too_large(self.service)
         return found

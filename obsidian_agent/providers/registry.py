@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.errors import Service
+from obsidian_agent.providers.limiter import LimitedProvider, RateLimits
 from obsidian_agent.providers.litellm_client import Dialect, Endpoint, LiteLLMProvider
 from obsidian_agent.providers.retry import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedProvider
@@ -90,9 +91,12 @@ def find_vendor(name: str) -> Vendor:
     raise ConfigError(f"There is no provider {name!r}.", hint=hint)
 
 
-def open_provider(spec: str, *, base_url: str | None = None, find_key: KeyFinder = environment_key) -> Provider:
+def open_provider(
+    spec: str, *, base_url: str | None = None, find_key: KeyFinder = environment_key, limits: RateLimits | None = None
+) -> Provider:
     """The provider that `spec` (`VENDOR/MODEL` or `scripted/FILE`) names; it asks again after passing failures.
 
+    A service that is not on this machine is asked no more often than its bucket in `limits` allows; None: a bucket of its own.
     Nothing is imported or sent before its first request, and a missing key is reported there (`API_KEY_MISSING`).
     Raises `ConfigError` for a bad name, an address that is neither https nor on this machine, and an unreadable script.
     """
@@ -127,7 +131,10 @@ def open_provider(spec: str, *, base_url: str | None = None, find_key: KeyFinder
         patience=vendor.patience,
         extra=vendor.extra,
     )
-    return RetryingProvider(LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key))
+    provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key)
+    if local:
+        return RetryingProvider(provider)
+    return RetryingProvider(LimitedProvider(provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")))
 
 
 def _from_environment(vendor: Vendor) -> str | None:

@@ -47,15 +47,25 @@ class RetryingProvider:
         """The inner provider's name."""
         return self.inner.name
 
+    @property
+    def address(self) -> str:
+        """The inner provider's address."""
+        return self.inner.address
+
+    @property
+    def local(self) -> bool:
+        """Whether the inner provider is on this machine."""
+        return self.inner.local
+
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """As the inner provider's, with `Waiting` before each further attempt."""
         for attempt in range(1, self.policy.attempts + 1):
             begun = False
             failure: ProviderError | None = None
-            async with contextlib.aclosing(_generator(self.inner.stream(request))) as deltas:
+            async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
                 try:
                     async for delta in deltas:
-                        begun = True
+                        begun = begun or not isinstance(delta, Waiting)
                         yield delta
                 except ProviderError as error:
                     failure = error
@@ -68,7 +78,7 @@ class RetryingProvider:
             await self.sleep(delay)
 
 
-async def _generator(deltas: AsyncIterator[ChatDelta]) -> AsyncGenerator[ChatDelta, None]:
+async def closing(deltas: AsyncIterator[ChatDelta]) -> AsyncGenerator[ChatDelta, None]:
     """The iterator with a certain `aclose`: closing it closes the iterator, if that can be closed."""
     try:
         async for delta in deltas:

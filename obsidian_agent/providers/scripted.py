@@ -3,10 +3,11 @@
 The file holds JSON lines (or one JSON list) of objects, each with exactly one of
 
 - `text`: the answer; `plan`: the answer is this document; `chunks`: the answer in these pieces;
+- `calls`: a list of `{name, arguments, id?}`, calls of tools; `arguments` is an object, or the text to be sent in its place;
 - `error`: `{code, message, retryable?, retryAfter?}`, raised instead of an answer, or after what `text` or `chunks` beside it hold;
 
-and, as wanted, `thinking`, `finish` ("stop" or "length"), `usage` ([prompt, completion]), `delayMs` (before each piece). Lines that are
-blank or begin with # are left out.
+where `calls` may also stand beside `text`, `chunks` and `error`, and, as wanted, `thinking`, `finish` ("stop" or "length"), `usage`
+([prompt, completion]), `delayMs` (before each piece). Lines that are blank or begin with # are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, Usage
+from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk, Usage
 
 PIECE = 16
 """Characters of a streamed piece."""
@@ -41,12 +42,25 @@ class ScriptedError(_ScriptModel):
     retry_after: float | None = None
 
 
+class ScriptedCall(_ScriptModel):
+    """A call of a tool."""
+
+    name: str
+    arguments: dict[str, Any] | str = Field(default_factory=dict)
+    id: str | None = None
+
+    def text(self) -> str:
+        """The arguments as they are streamed."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
+
 class ScriptedAnswer(_ScriptModel):
     """One answer of a script."""
 
     text: str | None = None
     plan: dict[str, Any] | None = None
     chunks: list[str] | None = None
+    calls: list[ScriptedCall] = Field(default_factory=list)
     error: ScriptedError | None = None
     thinking: str = ""
     finish: Literal["stop", "length"] = "stop"
@@ -56,8 +70,8 @@ class ScriptedAnswer(_ScriptModel):
     @model_validator(mode="after")
     def _one_answer(self) -> ScriptedAnswer:
         given = [name for name in ("text", "plan", "chunks") if getattr(self, name) is not None]
-        if len(given) > 1 or not (given or self.error):
-            raise ValueError("give one of text, plan, chunks or error")
+        if len(given) > 1 or not (given or self.calls or self.error):
+            raise ValueError("give one of text, plan, chunks, calls or error")
         return self
 
     def pieces(self) -> list[str]:
@@ -70,11 +84,16 @@ class ScriptedAnswer(_ScriptModel):
 
 @dataclass(slots=True)
 class ScriptedProvider:
-    """A `Provider` over a list of answers. `requests` holds what was asked."""
+    """A `Provider` over a list of answers. `requests` holds what was asked.
+
+    It counts as a service somewhere else, so that what it is for (trying out what a model would do) has every question in it.
+    """
 
     name: str
     answers: tuple[ScriptedAnswer, ...]
     requests: list[ChatRequest] = field(default_factory=list)
+    address: str = ""
+    local: bool = False
 
     @classmethod
     def load(cls, path: Path) -> ScriptedProvider:
@@ -100,6 +119,11 @@ class ScriptedProvider:
             for piece in pieces:
                 await asyncio.sleep(answer.delay_ms / 1000)
                 yield TextChunk(piece, thinking=thinking)
+        for at, call in enumerate(answer.calls):
+            yield ToolCallChunk(at, "", call.id or f"call_{number}_{at}", call.name)
+            for piece in _cut(call.text()):
+                await asyncio.sleep(answer.delay_ms / 1000)
+                yield ToolCallChunk(at, piece)
         if answer.error is not None:
             error = answer.error
             raise ProviderError(error.message, code=error.code, retryable=error.retryable, retry_after=error.retry_after)

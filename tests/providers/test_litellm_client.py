@@ -14,6 +14,7 @@ from llm_server import KEY, Failure, HangUp, LlmServer, Raw, Reply, Silence
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Usage
 from obsidian_agent.providers.http_guard import ConnectionFailed, GuardedClient
+from obsidian_agent.providers.limiter import LimitedProvider
 from obsidian_agent.providers.litellm_client import LiteLLMProvider
 from obsidian_agent.providers.registry import open_provider
 from obsidian_agent.providers.retry import RetryingProvider
@@ -355,8 +356,9 @@ async def test_a_service_elsewhere_is_reached_through_proxies(llm_server: LlmSer
     monkeypatch.setenv("HTTPS_PROXY", llm_server.url)
     provider = open_provider("custom/m", base_url="https://models.invalid/v1")
     assert isinstance(provider, RetryingProvider)
-    assert isinstance(provider.inner, LiteLLMProvider)
-    _, error = await failure(provider.inner)
+    assert isinstance(provider.inner, LimitedProvider)
+    assert isinstance(provider.inner.inner, LiteLLMProvider)
+    _, error = await failure(provider.inner.inner)
     assert error.code == "API_NETWORK"
     assert llm_server.connects == ["models.invalid:443"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.providers.limiter import LimitedProvider, RateLimits
 from obsidian_agent.providers.litellm_client import Endpoint, LiteLLMProvider
 from obsidian_agent.providers.registry import VENDORS, environment_key, find_vendor, open_provider
 from obsidian_agent.providers.retry import RetryingProvider
@@ -16,9 +17,10 @@ from obsidian_agent.providers.scripted import ScriptedProvider
 def endpoint(spec: str, base_url: str | None = None) -> Endpoint:
     provider = open_provider(spec, base_url=base_url)
     assert isinstance(provider, RetryingProvider)
-    assert isinstance(provider.inner, LiteLLMProvider)
     assert provider.name == spec
-    return provider.inner.endpoint
+    inner = provider.inner.inner if isinstance(provider.inner, LimitedProvider) else provider.inner
+    assert isinstance(inner, LiteLLMProvider)
+    return inner.endpoint
 
 
 @pytest.mark.parametrize(
@@ -120,6 +122,37 @@ def test_a_script(tmp_path: Path) -> None:
     assert provider.name == f"scripted/{path}"
     with pytest.raises(ConfigError):
         open_provider(f"scripted/{tmp_path}/missing.jsonl")
+
+
+def test_services_elsewhere_share_one_bucket_each_and_local_ones_have_none() -> None:
+    limits = RateLimits()
+
+    def inner(spec: str, base_url: str | None = None) -> object:
+        provider = open_provider(spec, base_url=base_url, limits=limits)
+        assert isinstance(provider, RetryingProvider)
+        return provider.inner
+
+    one, other, elsewhere = inner("openai/a"), inner("openai/b"), inner("anthropic/c")
+    assert isinstance(one, LimitedProvider)
+    assert isinstance(other, LimitedProvider)
+    assert isinstance(elsewhere, LimitedProvider)
+    assert one.bucket is other.bucket
+    assert one.bucket is not elsewhere.bucket
+    assert isinstance(inner("ollama/a"), LiteLLMProvider)
+    assert isinstance(inner("openai/a", "http://127.0.0.1:9/v1"), LiteLLMProvider)
+
+
+@pytest.mark.parametrize(
+    ("spec", "base_url", "address", "local"),
+    [
+        ("openai/a", None, "https://api.openai.com", False),
+        ("ollama/a", None, "http://localhost:11434", True),
+        ("custom/a", "https://localhost.example:8443/v1", "https://localhost.example:8443", False),
+    ],
+)
+def test_a_provider_tells_where_it_is(spec: str, base_url: str | None, address: str, local: bool) -> None:
+    provider = open_provider(spec, base_url=base_url)
+    assert (provider.address, provider.local) == (address, local)
 
 
 def test_the_key_is_not_in_reprs() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Usage
+from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCallChunk, Usage
 from obsidian_agent.providers.scripted import PIECE, ScriptedProvider
 
 REQUEST = ChatRequest((ChatMessage("user", "hi"),))
@@ -103,3 +103,19 @@ def test_a_bad_script_names_the_place(tmp_path: Path, content: str, contains: st
 def test_a_missing_script_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="none.jsonl"):
         ScriptedProvider.load(tmp_path / "none.jsonl")
+
+
+async def test_calls_come_in_fragments_beside_text(tmp_path: Path) -> None:
+    calls = [
+        {"name": "vault__searchText", "arguments": {"query": "a garden in the north"}},
+        {"name": "x", "arguments": '{"cut', "id": "mine"},
+    ]
+    deltas = await play(script(tmp_path, {"text": "Let me look.", "calls": calls}))
+    assert said(deltas) == "Let me look."
+    pieces = [delta for delta in deltas if isinstance(delta, ToolCallChunk)]
+    assert len(pieces) > 3
+    first, second = ("".join(piece.arguments for piece in pieces if piece.number == number) for number in (0, 1))
+    assert json.loads(first) == {"query": "a garden in the north"}
+    assert second == '{"cut'
+    assert [(piece.id, piece.name) for piece in pieces if piece.name] == [("call_1_0", "vault__searchText"), ("mine", "x")]
+    assert deltas[-1] == Finished("stop")
