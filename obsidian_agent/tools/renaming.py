@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.base import ToolContext
+from obsidian_agent.tools.base_warnings import bases_that_break
 from obsidian_agent.vault.changes import FileChange, ModifyFile
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.index_facts import file_name
@@ -32,19 +33,22 @@ class LinkUpdates:
 def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdates:
     """The updates that keep the meaning of every link when `entry` becomes `target`. ToolError when a link cannot keep it."""
     index = index_of(ctx.view)
-    done = relink(ctx.view, index, shift_of_rename(ctx.view, entry, target), ctx.run.link_style)
+    shift = shift_of_rename(ctx.view, entry, target)
+    done = relink(ctx.view, index, shift, ctx.run.link_style)
     changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
-    return LinkUpdates(changes, done.links, (*done.problems, *_unread(index)))
+    return LinkUpdates(changes, done.links, (*done.problems, *_bases(ctx, shift, entry), *_unread(index)))
 
 
 def links_left(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
     """Warnings for a rename that updates no links."""
-    return _warnings(ctx, shift_of_rename(ctx.view, entry, target), entry.path)
+    shift = shift_of_rename(ctx.view, entry, target)
+    return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
 
 
 def links_lost(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
     """Warnings for a deletion."""
-    return _warnings(ctx, shift_of_delete(ctx.view, entry), entry.path)
+    shift = shift_of_delete(ctx.view, entry)
+    return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
 
 
 def links_caught(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
@@ -72,6 +76,14 @@ def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem,
     if redirected:
         problems.append(Problem("LINKS_REDIRECTED", f"Links in {_listed(redirected)} will lead to another file.", path=path.text))
     return (*problems, *_unread(index))
+
+
+def _bases(ctx: ToolContext, shift: Shift, entry: Entry) -> Iterable[Problem]:
+    names = [path.text for path in bases_that_break(ctx.view, index_of(ctx.view), shift, entry)]
+    if names:
+        verb = "names" if len(names) == 1 else "name"
+        message = f"{_listed(names)} {verb} {entry.path} and will not find it: bases are not changed."
+        yield Problem("BASE_NOT_UPDATED", message, path=names[0])
 
 
 def _unread(index: VaultIndex) -> Iterable[Problem]:

@@ -10,6 +10,8 @@ from typing import Final
 
 from obsidian_agent.vault.scan_model import Link
 
+BASE: Final = ".base"
+
 # The quotes of an argument are escaped or doubled where the whole expression is a quoted string.
 _NAMED: Final = re.compile(
     rb"""\b(?:link|file|hasLink|image|embed)\(\s*+(?:\\?"([^"\\\n]++)\\?"|'{1,2}([^'\n]++)'{1,2})|\[\[([^\[\]\n]++)\]\]"""

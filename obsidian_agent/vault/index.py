@@ -50,6 +50,10 @@ class VaultIndex(Protocol):
         """The files of a name (a key of `index_facts.file_name`): all that a link which ends with it can mean."""
         ...
 
+    def bases(self) -> list[VaultPath]:
+        """The files that are bases, sorted."""
+        ...
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         """The other files with a link that leads to this one."""
         ...

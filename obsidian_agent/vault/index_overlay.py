@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.vault.base_file import BASE
 from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.index_delta import Delta
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key
@@ -56,6 +57,10 @@ class OverlayIndex:
     def named(self, name: str) -> list[VaultPath]:
         delta = self._followed()
         return delta.over(self._below.named(name), delta.named(name))
+
+    def bases(self) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.bases(), [path for path in delta.files.values() if path.text.lower().endswith(BASE)])
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
         delta = self._followed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.vault.base_file import BASE
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key, tag_within, target_name
 from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.index_texts import NoteText, read_note
@@ -24,6 +25,7 @@ class ScanIndex:
         self._links = LinksByName(self.named)
         self._naming: dict[str, list[VaultPath]] | None = None
         self._named: dict[str, list[VaultPath]] | None = None
+        self._bases: list[VaultPath] | None = None
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -63,6 +65,11 @@ class ScanIndex:
             for path in self.files():
                 self._named.setdefault(file_name(path), []).append(path)
         return self._named.get(name, [])
+
+    def bases(self) -> list[VaultPath]:
+        if self._bases is None:
+            self._bases = [path for path in self.files() if path.suffix == BASE]
+        return self._bases
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
         return linking(self, path)

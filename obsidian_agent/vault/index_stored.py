@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from obsidian_agent.errors import Problem
+from obsidian_agent.vault.base_file import BASE
 from obsidian_agent.vault.index_delta import Delta
 from obsidian_agent.vault.index_facts import Facts, asks_content, file_name, tag_key
 from obsidian_agent.vault.index_links import LinksByName, linking
@@ -47,6 +48,7 @@ class StoredIndex:
         self._delta = changed.delta
         self._path = KnownPaths()
         self._links = LinksByName(self.named)
+        self._bases: list[VaultPath] | None = None
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -86,6 +88,11 @@ class StoredIndex:
 
     def named(self, name: str) -> list[VaultPath]:
         return self._delta.over(map(self._path, sorted(self.snapshot.named(name))), self._delta.named(name))
+
+    def bases(self) -> list[VaultPath]:
+        if self._bases is None:
+            self._bases = sorted(self._path(text) for text in self.file_texts() if text.lower().endswith(BASE))
+        return self._bases
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
         if any(True for name in (".", "..") for _ in self.snapshot.naming(name)):

@@ -342,3 +342,37 @@ def test_a_new_file_that_catches_no_link_is_not_warned_of(bench):
     vault.run(WRITE_FILE, path="Other/x.md", content="")
     vault.run(CREATE_FILE, path="Third/x.md", content="")
     assert vault.warnings == []
+
+
+# --- bases --------------------------------------------------------------------------------------------------------------------
+
+BASES = {
+    "F/Books.md": "",
+    "by link.base": 'filters:\n  and:\n    - categories.contains(link("Books"))\n',
+    "Views/by path.base": "filters: 'file.hasLink(link(\"F/Books.md\"))'\n",
+    "by folder.base": 'filters: file.inFolder("F")\n',
+    "other.base": 'filters: file.inFolder("Fine") && link("Booking")\n# link("Books")\n',
+}
+
+
+@pytest.mark.parametrize("tool", ["update", "leave", "delete"])
+def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
+    vault = bench(BASES)
+    if tool == "delete":
+        vault.run(DELETE, path="F/Books.md")
+    else:
+        rename(vault, "F/Books.md", "F/Read.md", updateLinks=tool == "update")
+    assert [(problem.code, problem.message) for problem in vault.last.warnings] == [
+        (
+            "BASE_NOT_UPDATED",
+            "2 files (Views/by path.base, by link.base) name F/Books.md and will not find it: bases are not changed.",
+        )
+    ]
+
+
+def test_bases_that_name_a_folder(bench):
+    vault = bench(BASES)
+    rename(vault, "F", "G")
+    assert vault.last.warnings[0].message.startswith("2 files (Views/by path.base, by folder.base) name F ")
+    rename(vault, "by folder.base", "Views/moved.base")
+    assert vault.warnings == []
