@@ -64,6 +64,9 @@ class Bridge:
             await self._drain(events, epoch)
         except ObsidianAgentError as error:
             self._collect(TurnFailed(error.problem()), epoch)
+        except asyncio.CancelledError:
+            self._pending.clear()
+            raise
         finally:
             if epoch == self._epoch:
                 self._flush()

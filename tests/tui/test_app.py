@@ -220,7 +220,7 @@ async def test_planning_can_be_cancelled() -> None:
         assert "Planning" in app.screen()
         await app.press("escape")
         assert "Cancelled. Nothing was changed." in app.transcript()
-        assert app.main.turns.phase == "idle"
+        assert app.main.turns.engine.phase == "idle"
 
 
 async def test_a_step_is_switched_off_with_a_fresh_preview() -> None:
@@ -569,7 +569,7 @@ async def test_an_error_of_the_core_is_said_calmly() -> None:
         await app.send("Hi")
         assert "The model does not answer. Is it running?" in app.transcript()
         assert isinstance(app.app.screen, MainScreen)
-        assert app.main.turns.phase == "idle"
+        assert app.main.turns.engine.phase == "idle"
 
 
 async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted() -> None:
@@ -587,7 +587,7 @@ async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted()
         assert "Secret" not in copied
         assert "sk-abc" not in copied
         await app.press("escape")
-        assert app.main.turns.phase == "idle"
+        assert app.main.turns.engine.phase == "idle"
 
 
 async def test_quitting_while_writing_asks_first() -> None:
@@ -713,3 +713,40 @@ async def test_pasted_control_characters_become_visible() -> None:
         app.app.post_message(events.Paste("one\ntwo\x1b[2J\u202e"))
         await app.settle()
         assert app.prompt.text == "one\ntwo␛[2J‹U+202E›"
+
+
+async def test_escape_in_the_note_keeps_the_selection_and_letters_go_to_the_message() -> None:
+    async with driving() as app:
+        await app.press("ctrl+o", *"2025", "enter", "down", "down", "x", "escape")
+        assert app.app.focused is app.prompt
+        assert app.panes.note.selected_lines() == 1
+        app.panes.go("note")
+        await app.settle()
+        await app.press("h", "i", "space", "y")
+        assert app.prompt.text == "hi y"
+        assert app.panes.note.selected_lines() == 1
+
+
+async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_worked_on() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        first = app.plan.preview
+        session.gate = asyncio.Event()
+        app.prompt.text = "Something else"
+        app.prompt.focus()
+        await app.pilot.press("enter")
+        await app.pilot.pause()
+        app.wait_out_grace()
+        app.main.query_one(PlanList).focus()
+        await app.pilot.press("a")
+        await app.pilot.pause()
+        assert session.called("execute") == []
+        await app.pilot.press("escape")
+        session.gate.set()
+        await app.settle()
+        assert app.plan.preview is first
+        app.wait_out_grace()
+        app.main.query_one(PlanList).focus()
+        await app.press("a")
+        assert session.called("execute") == [(first,)]

@@ -54,6 +54,8 @@ class Deciding:
         match decision:
             case "approve":
                 self._turns.approve(preview)
+            case "cancel" if self._turns.engine.phase == "planning":
+                self._turns.cancel()
             case "reject" | "cancel":
                 self._turns.reject()
             case "edit":
@@ -63,7 +65,7 @@ class Deciding:
 
     def _edit(self) -> None:
         pending = self._turns.pending
-        if pending is None or self._turns.phase != "idle":
+        if pending is None or self._turns.engine.phase != "idle":
             return
 
         def edited(document: Mapping[str, Any] | None) -> None:
@@ -86,14 +88,14 @@ class Deciding:
 
     def history(self, request: HistoryRequest) -> None:
         """Undo a run of the past, or redo."""
-        if self._turns.phase == "running":
+        if self._turns.engine.phase == "running":
             self._desk.panes.chat.hint("A plan is being applied. Undo waits until it is done.")
             return
         self._desk.run(partial(self._undoing.undo, request.run_id) if request.what == "undo" else self._undoing.redo, "undo")
 
     def run_saved(self, name: str) -> None:
         """Preview a saved action."""
-        if self._turns.phase == "running":
+        if self._turns.engine.phase == "running":
             self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
             return
         self._desk.run(partial(self._saving.run, name), "saved", exclusive=True)
@@ -101,7 +103,7 @@ class Deciding:
     def bring_back(self) -> None:
         """Preview the plan again that was rejected or applied last."""
         last = self._turns.last
-        if last is None or self._turns.phase != "idle":
+        if last is None or self._turns.engine.phase != "idle":
             self._desk.panes.chat.hint("There is no earlier plan.")
             return
         self._desk.freeze_focus()

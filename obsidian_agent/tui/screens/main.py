@@ -89,7 +89,7 @@ class MainScreen(Screen[None]):
     def _sent(self, message: Prompt.Sent) -> None:
         chat = self.panes.chat
         text, selection = message.text, self.panes.attention()[1]
-        if self.turns.phase != "idle":
+        if self.turns.engine.phase != "idle":
             chat.hint("Still working on the last message. Esc cancels it.")
         elif not text:
             chat.hint("Type what should happen with the selection." if selection else NO_SELECTION)
@@ -123,7 +123,7 @@ class MainScreen(Screen[None]):
     @on(Panes.Changed)
     def _state_changed(self) -> None:
         if self.is_mounted:
-            self.query_one(TopBar).mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.phase == "idle")
+            self.query_one(TopBar).mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.engine.phase == "idle")
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 

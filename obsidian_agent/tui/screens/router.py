@@ -62,7 +62,7 @@ class Router:
         turns = self._turns
         chat = turns.panes.chat
         if isinstance(event, Answer | NeedsInput | PreviewReady | TurnFailed | RunFinished):
-            turns.concluded()
+            turns.engine.concluded = True
         match event:
             case TurnStarted():
                 self._answer = StreamedAnswer()

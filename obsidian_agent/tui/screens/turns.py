@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
-
-from textual.worker import Worker
+from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.tui import sanitize
-from obsidian_agent.tui.background import in_background
 from obsidian_agent.tui.messages import WorkEnded
 from obsidian_agent.tui.plan_rows import counts
+from obsidian_agent.tui.screens.engine import Engine
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
 
 MOST_TOLD = 8
 """More problems than this are counted, not listed."""
-
-Phase = Literal["idle", "planning", "running"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Turns:
         self._changed = changed
         self._ask = ask
         self.panes = desk.panes
-        self.phase: Phase = "idle"
+        self.engine = Engine(desk)
         self.pending: Pending | None = None
         self.last: Pending | None = None
         """The plan that was rejected or applied last; it can be brought back."""
@@ -56,33 +51,16 @@ class Turns:
         self._disabled: frozenset[str] = frozenset()
         self.macro: str | None = None
         """The saved action that is being previewed, if any."""
-        self._concluded = True
-        self._token = 0
-        self._worker: Worker[None] | None = None
 
     # --- starting and stopping ------------------------------------------------------------------------------------------------
 
     def start(self, events: AsyncIterator[AgentEvent], what: str) -> None:
-        """Follow a turn or preview. One that is only previewing gives way."""
-        self._token += 1
-        self._concluded = False
-        self.phase = "planning"
+        """Follow a turn or preview. A plan that waits cannot be approved meanwhile."""
         self.panes.chat.activity.start(what)
-        self._worker = in_background(self._desk.screen, "turn", partial(self._follow, events, self._token), exclusive=True)
+        if self.panes.work.stage == "plan":
+            self.panes.work.plan.wait()
+        self.engine.plan(events)
         self._changed()
-
-    async def _follow(self, events: AsyncIterator[AgentEvent], token: int) -> None:
-        cancelled = True
-        try:
-            await self._bridge.follow(events)
-            cancelled = False
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            cancelled = False
-            raise
-        finally:
-            self._desk.screen.post_message(WorkEnded(token, cancelled=cancelled))
 
     def send(self, message: str) -> None:
         """A new turn with a message of the person."""
@@ -95,52 +73,32 @@ class Turns:
         self._disabled = frozenset()
         self.macro = macro
 
-    def concluded(self) -> None:
-        """An event came that a turn or run may end with."""
-        self._concluded = True
-
     def cancel(self) -> bool:
         """Stop planning at once, a run after the current file. False when nothing is going on."""
-        match self.phase:
-            case "planning":
-                if self._worker is not None:
-                    self._worker.cancel()
-                # A worker that has not begun yet ends without a word.
-                self._desk.screen.post_message(WorkEnded(self._token, cancelled=True))
-                return True
-            case "running":
-                if self._bridge.cancel_run():
-                    self.panes.work.progress.cancelling()
-                return True
-            case "idle":
-                return False
+        if self.engine.phase == "running":
+            self.panes.work.progress.cancelling()
+        return self.engine.cancel()
 
     def ended(self, message: WorkEnded) -> None:
         """The worker is done; what it delivered has been shown."""
-        if message.token != self._token or self.phase == "idle":
+        ended = self.engine.finish(message)
+        if ended == "idle":
             return
-        was_running = self.phase == "running"
-        self.phase = "idle"
-        self._worker = None
-        self.panes.chat.activity.stop()
-        self.panes.chat.transcript.end_stream(keep=message.cancelled)
+        chat, work = self.panes.chat, self.panes.work
+        chat.activity.stop()
+        chat.transcript.end_stream(keep=message.cancelled)
         if message.cancelled:
-            self.panes.chat.transcript.say("note", "Cancelled. Nothing was changed.")
-        elif not self._concluded:
-            self.panes.chat.transcript.say("bad", NO_RESULT if was_running else "That came to no end. Nothing was changed.")
-        if was_running and self.panes.work.stage == "run":
-            # The plan is offered again, and refused where a file is no longer as previewed.
-            self.panes.work.progress.finish()
+            chat.transcript.say("note", "Cancelled. Nothing was changed.")
+        elif not self.engine.concluded:
+            chat.transcript.say("bad", NO_RESULT if ended == "running" else "That came to no end. Nothing was changed.")
+        if work.stage == "run":
+            # There is no result. The plan is offered again, and refused where a file is no longer as previewed.
+            work.progress.finish()
             self.pending = self.last
             self._show_pending()
-        self._restore_pending()
-        self._changed()
-
-    def _restore_pending(self) -> None:
-        """When a fresh preview came to nothing, the plan that waits is shown as it was."""
-        work = self.panes.work
-        if work.stage == "plan" and not work.plan.complete:
+        elif work.stage == "plan" and not work.plan.complete:
             self._show_pending()
+        self._changed()
 
     def _show_pending(self) -> None:
         work = self.panes.work
@@ -208,7 +166,7 @@ class Turns:
     def toggle(self, step_id: str) -> None:
         """Leave a step out or put it back, with a fresh preview."""
         plan = self._plan
-        if plan is None or self.pending is None or self.phase == "running":
+        if plan is None or self.pending is None or self.engine.phase == "running":
             return
         self._disabled = self._disabled ^ {step_id}
         self.panes.work.plan.wait(self._disabled)
@@ -223,29 +181,20 @@ class Turns:
     def approve(self, preview: Preview) -> None:
         """Apply exactly the preview that was on the screen when the key was pressed."""
         pending = self.pending
-        if self.phase != "idle" or pending is None or pending.preview is not preview or not preview.valid:
+        if self.engine.phase != "idle" or pending is None or pending.preview is not preview or not preview.valid:
             return
         self.last, self.pending = pending, None
-        self.phase = "running"
-        self._concluded = False
-        self._token += 1
         work = self.panes.work
         work.progress.prepare(preview.plan.goal, len(preview.instances))
         work.show("run")
         self.panes.go("work")
         self.panes.chat.transcript.say("note", "Approved.")
-        self._worker = in_background(self._desk.screen, "run", partial(self._run, preview, self._token))
+        self.engine.run(preview)
         self._changed()
-
-    async def _run(self, preview: Preview, token: int) -> None:
-        try:
-            await self._bridge.execute(preview)
-        finally:
-            self._desk.screen.post_message(WorkEnded(token, cancelled=False))
 
     def reject(self) -> None:
         """Drop the plan that waits."""
-        if self.phase == "running":
+        if self.engine.phase == "running":
             return
         self.cancel()
         if self.pending is not None:

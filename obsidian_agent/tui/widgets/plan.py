@@ -97,10 +97,10 @@ class PlanPane(Vertical):
         self._fill(keep_cursor=same_plan)
         self._draw_frame()
 
-    def wait(self, disabled: frozenset[str]) -> None:
-        """A fresh preview is on its way: lock approving, show the switches as they will be."""
+    def wait(self, disabled: frozenset[str] | None = None) -> None:
+        """A fresh preview is on its way: lock approving; with `disabled`, show the switches as they will be."""
         self.complete = False
-        self._disabled = disabled
+        self._disabled = self._disabled if disabled is None else disabled
         self._fill(keep_cursor=True)
         self._draw_frame()
 
