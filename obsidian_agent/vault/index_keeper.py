@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.index_build import is_settled, no_collection, scan_files
+from obsidian_agent.vault.index_build import is_settled, scan_files
 from obsidian_agent.vault.index_facts import NOTHING, facts_of, holds_facts
 from obsidian_agent.vault.index_file import UnusableIndex
 from obsidian_agent.vault.index_paths import KnownPaths
 from obsidian_agent.vault.index_snapshot import UNSETTLED, Row, Snapshot, write_snapshot
 from obsidian_agent.vault.index_stored import Changed, StoredIndex
 from obsidian_agent.vault.index_walk import Stamp, stamp, walk_stamps
+from obsidian_agent.vault.index_worker import no_collection
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.search_packs import Packs
 from obsidian_agent.vault.store import VaultStore

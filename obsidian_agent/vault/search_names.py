@@ -104,13 +104,13 @@ class NameSearch:
         mask = _mask(wanted)
         texts = self._folded
         able = [file for file, letters in enumerate(self._masks) if letters & mask == mask and file not in known]
-        names = {file: texts[file].rpartition("/")[2] for file in able}
-        initials = re.compile(_by_initials("".join(words))).search
-        scored = {file: INITIALS for file in able if initials(names[file])}
         for word in words:
             holds = re.compile(_in_order(word)).search
-            able = [file for file in able if holds(names[file])]
-        close = process.extract(wanted, {file: names[file] for file in able}, scorer=fuzz.partial_ratio, score_cutoff=NEAR, limit=None)
+            able = [file for file in able if holds(texts[file])]
+        names = {file: texts[file].rpartition("/")[2] for file in able}
+        initials = re.compile(_by_initials("".join(words))).search
+        scored = {file: INITIALS for file, name in names.items() if initials(name)}
+        close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=NEAR, limit=None)
         for _, score, file in close:
             scored.setdefault(file, score * SHARE)
         return [(-score, len(texts[file]), self._paths[file]) for file, score in scored.items()]

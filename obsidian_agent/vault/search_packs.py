@@ -79,7 +79,9 @@ def _hits(pack: _Pack, needle: Needle, cancelled: Callable[[], bool]) -> Iterato
         while at >= 0:
             place = bisect_right(starts, offset + at) - 1
             behind = starts[place + 1] if place + 1 < len(starts) else total
-            yield ids[place]
+            # A pack may begin with texts that are no longer valid.
+            if place >= 0:
+                yield ids[place]
             at = piece.find(wanted, behind - offset, limit) if behind - offset < limit else -1
 
 

@@ -57,36 +57,45 @@ def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable
     words = words_of(query)
     if not words:
         return []
-    patterns = [re.compile(rf"\b{re.escape(word)}") for word in words]
     needles = [needle for word in words if (needle := folded_needle(word)) is not None]
-    counted = _all_counted(index.texts(folder, *needles), patterns, cancelled)
+    counted = _all_counted(index.texts(folder, *needles), words, cancelled)
     found = [each for each in counted.values() if all(each.counts)]
     if not found:
         for needle in needles if len(needles) > 1 else ():
-            counted |= _all_counted(index.texts(folder, needle), patterns, cancelled)
+            counted |= _all_counted(index.texts(folder, needle), words, cancelled)
         found = list(counted.values())
     return [] if cancelled() else _scored(found, words, max(sum(1 for _ in index.notes(folder)), 1))
 
 
-def _all_counted(texts: Iterator[NoteText], patterns: list[re.Pattern[str]], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
+def _all_counted(texts: Iterator[NoteText], words: list[str], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
     found: dict[str, _Counted] = {}
     for path, data in texts:
         if cancelled():
             return {}
-        if not isinstance(data, Problem) and (counted := _counted(path, data.decode(errors="replace"), patterns)) is not None:
+        if not isinstance(data, Problem) and (counted := _counted(path, data.decode(errors="replace"), words)) is not None:
             found[path.text] = counted
     return found
 
 
-def _counted(path: VaultPath, text: str, patterns: list[re.Pattern[str]]) -> _Counted | None:
-    folded = text.casefold()
-    name = path.stem.casefold()
-    counts = [len(pattern.findall(folded)) + len(pattern.findall(name)) for pattern in patterns]
+def _counted(path: VaultPath, text: str, words: list[str]) -> _Counted | None:
+    folded, name = text.casefold(), path.stem.casefold()
+    places = [_places(folded, word) for word in words]
+    counts = [len(found) + len(_places(name, word)) for found, word in zip(places, words, strict=True)]
     if not any(counts):
         return None
-    first = min((found.start() for pattern in patterns if (found := pattern.search(folded))), default=0)
-    # Folding can make a text longer; then the place is a little off and the preview with it.
-    return _Counted(path, text, counts, min(first, len(text)))
+    # Folding can make a text longer; then the place is a little off, and the preview with it.
+    return _Counted(path, text, counts, min((found[0] for found in places if found), default=0))
+
+
+def _places(text: str, word: str) -> list[int]:
+    """Where words of a text begin with a word."""
+    found = []
+    at = text.find(word)
+    while at >= 0:
+        if not at or not (text[at - 1].isalnum() or text[at - 1] == "_"):
+            found.append(at)
+        at = text.find(word, at + 1)
+    return found
 
 
 def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedNote]:
@@ -103,6 +112,6 @@ def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedN
         for word, weight, count in zip(words, weights, note.counts, strict=True):
             score += weight * count * (SATURATION + 1) / (count + norm)
             score += weight * IN_NAME if word in name else 0.0
-        found.append(RankedNote(note.path, score, note.text, note.first))
+        found.append(RankedNote(note.path, score, note.text, min(note.first, len(note.text))))
     found.sort(key=lambda note: (-note.score, note.path.text))
     return found

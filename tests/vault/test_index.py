@@ -96,7 +96,7 @@ def settled(monkeypatch):
     monkeypatch.setattr("obsidian_agent.vault.index_build.SETTLED_NS", 0)
 
 
-LAW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.usefixtures("settled")
@@ -243,3 +243,14 @@ def test_keys():
     assert {tag_key(text) for text in ("#X/y", "x/Y/", " x/y")} == {"x/y"}
     assert {name_key(text) for text in ("S/A.md", "a", "x/a.MD.md", "/a")} == {"a"}
     assert target_name("../b/Cafe\u0301.md") == name_key("Caf\u00e9.md")
+
+
+def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path, monkeypatch):
+    monkeypatch.setattr("obsidian_agent.vault.index_build.WORTH_A_PROCESS", 1)
+    keeper, folder = keeper_of(tmp_path, VAULT)
+    (folder / "json.py").write_bytes(b"raise SystemExit('a vault is never imported from')")
+    monkeypatch.chdir(folder)
+    whole = said(keeper.refresh())
+    assert len(list((tmp_path / "state").glob("*.pack"))) == 2
+    monkeypatch.setattr("obsidian_agent.vault.index_worker.sys.executable", "/bin/false")
+    assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
