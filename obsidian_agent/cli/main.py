@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from obsidian_agent.cli.parser import UsageError, build_parser
-from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 
 COMMANDS = {
     "preview": "obsidian_agent.cli.plans:preview_command",
     "run": "obsidian_agent.cli.plans:run_command",
     "plan": "obsidian_agent.cli.plans:plan_command",
     "do": "obsidian_agent.cli.plans:do_command",
+    "rename": "obsidian_agent.cli.plans:rename_command",
     "history": "obsidian_agent.cli.records:history_command",
     "undo": "obsidian_agent.cli.records:undo_command",
     "redo": "obsidian_agent.cli.records:redo_command",
@@ -31,13 +32,18 @@ COMMANDS = {
 }
 """Each sub-command and where it lives; a command's modules are imported when it is called."""
 
-RUNNING = frozenset({"run", "do"})
+PLANNED = frozenset({"threads", "audit", "config", "companion", "mcp", "serve", "ask", "plugins"}) - COMMANDS.keys()
+"""Words that will be commands: never taken for the name of a vault."""
+
+RUNNING = frozenset({"run", "do", "rename"})
 """Commands that answer a run's result, also when it never came to a run."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line. Without a sub-command the terminal app opens."""
     arguments = list(argv)
+    if arguments and arguments[0] in PLANNED:
+        return _report(Problem("USAGE", f"{arguments[0]} is not part of this version."), "--json" in arguments, 2)
     if not _names_command(arguments):
         arguments = ["app", *arguments]
     as_json = "--json" in arguments
@@ -47,6 +53,10 @@ def main(argv: Sequence[str]) -> int:
         return _dispatch(options)
     except UsageError as error:
         return report(error.problem(), as_json, 2)
+    except PlanError as error:
+        from obsidian_agent.cli.exits import of_problems
+
+        return report(error.problem(), as_json, of_problems(error.problems), error.problems)
     except ObsidianAgentError as error:
         return report(error.problem(), as_json, _exit_code(error))
     except KeyboardInterrupt:
@@ -86,19 +96,19 @@ def _exit_code(error: ObsidianAgentError) -> int:
             return 2
 
 
-def _report(problem: Problem, as_json: bool, code: int) -> int:
+def _report(problem: Problem, as_json: bool, code: int, problems: Sequence[Problem] = ()) -> int:
     """An error that ended the command: in JSON mode still one document on standard output."""
     from obsidian_agent.cli.output import Output
 
     out = Output(as_json)
     if as_json:
         outcome = "refused" if code in (2, 3) else "error"
-        out.document({"outcome": outcome, "message": problem.message, "errors": [problem.to_json()]})
-    out.problems([problem])
+        out.document({"outcome": outcome, "message": problem.message, "errors": [each.to_json() for each in problems or [problem]]})
+    out.problems([problem, *(each for each in problems if each.message != problem.message)])
     return code
 
 
-def _report_run(problem: Problem, as_json: bool, code: int) -> int:
+def _report_run(problem: Problem, as_json: bool, code: int, problems: Sequence[Problem] = ()) -> int:
     """The same as the result of a run that never started."""
     from obsidian_agent.agent.document import result_document
     from obsidian_agent.agent.events import ExecutionResult, RunStatus
@@ -109,7 +119,7 @@ def _report_run(problem: Problem, as_json: bool, code: int) -> int:
         refused = code in (2, 3)
         statuses: dict[int, RunStatus] = {2: "refused", 3: "refused", 4: "conflict", 130: "cancelled"}
         status = statuses.get(code, "failed")
-        result = ExecutionResult(None, status, False, "refused" if refused else "error", errors=(problem,))
+        result = ExecutionResult(None, status, False, "refused" if refused else "error", errors=tuple(problems) or (problem,))
         out.document(result_document(result) | {"message": problem.message})
-    out.problems([problem])
+    out.problems(problems or [problem])
     return code

@@ -32,6 +32,8 @@ def find_vault(name: str | None) -> Path:
         if (here / ".obsidian").is_dir():
             return here
         raise UsageError("No vault was named.", hint="Add --vault FOLDER, or a name that Obsidian knows.")
+    if not name.strip():
+        raise UsageError("--vault is empty.", hint="Give a folder, or a name that Obsidian knows.")
     folder = Path(name).expanduser()
     if folder.exists() or folder.is_symlink():
         return folder

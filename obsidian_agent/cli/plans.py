@@ -91,6 +91,16 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
             assert_never(found)
 
 
+def rename_command(options: argparse.Namespace, out: Output) -> Exit:
+    """A plan of one step."""
+    from obsidian_agent.agent.recipe_plan import escaped
+
+    step = {"id": "rename", "tool": "vault.rename", "args": {"from": escaped(options.old), "to": escaped(options.new)}}
+    goal = f"Rename {options.old} to {options.new}"
+    document = {"version": "1.0", "goal": goal, "riskLevel": "writes", "steps": [step]}
+    return run_document(open_session(options), document, {}, options.yes, out)
+
+
 def run_document(
     session: Session,
     document: object,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import Any
 
@@ -91,7 +92,8 @@ def _told(result: UndoResult, out: Output) -> Exit:
         out.document(undo_document(result))
     out.line(f"Restored {len(result.restored)} files and folders.")
     for conflict in result.conflicts:
-        out.note(f"Left alone: {conflict.path}: {conflict.reason} (--force {conflict.path!r} overwrites it)")
+        out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
+        out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
     out.problems(result.errors)
     if result.conflicts:
         return Exit.CONFLICT

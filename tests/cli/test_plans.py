@@ -223,3 +223,21 @@ def test_plan_parse_says_what_was_mended_and_asks_no_permission(
     captured = capsys.readouterr()
     assert json.loads(captured.out)["steps"][0]["tool"] == "vault.delete"
     assert "mended" in captured.err
+
+
+def test_rename_is_a_plan_of_one_step_and_its_names_are_taken_literally(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "vault/l.md").write_text("[[a]] [[d|day]]\n")
+    code, result = call("rename", "a.md", "Notes/$b {x}.md", "--yes")
+    assert (code, result["effects"]["renamed"]) == (0, [{"from": "a.md", "to": "Notes/$b {x}.md"}])
+    assert text_of(tmp_path, "l.md") == "[[$b {x}]] [[d|day]]\n"
+
+
+def test_an_empty_vault_name_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["history", "--vault", "", "--json", "--state-dir", str(tmp_path / "s")]) == 2
+    assert "empty" in capsys.readouterr().out
+
+
+def test_a_word_that_will_be_a_command_is_no_vault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "USAGE"
