@@ -27,7 +27,7 @@ from previews import Picture, picture, previewed, run, vault_path
 NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]
 CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", b"four\n" * 3000]
 LAYOUT = {"a/d.md": 1, "a/b/e.md": 2, "b/d.md": 1, "d.md": 1, "e.md": 3, "c/": 0, "a/c/d.md": 4}
-RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map(lambda names: vault_path("/".join(names)))
 contents = st.sampled_from(CONTENTS)
