@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.files import new_file
 from obsidian_agent.tools.notes import not_found, read_text
+from obsidian_agent.tools.renaming import links_caught
 from obsidian_agent.vault import markdown, paths
 from obsidian_agent.vault.changes import CreateFile, FileChange, ModifyFile, content_hash
 from obsidian_agent.vault.paths import PathUse
@@ -58,7 +59,8 @@ def _update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal:
         changes = (CreateFile(path, data),)
     elif before != after:
         changes = (ModifyFile(path, data),)
-    return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(data)), changes)
+    warnings = links_caught(ctx, path) if before is None else ()
+    return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(data)), changes, warnings)
 
 
 def _edited(text: str, args: UpdateFileInput) -> str:

@@ -175,7 +175,9 @@ def _write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal:
         changes = (ModifyFile(path, data),)
     mtime = now_ms(ctx.run) if changes else ctx.view.stat(path).mtime_ms
     return Proposal(
-        WriteFileOutput(path=path.text, created=before is None, bytes=len(data), hash=content_hash(data), mtime_ms=mtime), changes
+        WriteFileOutput(path=path.text, created=before is None, bytes=len(data), hash=content_hash(data), mtime_ms=mtime),
+        changes,
+        links_caught(ctx, path) if before is None else (),
     )
 
 

@@ -81,15 +81,14 @@ def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem,
 def _bases(ctx: ToolContext, shift: Shift, entry: Entry) -> Iterable[Problem]:
     names = [path.text for path in bases_that_break(ctx.view, index_of(ctx.view), shift, entry)]
     if names:
-        verb = "names" if len(names) == 1 else "name"
-        message = f"{_listed(names)} {verb} {entry.path} and will not find it: bases are not changed."
+        message = f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
         yield Problem("BASE_NOT_UPDATED", message, path=names[0])
 
 
 def _unread(index: VaultIndex) -> Iterable[Problem]:
     names = sorted(index.problems)
     if names:
-        yield Problem(index.problems[names[0]].code, f"Links in {_listed(names)} are not known, because it cannot be read.", path=names[0])
+        yield Problem(index.problems[names[0]].code, f"Links in {_listed(names)} are not known, as that cannot be read.", path=names[0])
 
 
 def _listed(names: Sequence[str]) -> str:

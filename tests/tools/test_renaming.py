@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tools.edits import UPDATE_FILE
 from obsidian_agent.tools.files import CREATE_FILE, WRITE_FILE
 from obsidian_agent.tools.moving import DELETE, RENAME
 from obsidian_agent.vault.linktext import LinkStyle
@@ -344,6 +345,17 @@ def test_a_new_file_that_catches_no_link_is_not_warned_of(bench):
     assert vault.warnings == []
 
 
+@pytest.mark.parametrize(
+    ("tool", "args"), [(WRITE_FILE, {}), (UPDATE_FILE, {"mode": "append", "create": True}), (CREATE_FILE, {"onConflict": "suffix"})]
+)
+def test_every_tool_that_makes_a_file_warns(bench, tool, args):
+    vault = bench({"Sub/x.md": "", "from.md": "[[x]]"})
+    vault.run(tool, path="x.md", content="", **args)
+    assert vault.warnings == ["LINKS_REDIRECTED"]
+    vault.run(WRITE_FILE, path="x.md", content="more")
+    assert vault.warnings == []
+
+
 # --- bases --------------------------------------------------------------------------------------------------------------------
 
 BASES = {
@@ -365,7 +377,7 @@ def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
     assert [(problem.code, problem.message) for problem in vault.last.warnings] == [
         (
             "BASE_NOT_UPDATED",
-            "2 files (Views/by path.base, by link.base) name F/Books.md and will not find it: bases are not changed.",
+            "Links in 2 files (Views/by path.base, by link.base) will lead elsewhere or nowhere: bases are not changed.",
         )
     ]
 
@@ -373,6 +385,6 @@ def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
 def test_bases_that_name_a_folder(bench):
     vault = bench(BASES)
     rename(vault, "F", "G")
-    assert vault.last.warnings[0].message.startswith("2 files (Views/by path.base, by folder.base) name F ")
+    assert vault.last.warnings[0].message.startswith("Links in 2 files (Views/by path.base, by folder.base) will")
     rename(vault, "by folder.base", "Views/moved.base")
     assert vault.warnings == []
