@@ -38,10 +38,16 @@ NO_MARKS = ArgMarks()
 
 @cache
 def marks_of(model: type[BaseModel]) -> ArgMarks:
-    """The marks of a tool's input model, by the names on the wire."""
+    """The marks of a tool's input model, by the names on the wire. A model inside itself is looked at once: below, it has no marks."""
+    return _of_model(model, frozenset())
+
+
+def _of_model(model: type[BaseModel], inside: frozenset[type[BaseModel]]) -> ArgMarks:
+    if model in inside:
+        return NO_MARKS
     fields = {}
     for name, info in model.model_fields.items():
-        own = _merge([_of_metadata(info.metadata), _of_type(info.annotation)])
+        own = _merge([_of_metadata(info.metadata), _of_type(info.annotation, inside | {model})])
         if own != NO_MARKS:
             fields[info.alias or name] = own
     return ArgMarks(fields=fields) if fields else NO_MARKS
@@ -55,20 +61,20 @@ def _has(metadata: typing.Iterable[Any], mark: type) -> bool:
     return any(isinstance(each, mark) or each is mark for each in metadata)
 
 
-def _of_type(annotation: Any) -> ArgMarks:
+def _of_type(annotation: Any, inside: frozenset[type[BaseModel]]) -> ArgMarks:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
-        return _merge([_of_metadata(list(annotation.__metadata__)), _of_type(arguments[0])])
+        return _merge([_of_metadata(list(annotation.__metadata__)), _of_type(arguments[0], inside)])
     if origin in (Union, types.UnionType):
-        return _merge([_of_type(each) for each in arguments])
+        return _merge([_of_type(each, inside) for each in arguments])
     if origin in (list, tuple, set, frozenset) or origin is typing.get_origin(typing.Sequence[Any]):
-        items = _merge([_of_type(each) for each in arguments if each is not Ellipsis])
+        items = _merge([_of_type(each, inside) for each in arguments if each is not Ellipsis])
         return ArgMarks(items=items) if items != NO_MARKS else NO_MARKS
     if origin in (dict, Mapping) and len(arguments) == 2:
-        values = _of_type(arguments[1])
+        values = _of_type(arguments[1], inside)
         return ArgMarks(fields={"*": values}) if values != NO_MARKS else NO_MARKS
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return marks_of(annotation)
+        return _of_model(annotation, inside)
     return NO_MARKS
 
 
