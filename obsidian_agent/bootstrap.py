@@ -21,6 +21,7 @@ from obsidian_agent.vault.store import VaultStore
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.planner import Planner
+    from obsidian_agent.vault.index_keeper import IndexKeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,15 @@ def build_session(wiring: Wiring) -> Session:
     runs = Runs(wiring.store, wiring.state)
     usage = wiring.state / "vaults" / vault_key(wiring.store.real_path) / "macro-usage.json"
     saved = SavedActions(MacroStore(AppFolder(wiring.store, "macros"), usage, TOOLS), runs, TOOLS)
-    return Session(wiring.store, lambda: _planner(wiring, saved), TOOLS, wiring.policy, runs, saved, _clock(wiring.now))
+    clock = _clock(wiring.now)
+    return Session(wiring.store, lambda: _planner(wiring, saved), TOOLS, wiring.policy, runs, saved, clock, lambda: _keeper(wiring))
+
+
+def _keeper(wiring: Wiring) -> IndexKeeper:
+    # Imported here, as the planner is.
+    from obsidian_agent.agent.indexing import open_index
+
+    return open_index(wiring.store, wiring.state)
 
 
 def _clock(now: datetime | None) -> Callable[[], datetime]:

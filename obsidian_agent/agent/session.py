@@ -49,6 +49,10 @@ from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.text import decode
 
 if TYPE_CHECKING:
+    from obsidian_agent.vault.index import VaultIndex
+    from obsidian_agent.vault.index_keeper import IndexKeeper
+
+if TYPE_CHECKING:
     from obsidian_agent.agent.planner import Planner
 
 
@@ -83,9 +87,11 @@ class Session:
         runs: Runs,
         saved: SavedActions,
         clock: Callable[[], datetime],
+        make_keeper: Callable[[], IndexKeeper] | None = None,
     ) -> None:
         self.store = store
         self._make_planner = make_planner
+        self._make_keeper = make_keeper
         self.tools = tools
         self.policy = policy
         self.runs = runs
@@ -109,9 +115,18 @@ class Session:
         """Who plans: a model, or the offline planner."""
         return self.planner.name
 
+    @cached_property
+    def keeper(self) -> IndexKeeper | None:
+        """The keeper of the vault's index, made when first asked for; None without one."""
+        return None if self._make_keeper is None else self._make_keeper()
+
     def view(self) -> DiskView:
-        """The vault on disk as it is now."""
-        return DiskView(self.store)
+        """The vault on disk as it is now. What needs an index makes or refreshes it on its first question."""
+        return DiskView(self.store, None if self._make_keeper is None else self._fresh_index)
+
+    def _fresh_index(self) -> VaultIndex:
+        assert self.keeper is not None
+        return self.keeper.refresh()
 
     def notes(self) -> list[str]:
         """Paths of all notes, sorted. May block."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -254,3 +256,34 @@ def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path
     assert len(list((tmp_path / "state").glob("*.pack"))) == 2
     monkeypatch.setattr("obsidian_agent.vault.index_worker.sys.executable", "/bin/false")
     assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
+
+
+BUILDER = """
+import sys
+from pathlib import Path
+from obsidian_agent.vault.index_keeper import IndexKeeper
+from obsidian_agent.vault.store import VaultStore
+while True:
+    IndexKeeper(VaultStore.open(sys.argv[1]), Path(sys.argv[2])).rebuild()
+    print("built", flush=True)
+"""
+
+
+def test_killed_while_it_writes_the_next_start_builds_anew(tmp_path):
+    files = {f"n{number}.md": b"[[a]] #x\n" * 50 for number in range(200)} | VAULT
+    keeper, folder = keeper_of(tmp_path, files)
+    whole = said(ScanIndex(DiskView(VaultStore.open(folder))))
+    for wait in (0.0, 0.011, 0.023, 0.037, 0.051):
+        command = [sys.executable, "-c", BUILDER, str(folder), str(tmp_path / "state")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(wait)
+        process.kill()
+        process.stdout.close()
+        process.wait()
+        again, _ = keeper_of(tmp_path, files)
+        assert linking(again.refresh(), "a.md") == whole["linking"]["a.md"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == {
+        name: content for name, content in files.items() if "/" not in name
+    }
