@@ -50,6 +50,7 @@ class _Notation:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._definitions: Mapping[str, Any] = schema.get("$defs", {})
+        self._open: list[str] = []
 
     def object(self, schema: Mapping[str, Any], marks: ArgMarks) -> str:
         required = set(schema.get("required", ()))
@@ -64,7 +65,7 @@ class _Notation:
     def _type(self, schema: Mapping[str, Any], marks: ArgMarks) -> str:
         match schema:
             case {"$ref": str(reference)}:
-                return self._type(self._definitions[reference.rpartition("/")[2]], marks)
+                return self._named(reference.rpartition("/")[2], marks)
             case {"const": value}:
                 return json.dumps(value, ensure_ascii=False)
             case {"enum": list(values)}:
@@ -83,3 +84,12 @@ class _Notation:
                 return kind
             case _:
                 return "any"
+
+    def _named(self, name: str, marks: ArgMarks) -> str:
+        """A model by its fields; inside itself by its name."""
+        if name in self._open:
+            return name
+        self._open.append(name)
+        shown = self._type(self._definitions[name], marks)
+        self._open.pop()
+        return shown
