@@ -195,7 +195,7 @@ class TestDamage:
     def test_bytes_that_flipped(self, home: Home, files: Path, name: str) -> None:
         size = (files / "journal" / name).stat().st_size
         chance = random.Random(name)
-        for _ in range(120):
+        for _ in range(40):
             self.start_again(home, files)
             with (home.journal.folder / name).open("r+b") as file:
                 for _ in range(chance.choice([1, 1, 20])):
