@@ -750,3 +750,32 @@ async def test_a_plan_that_waits_cannot_be_approved_while_another_message_is_wor
         app.main.query_one(PlanList).focus()
         await app.press("a")
         assert session.called("execute") == [(first,)]
+
+
+async def test_an_empty_list_of_saved_actions_says_how_to_fill_it() -> None:
+    async with driving() as app:
+        await app.press("f2")
+        assert "Nothing is saved yet" in app.screen()
+        await app.press("escape", "f3")
+        assert "No runs yet." in app.screen()
+
+
+async def test_a_plan_without_literal_texts_can_be_saved() -> None:
+    steps = [{"id": "a", "tool": "t", "args": {"path": "${where}"}}]
+    plan = plan_of(steps, parameters={"where": {"type": "path", "default": "A.md"}})
+    session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")]))]])
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a", "m")
+        await app.pilot.pause(0.1)
+        assert "Asks for: where" in app.screen()
+        await app.press("enter")
+        await app.pilot.pause(0.1)
+        assert len(session.called("save")) == 1
+
+
+async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("a", "u")
+        assert len(app.main.query_one("#result-list").rows) == 0

@@ -53,17 +53,17 @@ class SaveAction(Modal[SaveRequest]):
         yield LineEntry(sanitize.shortened(self._plan.goal, 80), id="name")
         yield Static("Description (may stay empty)", classes="label", markup=False)
         yield LineEntry(id="description")
-        found = ", ".join(sanitize.line(name) for name in self._plan.parameters)
-        yield Static(
-            Content(f"Asks already for: {found}" if found else "Texts of the plan; Enter makes one a parameter that is asked for"),
-            classes="label",
-            markup=False,
-        )
-        yield ChoiceList(empty=" No texts that could be asked for.")
+        if self._plan.parameters:
+            found = ", ".join(sanitize.line(name) for name in self._plan.parameters)
+            yield Static(Content(f"Asks for: {found}"), classes="label", markup=False)
+        if self._literals:
+            yield Static("Texts of the plan; Enter makes one a parameter that is asked for", classes="label", markup=False)
+            yield ChoiceList()
         yield Buttons(Button(Content("Save"), compact=True, id="save"))
 
     def on_mount(self) -> None:
-        self._draw()
+        if self._literals:
+            self._draw()
         self.problem(self._problem)
 
     def _draw(self) -> None:

@@ -87,6 +87,7 @@ class Undoing:
 
     def _say(self, verb: str, report: UndoReport) -> None:
         count = len(report.restored)
-        self._desk.say("good", f"{verb}: {count:,} file{'s' if count != 1 else ''} restored.")
+        what = "files and folders" if count != 1 else "file or folder"
+        self._desk.say("good", f"{verb}: {count:,} {what}.")
         for problem in report.errors:
             self._desk.say("bad", problem.message)

@@ -86,7 +86,7 @@ class ResultPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="result-head", markup=False)
-        yield ResultList(empty="Nothing was changed.", id="result-list")
+        yield ResultList(id="result-list")
         yield Static("", id="result-status", markup=False)
 
     def show(self, result: ExecutionResult) -> None:
@@ -98,13 +98,18 @@ class ResultPane(Vertical):
             ResultRow("warning", _placed(problem.step_id, problem.path, problem.message), problem.path) for problem in result.warnings
         ]
         self._head(Content.assemble((word, f"{style} bold"), "\n", (sentence(result), "$foreground")))
-        self.query_one(ResultList).set_rows([*problems, *_file_rows(result.effects)], 0)
+        listing = self.query_one(ResultList)
+        listing.empty = "Nothing was changed."
+        listing.set_rows([*problems, *_file_rows(result.effects)], 0)
         self._draw_status()
 
     def mark_undone(self) -> None:
         """The run was undone."""
         self._undone = True
         self._head(Content.assemble(("↶ Undone", "$secondary bold"), ("\nThe files are as they were before the run.", "$foreground")))
+        listing = self.query_one(ResultList)
+        listing.empty = ""
+        listing.set_rows([], 0)
         self._draw_status()
 
     def _head(self, content: Content) -> None:

@@ -104,6 +104,9 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         if old != new:
             self.post_message(self.Highlighted(self, new))
 
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.rows) or (1 if self.empty else 0)
+
     # --- drawing --------------------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
