@@ -102,14 +102,14 @@ class _Writer:
         """The text of a note."""
         rng = self.rng
         parts = [self._properties(number)]
-        for section in range(rng.randint(1, 4)):
+        for section in range(rng.randint(1, 3)):
             parts.append(f"## Heading {section}\n")
-            for _ in range(rng.randint(1, 5)):
-                words = self._text(30, 90)
+            for _ in range(rng.randint(1, 4)):
+                words = self._text(25, 70)
                 words.insert(len(words) // 2, self._link())
                 if rng.random() < 0.25:
                     words.insert(3, f"#{self._tag()}")
-                if rng.random() < 0.04:
+                if rng.random() < 0.06:
                     words.append(COMMON)
                 parts.append(" ".join(words) + ".\n")
             parts.append(self._block())
