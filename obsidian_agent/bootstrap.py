@@ -43,8 +43,12 @@ def build_session(wiring: Wiring) -> Session:
     runs = Runs(wiring.store, wiring.state)
     usage = wiring.state / "vaults" / vault_key(wiring.store.real_path) / "macro-usage.json"
     saved = SavedActions(MacroStore(AppFolder(wiring.store, "macros"), usage, TOOLS), runs, TOOLS)
-    clock = _clock(wiring.now)
-    return Session(wiring.store, lambda: _planner(wiring, saved), TOOLS, wiring.policy, runs, saved, clock, lambda: _keeper(wiring))
+
+    def planner() -> Planner:
+        return _planner(wiring, saved, session.view)
+
+    session = Session(wiring.store, planner, TOOLS, wiring.policy, runs, saved, _clock(wiring.now), lambda: _keeper(wiring))
+    return session
 
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
@@ -58,12 +62,12 @@ def _clock(now: datetime | None) -> Callable[[], datetime]:
     return (lambda: now) if now is not None else (lambda: datetime.now().astimezone())
 
 
-def _planner(wiring: Wiring, saved: SavedActions) -> Planner:
+def _planner(wiring: Wiring, saved: SavedActions, view: Callable[[], DiskView]) -> Planner:
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
     if wiring.model is None:
         from obsidian_agent.agent.offline import OfflinePlanner
 
-        return OfflinePlanner(lambda: DiskView(wiring.store), wiring.store.obsidian_config, frozenset(TOOLS), saved.list)
+        return OfflinePlanner(view, wiring.store.obsidian_config, TOOLS, saved.list)
     from obsidian_agent.agent.planner import ModelPlanner, Sampling
     from obsidian_agent.providers.registry import open_provider
 

@@ -7,15 +7,17 @@ makes goes the way of every plan: validated, previewed, approved.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from obsidian_agent.agent.answers import Asking, answer
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
 from obsidian_agent.agent.note_template import TemplateFormats, moment_reference, with_references
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.recipe_plan import Facts, escaped, plan_of
+from obsidian_agent.agent.set_checks import meant, names_folder, sets_in, templates_folder, without_folder
 from obsidian_agent.agent.vault_names import DailySettings, ViewNames
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
@@ -23,6 +25,7 @@ from obsidian_agent.providers.offline.matcher import LIKELY_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
+from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.view import VaultView
 
 NO_SELECTION = "Selection is empty. Please select text first: this works on the selected text, for example on a list of bullets."
@@ -37,12 +40,12 @@ class OfflinePlanner:
     """A planner over recipes and macros.
 
     `view` gives the vault as it is now, `config` the parsed JSON of one of Obsidian's config files, `macros` the saved macros, `tools` the
-    names of the tools there are: a recipe that wants another one is left out.
+    tools there are: a recipe that wants another one is left out.
     """
 
     view: Callable[[], VaultView]
     config: Callable[[Any], object | None]
-    tools: frozenset[str]
+    tools: Mapping[str, Tool]
     macros: Callable[[], Sequence[MacroLike]] = tuple
 
     @property
@@ -56,19 +59,25 @@ class OfflinePlanner:
 
     def decide(self, request: PlanRequest) -> TurnEvent:
         """The same without waiting for a thread. Reads the vault."""
-        turn = _Turn(self, request)
-        return turn.verdict()
+        return _Turn(self, request).verdict()
+
+    def ask(self, request: PlanRequest) -> TurnEvent:
+        """The answer to a question, or what is asked back. Never a plan. Reads the vault."""
+        return _Turn(self, request, questions=True).verdict()
 
 
 class _Turn:
     """One instruction against one vault at one moment."""
 
-    def __init__(self, planner: OfflinePlanner, request: PlanRequest) -> None:
+    def __init__(self, planner: OfflinePlanner, request: PlanRequest, *, questions: bool = False) -> None:
         self._request = request
         self._config = planner.config
+        self._tools = planner.tools
+        self._questions = questions
+        self._view = planner.view()
         self._daily = DailySettings.read(planner.config)
-        self._names = ViewNames(planner.view(), self._daily)
-        self._macros = {macro.name: macro for macro in planner.macros()}
+        self._names = ViewNames(self._view, self._daily)
+        self._macros = {} if questions else {macro.name: macro for macro in planner.macros()}
         context = request.context
         self._around = Surroundings(
             now=context.now,
@@ -76,7 +85,7 @@ class _Turn:
             has_selection=bool(context.selection and context.selection.text.strip()),
             macros=tuple(self._macros),
         )
-        own = tuple(recipe for recipe in packaged() if _tools(recipe) <= planner.tools)
+        own = tuple(recipe for recipe in packaged() if _tools(recipe) <= planner.tools.keys() and (recipe.answer or not questions))
         self._recipes = (*own, *(recipe_of(macro) for macro in self._macros.values()))
 
     def verdict(self) -> TurnEvent:
@@ -98,7 +107,27 @@ class _Turn:
         plan = self._plan(first)
         if plan is None:
             return NeedsInput(self._dead_end(first))
-        return PlanReady(plan)
+        if first.recipe.answer is not None:
+            return answer(plan, first.recipe.answer, Asking(self._view, self._request.context, self._tools, self._shown(first)))
+        return self._doubted(first) or PlanReady(plan)
+
+    def _doubted(self, found: Match) -> NeedsInput | None:
+        """What to ask before notes that were only described are changed: there are none, or templates are among them."""
+        for name, described in sets_in(found.recipe, found.resolved).items():
+            paths = meant(described, self._view, self._request.context, self._tools)
+            if paths is None:
+                continue
+            if not paths:
+                return NeedsInput(f"There is nothing to do: no note fits “{found.texts.get(name, name)}”.")
+            folder = templates_folder(self._config)
+            if folder is None or names_folder(described, folder):
+                continue
+            templates = [path for path in paths if path.startswith(f"{folder}/")]
+            if templates and len(templates) < len(paths):
+                without = self._candidate(replace(found, resolved=without_folder(found.resolved, name, folder)), f", but not in {folder}")
+                message = f"{len(templates)} of the {len(paths)} notes that are meant are templates in {folder}. Which of these is it?"
+                return NeedsInput(message, (without, self._candidate(found, f", also the templates in {folder}")))
+        return None
 
     # --- plans ----------------------------------------------------------------------------------------------------------------
 
@@ -132,8 +161,13 @@ class _Turn:
                 met.add("dailyTemplate")
                 title = moment_reference(self._daily.format.rpartition("/")[2], now)
                 texts["dailyContent"] = with_references(template_text, title, formats, now)
-        shown = {"date": now.strftime("%Y-%m-%d"), "activeFile": self._around.active_file or ""}
-        return Facts(frozenset(met), texts, shown)
+        return Facts(frozenset(met), texts, self._shown(found))
+
+    def _shown(self, found: Match) -> dict[str, str]:
+        """How values read in titles and answers: as the instruction says them where they are no plain texts."""
+        values = {name: str(value) for name, value in found.resolved.values.items() if isinstance(value, str | int | float)}
+        described = {name: text for name, text in found.texts.items() if name not in values}
+        return values | described | {"date": self._around.now.strftime("%Y-%m-%d"), "activeFile": self._around.active_file or ""}
 
     def _daily_template(self) -> str | None:
         """The text of the template that Obsidian's daily notes name, by path or by bare name; None when they name none that is there."""
@@ -176,9 +210,9 @@ class _Turn:
             return NeedsInput(_asking(first), candidates[:1], first.resolved.missing)
         return NeedsInput(_choosing(first, len(candidates)), candidates)
 
-    def _candidate(self, found: Match) -> Candidate:
+    def _candidate(self, found: Match, remark: str = "") -> Candidate:
         plan = self._plan(found) if found.recipe.name != "run-macro" else None
-        title = plan.goal if plan is not None else found.recipe.title
+        title = (plan.goal if plan is not None else found.recipe.title) + remark
         declared = plan.parameters if plan is not None else {}
         values = (
             {name: value for name, value in found.resolved.values.items() if name in declared}
@@ -192,6 +226,11 @@ class _Turn:
 
     def _nothing(self, matches: Sequence[Match]) -> NeedsInput:
         near = f" The nearest thing I can do without a model: {matches[0].recipe.title.lower()}." if matches else ""
+        if self._questions:
+            near = near.replace("I can do", "I can answer")
+            return NeedsInput(
+                f"I cannot answer that without a language model.{near} Choose a model (--model or the settings), or ask otherwise."
+            )
         return NeedsInput(
             f"I don't know how to do that without a language model.{near} Choose a model (--model or the settings), or say it otherwise."
         )

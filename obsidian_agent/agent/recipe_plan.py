@@ -14,6 +14,7 @@ from obsidian_agent.providers.offline.resolve import Resolved
 _PATH_KINDS: frozenset[SlotKind] = frozenset({"note", "folder", "entry", "path", "newName", "destination", "template"})
 _INLINE = re.compile(r"<<(?P<inline>[A-Za-z][A-Za-z0-9_]*)>>")
 _SHOWN = re.compile(rf"{_INLINE.pattern}|\$\{{(?P<name>[A-Za-z][A-Za-z0-9_]*)(?:\|(?P<filter>default:[^|}}]*|basename))?\}}")
+_ACTIVE = "${activeFile}"
 _BARE = re.compile(r"\$+(?:steps|vars)\b\S*")
 
 
@@ -37,15 +38,16 @@ def plan_of(recipe: Recipe, resolved: Resolved, facts: Facts) -> ActionPlan | No
         return None
     inlined = {name: str(value) for name, value in resolved.values.items() if isinstance(value, str | int | float)}
     texts = inlined | dict(facts.texts)
-    if any(name not in texts for name in _inlines(document)):
+    objects = {name: _literal(value) for name, value in resolved.values.items() if isinstance(value, dict | list)}
+    if any(name not in texts and name not in objects for name in _inlines(document)):
         return None
     shown = {name: _said(value) for name, value in resolved.values.items()} | dict(facts.shown)
-    steps = [_step(step, texts, resolved.references, shown) for step in document.get("steps", [])]
+    steps = [_step(_spread(step, objects), texts, resolved.references, shown) for step in document.get("steps", [])]
     used = _references(steps)
     parameters = {
         name: _declaration(parameter.kind, parameter.description, resolved.values.get(name))
         for name, parameter in recipe.parameters.items()
-        if name in used and name not in resolved.references
+        if name in used and name not in resolved.references and name not in objects
     }
     heading = {key: document[key] for key in ("version", "riskLevel")}
     goal = _display(document["goal"], texts, shown)
@@ -74,6 +76,28 @@ def type_of(kind: SlotKind, value: Any) -> ParameterType:
 def _declaration(kind: SlotKind, description: str, value: Any) -> dict[str, Any]:
     declared = {"description": description, "type": type_of(kind, value)}
     return declared if value is None else declared | {"default": value}
+
+
+def _literal(value: Any) -> Any:
+    """A value whose texts are taken literally, but for the one reference that stands for the open note."""
+    return _rewritten(value, lambda text: text if text == _ACTIVE else escaped(text))
+
+
+def _spread(value: Any, objects: Mapping[str, Any]) -> Any:
+    """What `<<name>>` stands for, put in: as a whole value, or as the key of an object whose fields take its place."""
+    if isinstance(value, str):
+        whole = _INLINE.fullmatch(value)
+        return objects.get(whole["inline"], value) if whole else value
+    if isinstance(value, list):
+        return [_spread(each, objects) for each in value]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {}
+    for key, each in value.items():
+        whole = _INLINE.fullmatch(key)
+        fields = objects.get(whole["inline"]) if whole else None
+        made |= fields if isinstance(fields, dict) else {key: _spread(each, objects)}
+    return made
 
 
 def _step(step: Mapping[str, Any], texts: Mapping[str, str], references: Mapping[str, str], shown: Mapping[str, str]) -> dict[str, Any]:
@@ -121,6 +145,8 @@ def _display(text: str, texts: Mapping[str, str], shown: Mapping[str, str]) -> s
 def _said(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(map(_said, value))
     return "the selection" if value == "${selection}" else str(value)
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from functools import cached_property
 from typing import Any
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.tools.moment import format_moment
 from obsidian_agent.vault import markdown
+from obsidian_agent.vault.index import index_of
 from obsidian_agent.vault.paths import ROOT, PathUse, parse
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.view import VaultView
 
 DEFAULT_DAILY_FORMAT = "YYYY-MM-DD"
+_LINK = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,32 @@ class ViewNames:
         """Where the daily note of a day belongs."""
         return self._daily.path(day)
 
+    @property
+    def daily_set(self) -> Mapping[str, Any]:
+        """The condition of `vault.find` that daily notes meet: their folder, and their name where the format is Obsidian's own."""
+        named = {"name": "????-??-??"} if self._daily.format == DEFAULT_DAILY_FORMAT else {}
+        return ({"folder": self._daily.folder} if self._daily.folder else {}) | named
+
+    @cached_property
+    def tags(self) -> Sequence[str]:
+        """All tags, without `#`."""
+        index = index_of(self._view)
+        return list(dict.fromkeys(tag for path in index.notes(ROOT) for tag in index.facts(path).tags))
+
+    @cached_property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """All properties: by name, their values by what a person would call them."""
+        index = index_of(self._view)
+        found: dict[str, dict[str, Any]] = {}
+        for path in index.notes(ROOT):
+            for name, value in index.facts(path).properties.items():
+                values = found.setdefault(name, {})
+                for each in value if isinstance(value, list) else [value]:
+                    if isinstance(each, str | int | float) and each != "":
+                        said, wanted = _said(each)
+                        values.setdefault(said, wanted)
+        return found
+
     def text(self, note: str) -> str | None:
         """The text of a note, or None when it is missing or no text."""
         try:
@@ -90,3 +120,17 @@ class ViewNames:
             return decode(self._view.read(path), path.text)
         except VaultError:
             return None
+
+
+def _said(value: str | float) -> tuple[str, Any]:
+    """What a person calls a value, and the value to look for: a link is called by its text and found by its target."""
+    if isinstance(value, bool):
+        return ("true" if value else "false"), value
+    if not isinstance(value, str):
+        return str(value), value
+    link = _LINK.fullmatch(value)
+    if link is None:
+        return value, value
+    target = link[1].partition("|")[0].partition("#")[0].strip().removesuffix(".md")
+    name = target.rpartition("/")[2]
+    return name, name

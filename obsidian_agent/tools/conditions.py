@@ -18,6 +18,7 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.base import PathText, ToolContext, ToolModel
 from obsidian_agent.tools.finding import unread
+from obsidian_agent.tools.moment import parse_moment
 from obsidian_agent.tools.moments import moment_ms
 from obsidian_agent.tools.notes import find_file, find_folder
 from obsidian_agent.tools.properties_match import PropertyFilter, value_of
@@ -58,7 +59,9 @@ class Condition(ToolModel):
     text: str | None = Field(default=None, min_length=1, description="Holds this text as whole words, in any case.")
     modified_before: str | None = Field(default=None, description=_WHEN)
     modified_after: str | None = Field(default=None, description="As modifiedBefore; the moment itself is included.")
-    created_before: str | None = None
+    created_before: str | None = Field(
+        default=None, description="As modifiedBefore; by its property created where that is a date, else by the file's own time."
+    )
     created_after: str | None = None
     dated_before: str | None = Field(
         default=None, description="A day (YYYY-MM-DD). A note's own day is in its name, or its property date, created, day or published."
@@ -71,6 +74,7 @@ class Condition(ToolModel):
     linking: bool | None = Field(default=None, description="Links to any other file, or to none.")
     empty: bool | None = Field(default=None, description="Nothing stands below its properties, or something.")
     tasks: str | None = Field(default=None, pattern=r"^(open|done|any|none)$", description="Has such tasks: open, done, any or none.")
+    properties: bool | None = Field(default=None, description="Has any property, or none.")
     extension: list[str] | None = Field(default=None, description="One of these, without dot, in any case.")
 
 
@@ -124,9 +128,15 @@ class Judge:
         if after is not None:
             yield lambda path: stat(path).mtime_ms >= after
         if made_before is not None:
-            yield lambda path: stat(path).created_ms < made_before
+            yield lambda path: self._made(path) < made_before
         if made_after is not None:
-            yield lambda path: stat(path).created_ms >= made_after
+            yield lambda path: self._made(path) >= made_after
+
+    def _made(self, path: VaultPath) -> float:
+        """When a note was made, in milliseconds: what its property says, else its file."""
+        told = value_of(self.index.facts(path).properties, "created") if path.is_note else None
+        moment = parse_moment(told, self.ctx.run.now) if isinstance(told, str) else None
+        return self.ctx.view.stat(path).created_ms if moment is None else moment.timestamp() * 1000
 
     def _by_facts(self, wanted: Condition) -> Iterator[Check]:
         index = self.index
@@ -137,6 +147,9 @@ class Judge:
         if wanted.tagged is not None:
             self.asked_facts = True
             yield lambda path: bool(index.facts(path).tags) == wanted.tagged
+        if wanted.properties is not None:
+            self.asked_facts = True
+            yield lambda path: bool(index.facts(path).properties) == wanted.properties
         for name, value in (wanted.property or {}).items():
             self.asked_facts = True
             yield self._property(name, value)

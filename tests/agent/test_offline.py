@@ -62,7 +62,7 @@ class Desk:
             active_file=parse(active, PathUse.READ) if active else None,
             selection=selected,
         )
-        planner = OfflinePlanner(lambda: DiskView(self.store), self.store.obsidian_config, frozenset(TOOLS), lambda: self.macros)
+        planner = OfflinePlanner(lambda: DiskView(self.store), self.store.obsidian_config, TOOLS, lambda: self.macros)
         return planner.decide(PlanRequest(message, self.context, params=params))
 
     def plan(self, message: str, **around: Any) -> ActionPlan:
@@ -485,7 +485,7 @@ def test_a_macro_that_is_not_there_is_said(desk):
 
 
 def test_the_planner_yields_one_event(desk):
-    planner = OfflinePlanner(lambda: DiskView(desk.store), desk.store.obsidian_config, frozenset(TOOLS))
+    planner = OfflinePlanner(lambda: DiskView(desk.store), desk.store.obsidian_config, TOOLS)
 
     async def events() -> list[TurnEvent]:
         request = PlanRequest("rename Website to Home", RunContext("vault", NOW))
@@ -496,6 +496,6 @@ def test_the_planner_yields_one_event(desk):
 
 
 def test_recipes_whose_tools_are_missing_are_left_out(desk):
-    planner = OfflinePlanner(lambda: DiskView(desk.store), desk.store.obsidian_config, frozenset({"vault.createFile"}))
+    planner = OfflinePlanner(lambda: DiskView(desk.store), desk.store.obsidian_config, {"vault.createFile": TOOLS["vault.createFile"]})
     event = planner.decide(PlanRequest("rename Website to Home", RunContext("vault", NOW)))
     assert not isinstance(event, PlanReady)

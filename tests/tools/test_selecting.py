@@ -47,6 +47,8 @@ def found(bench, where, **args):
         ({"linkedFrom": "Books/Emma.md"}, ["Sub/Books.md"]),
         ({"linked": False, "linking": False}, ["2026-03-10 Visit.md", "Books/Old/Iliad.md", "talk.md"]),
         ({"empty": True}, ["2026-03-10 Visit.md", "People/Ann.md"]),
+        ({"properties": False}, ["2026-03-10 Visit.md", "Sub/Books.md"]),
+        ({"createdBefore": "2001-01-01"}, []),
         ({"tasks": "open"}, ["Books/Emma.md"]),
         ({"tasks": "done"}, ["Books/Old/Iliad.md"]),
         ({"folder": "Books", "tasks": "none"}, ["Books/Dune.md"]),
@@ -118,3 +120,8 @@ def test_a_later_step_sees_what_an_earlier_one_did(bench):
     vault = bench(VAULT)
     vault.run(SET_FRONTMATTER, path="talk.md", addTags=["novel"])
     assert [file["path"] for file in vault.run(FIND, where={"tag": "novel"})["files"]] == ["Books/Emma.md", "talk.md"]
+
+
+def test_the_property_created_counts_before_the_time_of_the_file(bench):
+    vault = bench({"a.md": "---\ncreated: 1999-05-01T10:00\n---\n", "b.md": "---\ncreated: long ago\n---\n"})
+    assert [file["path"] for file in vault.run(FIND, where={"createdBefore": "2000-01-01"})["files"]] == ["a.md"]

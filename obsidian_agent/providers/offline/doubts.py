@@ -94,7 +94,7 @@ def as_text(words: Stretch, *, free: bool) -> float:
         doubt += 0.0 if free else 0.5 * sum(token.kind in ("quoted", "tag", "link") for token in tokens)
         doubt += 0.5 if "about" in words.lowers else 0.0
     doubt += 0.5 if words.first.lower in _DESCRIBING else 0.0
-    doubt += 0.3 if words.last.lower in DETERMINERS | PREPOSITIONS else 0.0
+    doubt += 0.6 if words.last.lower in DETERMINERS | PREPOSITIONS | {"about"} else 0.0
     doubt += picking(words) if len(words) > 1 and not free else 0.0
     doubt += 0.5 if words.first.lower in _PLACING else 0.0
     doubt += 0.5 if words.last.lower in _PARTS and not free else 0.0

@@ -79,14 +79,16 @@ def match(
         next((token.lower for token in tokens if token.kind == "word"), "") in QUESTION_OPENERS or tokens[-1].text == "?"
     )
     reader = SlotReader(text, tokens, index, around)
-    typos = _typos(tokens, _vocabulary(tuple(recipe.phrases for recipe in recipes)))
+    typos = _typos(tokens, _vocabulary(tuple(recipe.spoken for recipe in recipes)))
     said = frozenset(token.stem for token in tokens if token.stem).union(*typos.values())
     table = TokenTable(tokens, typos)
     found: list[Match] = []
     for recipe in recipes:
         alignment = _align(recipe, table, said, reader, given or {})
         if alignment is not None:
-            found.extend(_matches(recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question else 0.0))
+            found.extend(
+                _matches(recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question and recipe.answer is None else 0.0)
+            )
     return _judge(sorted(found, key=lambda each: each.cost))
 
 
@@ -101,7 +103,7 @@ def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: Slot
 
     aligner = Aligner(table, read, longest, given)
     best: Alignment | None = None
-    for text in recipe.phrases:
+    for text in recipe.spoken:
         phrase = phrases.parse(text)
         if _worth_trying(phrase, said):
             alignment = aligner.align(phrase)

@@ -162,10 +162,10 @@ def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Rea
     if len(inner) > LONGEST_NAME or (inner.quoted is None and not inner.plain):
         return None
     names = words.names(inner)
-    for name in names:
-        found = index.find(name, sorts)
-        if found is not None:
-            return _reading(found.paths, _CLOSENESS_COST[found.closeness], name)
+    known = [(found, name) for name in names if (found := index.find(name, sorts)) is not None]
+    if known:
+        found, name = min(known, key=lambda each: each[0].closeness)
+        return _reading(found.paths, _CLOSENESS_COST[found.closeness], name)
     return _unknown(inner, names[-1])
 
 

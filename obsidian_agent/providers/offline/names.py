@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 from unicodedata import normalize
 
 import regex
@@ -50,6 +50,21 @@ class VaultNames(Protocol):
 
     def daily_note(self, day: date) -> str:
         """Where the daily note of a day belongs, by the vault's own settings."""
+        ...
+
+    @property
+    def daily_set(self) -> Mapping[str, Any]:
+        """The condition of `vault.find` that daily notes meet."""
+        ...
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """All tags, without `#`."""
+        ...
+
+    @property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """All properties: by name, their values by what a person would call them (a link by the text that it shows)."""
         ...
 
 
@@ -106,6 +121,56 @@ class NameIndex:
         choices = {path: _fold(_bare(path)) for sort in sorts for path in self._paths(sort)}
         found = process.extract(_fold(_bare(text)), choices, scorer=fuzz.WRatio, limit=limit, score_cutoff=_NEAR)
         return tuple(path for _, _, path in found)
+
+    def tag(self, text: str) -> str | None:
+        """The tag that `text` names, in the vault's spelling; one that only has nested ones counts too."""
+        return self._tags.get(_fold(text).strip("#/ "))
+
+    def property(self, text: str) -> str | None:
+        """The property that `text` names, singular or plural."""
+        key = _fold(text).strip()
+        return self._properties.get(key) or self._properties.get(" ".join(stem(word) for word in key.split()))
+
+    def value(self, name: str, text: str) -> tuple[Any] | None:
+        """The value of a property that `text` names, in a tuple of one."""
+        values = self._values.get(name, {})
+        key = _fold(text).strip()
+        for each in (key, " ".join(stem(word) for word in key.split())):
+            if each in values:
+                return (values[each],)
+        return None
+
+    def valued(self, text: str) -> list[tuple[str, Any]]:
+        """The properties that have a value of this name, with it."""
+        found = ((name, self.value(name, text)) for name in self._values)
+        return [(name, value[0]) for name, value in found if value is not None]
+
+    @cached_property
+    def _tags(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for tag in self.names.tags:
+            parts = tag.split("/")
+            for count in range(len(parts), 0, -1):
+                found.setdefault(_fold("/".join(parts[:count])), "/".join(parts[:count]))
+        return found
+
+    @cached_property
+    def _properties(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in self.names.properties:
+            found.setdefault(_fold(name), name)
+        for name in self.names.properties:
+            found.setdefault(" ".join(stem(word) for word in _fold(name).split()), name)
+        return found
+
+    @cached_property
+    def _values(self) -> dict[str, dict[str, Any]]:
+        tables: dict[str, dict[str, Any]] = {}
+        for name, values in self.names.properties.items():
+            table = {_fold(said): value for said, value in values.items()}
+            stems = {" ".join(stem(word) for word in said.split()): value for said, value in table.items()}
+            tables[name] = stems | table
+        return tables
 
     def _paths(self, sort: NameSort) -> Sequence[str]:
         match sort:

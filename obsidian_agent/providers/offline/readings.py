@@ -40,3 +40,5 @@ class Reading:
     reference: str | None = None
     issue: Issue | None = None
     choices: tuple[str, ...] = ()
+    doubt: str | None = None
+    """What a person should confirm, where the issue alone does not say it."""

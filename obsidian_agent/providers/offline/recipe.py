@@ -16,15 +16,32 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from obsidian_agent.providers.offline import phrases
 
 NameKind = Literal["note", "folder", "entry", "path", "newName", "destination", "template", "macro"]
-WordKind = Literal["text", "heading", "newHeading", "tag", "property", "value", "number", "level", "date", "before"]
-SlotKind = NameKind | WordKind
+WordKind = Literal[
+    "text", "heading", "newHeading", "tag", "tags", "property", "properties", "value", "number", "level", "date", "before", "span", "sort"
+]
+SetKind = Literal["notes", "anyNotes", "files", "exempt"]
+SlotKind = NameKind | WordKind | SetKind
 """What a slot takes. `entry`: a note, folder or other file; `path`: the name of a new note; `newName` and `destination`: the new path of
 another slot's entry, by its name or its folder; `newHeading`: a heading that may be missing; `level`: of headings, by
-default the highest that the note has several of; `before`: a day, from "older than a month".
+default the highest that the note has several of; `before`: a day, from "older than a month"; `span`: days, from "last week"; `sort`: an
+order of `vault.find`. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files too, `exempt`: what a
+description leaves out, given with `of`. `tags` and `properties` are one or several.
 """
+
+SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))
+"""Slots whose values are conditions of `vault.find`."""
 
 Need = Literal["selection", "activeFile", "dailyTemplate", "newHeading"]
 """What must hold for a recipe or a variant. `newHeading`: the note does not have the heading yet."""
+
+
+_LEFT_OUT = (
+    "[but|and|only|.|,] {} (stay|stays|remain|remains|must stay|should stay|have to stay|can stay) (where! (they are|it is)|put!|in place!|there!|untouched!)"
+    "|[but|and] leave! {} (alone|where they are|in place|untouched|out)"
+    "|[but|and] (skip|ignore|exclude|omit|leave out) {}"
+    "|[but|and] {} (do not|don't|should not|must not) [be] (count|counted|included|listed|meant|moved|touched|changed)"
+)
+"""The clause that leaves something out of a description of notes: "Board games stay where they are", "skip the drafts"."""
 
 
 class RecipeModel(BaseModel):
@@ -65,8 +82,24 @@ class Refusal(RecipeModel):
     message: str
 
 
+class Answer(RecipeModel):
+    """How the outputs of a plan that only reads become an answer in words.
+
+    `items` names a list among the outputs ("find.files"); the texts may hold `{count}` (its length, or the number that `count` names) and
+    the parameters as `${name}`. `item` is one line of the list, as in `util.formatList`; `sources` the field that holds a note's path.
+    """
+
+    items: str
+    none: str
+    one: str | None = None
+    some: str
+    item: str | None = None
+    count: str | None = None
+    sources: str | None = None
+
+
 class Recipe(RecipeModel):
-    """One thing that can be asked for without a model."""
+    """One thing that can be asked for without a model. With `answer` it is a question: its plan changes nothing."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
     title: str
@@ -78,6 +111,16 @@ class Recipe(RecipeModel):
     plan: dict[str, Any] | None = None
     variants: tuple[Variant, ...] = ()
     refusal: Refusal | None = None
+    answer: Answer | None = None
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The phrases as they are matched: where a description of notes is asked for, a clause may say what it leaves out."""
+        left_out = [name for name, parameter in self.parameters.items() if parameter.kind == "exempt"]
+        if not left_out:
+            return self.phrases
+        clause = _LEFT_OUT.replace("{}", f"{{{left_out[0]}}}")
+        return tuple(f"{phrase} / [{clause}]" for phrase in self.phrases)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

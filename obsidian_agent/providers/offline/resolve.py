@@ -12,7 +12,8 @@ import regex
 from obsidian_agent.providers.offline.lexicon import stem
 from obsidian_agent.providers.offline.names import NameIndex, NameSort
 from obsidian_agent.providers.offline.readings import Reading
-from obsidian_agent.providers.offline.recipe import Recipe, RecipeParameter
+from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
+from obsidian_agent.providers.offline.set_modifiers import both
 
 MAX_CHOICES = 3
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
@@ -22,6 +23,7 @@ _SORTS: Mapping[str, tuple[NameSort, ...]] = {
     "folder": ("folder",),
     "destination": ("folder",),
     "entry": ("note", "folder", "file"),
+    "anyNotes": ("note",),
 }
 
 
@@ -83,6 +85,7 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
         note = values.get(parameter.of) if parameter.kind == "level" and parameter.of is not None else None
         if name not in values and isinstance(note, str):
             values[name] = _dividing_level(index.names.levels(note))
+    _settle_sets(recipe, values, references)
     notes = [values[name] for name, parameter in recipe.parameters.items() if parameter.kind == "note" and values.get(name)]
     if len(set(notes)) < len(notes):
         doubts.append("both are the same note")
@@ -93,7 +96,26 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
     return Resolved(defaults | values, references, missing, tuple(doubts), cost)
 
 
+def _settle_sets(recipe: Recipe, values: dict[str, Any], references: Mapping[str, str]) -> None:
+    """Descriptions of notes as `vault.find` takes them: one note is a set of one, and what is left out is left out."""
+    for name, parameter in recipe.parameters.items():
+        if parameter.kind not in SET_KINDS or name not in values:
+            continue
+        found = values[name]
+        if isinstance(found, str):
+            found = {"where": {"paths": ["${activeFile}" if references.get(name) == "activeFile" else found]}, "kind": "notes"}
+        kind = found["kind"] if found["kind"] != "any" else "files" if parameter.kind == "files" else "notes"
+        values[name] = {"where": found["where"], "kind": kind}
+    for name, parameter in recipe.parameters.items():
+        whole = values.get(parameter.of) if parameter.kind == "exempt" and parameter.of is not None else None
+        left_out = values.pop(name, None) if whole is not None else None
+        if whole is not None and left_out is not None:
+            values[str(parameter.of)] = {**whole, "where": both(whole["where"], {"not": left_out["where"]})}
+
+
 def _doubt(parameter: RecipeParameter, reading: Reading) -> str:
+    if reading.doubt is not None:
+        return reading.doubt
     match reading.issue:
         case "inactive":
             return "no note is active"

@@ -42,9 +42,23 @@ _RIDERS = tuple(
 )
 
 
+_NOT_MEANT = regex.compile(
+    r"(?<=[.;!]\s)(?P<what>\p{Lu}[^.;:!?]{1,60}?) (?P<not>(?:are|is) (?:not|no) (?:an? |the |of )*[\p{L}-]+(?: [\p{L}-]+)?)(?=\s*(?:$|[.;!]))"
+)
+_TELLING = regex.compile(r"\b(?:that|which|who|there)\b", regex.IGNORECASE)
+_STAYS = "stay put"
+
+
+def _as_exception(match: regex.Match[str]) -> str:
+    """A sentence that says what something is not ("Templates are not people") as the exception that it means, in the same length."""
+    if _TELLING.search(match["what"]):
+        return str(match[0])
+    return f"{match['what']} {_STAYS.ljust(len(match['not']))}"
+
+
 def without_riders(instruction: str) -> str:
-    """The instruction with these clauses blanked out, so that offsets stay."""
-    text = instruction
+    """The instruction with these clauses blanked out, and exceptions in one form, so that offsets stay."""
+    text: str = _NOT_MEANT.sub(_as_exception, instruction)
     for rider in _RIDERS:
         text = rider.sub(lambda match: " " * len(match[0]), text)
     return text

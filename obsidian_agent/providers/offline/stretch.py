@@ -61,6 +61,11 @@ class Stretch:
         return all(token.kind == "word" or (token.kind == "mark" and token.text in _IN_NAMES) for token in self)
 
     @property
+    def described(self) -> bool:
+        """Whether there are only words and commas: a description, no name."""
+        return all(token.kind == "word" or token.text == "," for token in self)
+
+    @property
     def exact(self) -> bool:
         """Whether it is a name in quotes, a wikilink or a path, no bare words."""
         return len(self) == 1 and (self.quoted is not None or "/" in self.first.text or self.first.text.endswith(".md"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,9 @@ class Names:
     files: Sequence[str] = ()
     folders: Sequence[str] = ()
     sections: dict[str, list[str]] = field(default_factory=dict)
+    tags: Sequence[str] = ()
+    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    daily_set: Mapping[str, Any] = field(default_factory=lambda: {"folder": "Daily", "name": "????-??-??"})
 
     def headings(self, note: str) -> Sequence[str]:
         return self.sections.get(note, [])
@@ -72,6 +76,13 @@ def names() -> Names:
             "Reading list.md": ["Fiction", "Science"],
             "Projects/Website.md": ["Next steps", "Log"],
             "Ideas.md": ["Log", "Later"],
+        },
+        tags=["project/apollo", "done", "draft", "idea", "Health"],
+        properties={
+            "status": {"active": "active", "done": "done", "on hold": "on hold"},
+            "categories": {"Books": "Books", "Movies": "Movies", "Board games": "Board games", "People": "People"},
+            "author": {"Ada Lovelace": "Ada Lovelace"},
+            "rating": {"5": 5, "4": 4},
         },
     )
 

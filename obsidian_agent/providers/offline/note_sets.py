@@ -1,0 +1,372 @@
+"""Descriptions of notes: "all notes tagged #x in Projects", "everything older than a month", "Q1 to Q4 2022", "my books (category Books)".
+
+A description is read from a token on, with every place where it may end; the value of a reading is what `vault.find` takes: a `where`
+and a `kind` ("any" where the words leave it open whether files other than notes are meant).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from obsidian_agent.providers.offline import dates, name_slots, phrases, set_modifiers, word_slots
+from obsidian_agent.providers.offline.lexicon import NOTE_NOUNS, stem, word_set
+from obsidian_agent.providers.offline.name_lists import NameLists, listed
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.readings import Reading, Surroundings
+from obsidian_agent.providers.offline.set_modifiers import Modifier, Where, both, either
+from obsidian_agent.providers.offline.stretch import Stretch
+from obsidian_agent.providers.offline.strict import Part, Walked, walk
+from obsidian_agent.providers.offline.tokens import Token
+
+_QUANTIFIERS = word_set("all every each any both of the my our these those only just")
+_PRONOUNS = word_set("everything anything everyone everybody anyone anybody those all ones things stuff")
+_LOOSE = word_set("file files everything anything things stuff")
+"""Heads that may mean files other than notes."""
+
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "attachment": (),
+    "image": ("png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic"),
+    "picture": ("png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic"),
+    "photo": ("png", "jpg", "jpeg", "webp", "avif", "heic"),
+    "screenshot": ("png", "jpg", "jpeg"),
+    "pdf": ("pdf",),
+    "png": ("png",),
+    "video": ("mp4", "mov", "mkv", "webm"),
+    "recording": ("mp3", "wav", "m4a", "ogg", "webm"),
+}
+_LONGEST_HOLE = 8
+_LONGEST_TEXT = 6
+_MOST_MODIFIERS = 5
+_EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for]").segments[0]
+_EXCEPT_WORDS = frozenset(("except", "excepting", "excluding", "other", "apart", "but"))
+
+
+class NoteSets:
+    """Reads descriptions in one instruction. What was read from a token on is kept."""
+
+    def __init__(self, text: str, tokens: tuple[Token, ...], index: NameIndex, around: Surroundings) -> None:
+        self._text = text
+        self._tokens = tokens
+        self._index = index
+        self._around = around
+        self._lists = NameLists(text, tokens, index)
+        self._holes: dict[tuple[str, int, str | None], list[Part]] = {}
+        self._behind: dict[int, list[Part]] = {}
+        self._sets: dict[int, dict[int, Reading]] = {}
+        self._exempt: dict[int, dict[int, Reading]] = {}
+        week = set_modifiers.week_ago(around.today)
+        self._constants = (("weekAgo", Part(0, week)),)
+
+    # --- readings ---------------------------------------------------------------------------------------------------------------
+
+    def notes(self, start: int, end: int) -> Reading | None:
+        """A description of notes in tokens `start` to `end` (exclusive)."""
+        if start not in self._sets:
+            self._sets[start] = self._readings(start, self._described(start))
+        return self._sets[start].get(end)
+
+    def exempt(self, start: int, end: int) -> Reading | None:
+        """What is to be left out: a description, or the bare name of a folder, a tag, a property's value or a note."""
+        if start not in self._exempt:
+            found = self._readings(start, (*self._described(start), *self._bare(start)))
+            self._exempt[start] = found
+        return self._exempt[start].get(end)
+
+    def _readings(self, start: int, parts: Any) -> dict[int, Reading]:
+        found: dict[int, Reading] = {}
+        for part in parts:
+            if part.end not in found or part.cost < found[part.end].cost:
+                raw = self._words(start, part.end).raw
+                found[part.end] = Reading(part.cost, part.value, raw, issue="near" if part.doubt else None, doubt=part.doubt)
+        return found
+
+    # --- descriptions -------------------------------------------------------------------------------------------------------------
+
+    def _described(self, start: int) -> Iterator[Part]:
+        """Head with modifiers, a list of names, or words made clear in brackets."""
+        at = start
+        while True:
+            yield from self._headed(at, start)
+            if at >= len(self._tokens) or self._tokens[at].lower not in _QUANTIFIERS:
+                break
+            at += 1
+        for part in self._lists.at(start):
+            where: Where = {"paths": list(part.value)}
+            yield from self._modified(Part(part.end, where, part.cost, part.doubt), "notes")
+        yield from self._bracketed(start)
+
+    def _headed(self, at: int, start: int) -> Iterator[Part]:
+        """From a place behind the quantifiers: modifiers, then a head, then modifiers. A bare noun needs some of them."""
+        for front in self._in_front(at):
+            head = front.end
+            if head >= len(self._tokens):
+                continue
+            token = self._tokens[head]
+            kind = self._kind_of(token)
+            if kind is None:
+                continue
+            endings, name = kind
+            if name == "attachments" and head + 1 < len(self._tokens) and self._tokens[head + 1].lower in _LOOSE:
+                head += 1
+            said = front.end > start or stem(token.lower) in _PLURAL or token.lower != token.stem
+            where = both(front.value, {"extension": list(endings)}) if endings else front.value
+            for part in self._modified(Part(head + 1, where, front.cost, front.doubt), name):
+                if said or part.end > head + 1:
+                    yield (
+                        part
+                        if part.value["where"] or name == "attachments"
+                        else Part(part.end, part.value, part.cost + (0.3 if at > start else 0.7), part.doubt)
+                    )
+
+    def _in_front(self, at: int) -> Iterator[Part]:
+        yield Part(at, {})
+        for modifier in set_modifiers.before():
+            yield from self._apply(modifier, at)
+        if at + 1 < len(self._tokens) and self._tokens[at].lower == "daily":
+            yield Part(at + 1, dict(self._index.names.daily_set))
+
+    def _kind_of(self, token: Token) -> tuple[tuple[str, ...], str] | None:
+        """The endings and the kind of what a head names; None for a word that is none."""
+        if token.kind != "word":
+            return None
+        if token.lower in _LOOSE:
+            return (), "any"
+        if token.lower in NOTE_NOUNS or token.lower in _PRONOUNS or token.lower in ("entries", "entry"):
+            return (), "notes"
+        if token.stem in _KINDS:
+            return _KINDS[token.stem], "attachments"
+        return None
+
+    def _modified(self, head: Part, kind: str) -> Iterator[Part]:
+        """A head with up to some modifiers behind it, exceptions last."""
+        seen: set[tuple[int, int]] = set()
+        open_parts = [(head, 0)]
+        while open_parts:
+            part, count = open_parts.pop()
+            yield Part(part.end, {"where": part.value, "kind": kind}, part.cost, part.doubt)
+            yield from self._excepted(part, kind)
+            if count == _MOST_MODIFIERS:
+                continue
+            for at in self._joints(part.end):
+                for more in self._modifiers(at):
+                    if (more.end, count) not in seen or more.cost == 0:
+                        seen.add((more.end, count))
+                        joined = Part(more.end, both(part.value, more.value), part.cost + more.cost, part.doubt or more.doubt)
+                        open_parts.append((joined, count + 1))
+
+    def _joints(self, at: int) -> Iterator[int]:
+        """Where a further modifier may begin: here, or behind a comma, an "and" or both."""
+        yield at
+        for text in (",", "and", "but", "that", "which"):
+            if at < len(self._tokens) and (self._tokens[at].lower or self._tokens[at].text) == text:
+                at += 1
+                yield at
+
+    def _modifiers(self, at: int) -> list[Part]:
+        if at not in self._behind:
+            self._behind[at] = [part for modifier in set_modifiers.behind() for part in self._apply(modifier, at)]
+            if at < len(self._tokens) and self._tokens[at].text == "(":
+                self._behind[at] += self._in_brackets(at)
+        return self._behind[at]
+
+    def _apply(self, modifier: Modifier, at: int) -> Iterator[Part]:
+        for walked in walk(modifier.phrase, self._tokens, Walked(at, self._constants), self._hole):
+            if walked.end > at:
+                cost = walked.cost + modifier.cost
+                yield Part(walked.end, modifier.where(walked.values), cost, next(iter(walked.doubts), None))
+
+    def _in_brackets(self, at: int) -> Iterator[Part]:
+        """ "(tagged #x)", "(categories Movies and Shows)": a modifier, or a property and its values."""
+        closing = next((end for end in range(at + 1, len(self._tokens)) if self._tokens[end].text == ")"), None)
+        if closing is None:
+            return
+        for part in [*self._modifiers(at + 1), *self._apply(_PROPERTY_IN_BRACKETS, at + 1)]:
+            if part.end == closing:
+                yield Part(closing + 1, part.value, part.cost, part.doubt)
+
+    def _bracketed(self, start: int) -> Iterator[Part]:
+        """Words that only brackets make clear: "my movies, shows and video games (categories Movies, Shows and Games)"."""
+        opening = next((at for at in range(start, len(self._tokens)) if self._tokens[at].text == "("), None)
+        if opening is None or not 0 < opening - start <= 12 or not self._words(start, opening).described:
+            return
+        for part in self._in_brackets(opening):
+            said = {stem(word) for value in _texts(part.value) for word in value.casefold().split()}
+            strange = sum(
+                token.kind == "word" and token.lower not in _FREE and token.stem not in said for token in self._tokens[start:opening]
+            )
+            yield from self._modified(Part(part.end, part.value, part.cost + 0.1 * strange, part.doubt), "notes")
+
+    def _excepted(self, part: Part, kind: str) -> Iterator[Part]:
+        """What "except …" takes away again."""
+        for walked in walk(_EXCEPT, self._tokens, Walked(part.end), self._hole):
+            said = {token.lower for token in self._tokens[part.end : walked.end]}
+            if walked.end == part.end or not said & _EXCEPT_WORDS or walked.end >= len(self._tokens):
+                continue
+            for end in range(walked.end + 1, min(walked.end + 12, len(self._tokens)) + 1):
+                left_out = self.exempt(walked.end, end)
+                if left_out is not None:
+                    where = both(part.value, {"not": left_out.value["where"]})
+                    yield Part(end, {"where": where, "kind": kind}, part.cost + left_out.cost, part.doubt or left_out.doubt)
+
+    # --- bare names ---------------------------------------------------------------------------------------------------------------
+
+    def _bare(self, start: int) -> Iterator[Part]:
+        for end in range(start + 1, min(start + _LONGEST_HOLE, len(self._tokens)) + 1):
+            words = self._words(start, end)
+            if words.ragged:
+                continue
+            found = list(self._meanings(words))
+            if found:
+                yield Part(end, {"where": either(found), "kind": "any"}, 0.05 * (len(found) - 1))
+
+    def _meanings(self, words: Stretch) -> Iterator[Where]:
+        """Everything that a bare name may mean; leaving out too much is better than too little."""
+        if words.first.kind == "tag" and len(words) == 1:
+            yield {"tag": words.first.text}
+            return
+        inner = words.trimmed(("the", "my", "all", "every", "folder", "any"), ("folder", "notes"))
+        name = inner.quoted or inner.raw
+        folders = self._index.find(name, ("folder",))
+        for path in folders.paths if folders is not None else ():
+            yield {"folder": path}
+        for key, value in self._index.valued(name):
+            yield {"property": {key: value}}
+        tag = self._index.tag(name)
+        if tag is not None:
+            yield {"tag": tag}
+        notes = self._index.find(name, ("note",))
+        if notes is not None and folders is None:
+            yield {"paths": list(notes.paths)}
+
+    # --- holes ----------------------------------------------------------------------------------------------------------------------
+
+    def _hole(self, name: str, start: int, before: Walked) -> list[Part]:
+        of = before.values.get("property") if name == "values" else None
+        key = (name, start, of)
+        if key not in self._holes:
+            self._holes[key] = list(self._fresh(name, start, of))
+        return self._holes[key]
+
+    def _fresh(self, name: str, start: int, of: str | None) -> Iterator[Part]:
+        match name:
+            case "folders":
+                yield from self._several(start, self._folder)
+            case "tags" | "hashtags":
+                marked = name == "hashtags"
+                yield from listed(self._tokens, start, lambda at: self._tag(at, marked=marked))
+            case "values":
+                yield from self._several(start, lambda at: self._value(at, of))
+            case "property":
+                yield from self._each(start, 4, self._property)
+            case "note":
+                yield from self._each(start, _LONGEST_HOLE, self._note)
+            case "span":
+                yield from self._each(start, 6, self._span)
+            case "before":
+                yield from self._each(start, 9, self._before)
+            case "text":
+                yield from self._each(start, _LONGEST_TEXT, self._said)
+
+    def _several(self, start: int, read: Callable[[int], list[Part]]) -> Iterator[Part]:
+        for part in listed(self._tokens, start, read):
+            yield Part(part.end, part.value[1], part.cost, part.doubt)
+
+    def _each(self, start: int, longest: int, read: Callable[[Stretch], Part | None]) -> Iterator[Part]:
+        for end in range(start + 1, min(start + longest, len(self._tokens)) + 1):
+            words = self._words(start, end)
+            if not words.ragged and (part := read(words)) is not None:
+                yield part
+
+    def _folder(self, start: int) -> list[Part]:
+        return list(self._each(start, _LONGEST_HOLE, self._one_folder))
+
+    def _one_folder(self, words: Stretch) -> Part | None:
+        reading = name_slots.folder(words, self._index, self._around, existing=True, free=False)
+        if reading is None or reading.issue in ("unknown", "inactive") or reading.value == "":
+            return None
+        if reading.issue == "ambiguous":
+            doubt = f"“{reading.text}” may be {' or '.join(reading.choices[:3])}"
+            return Part(words.end, reading.choices[0], reading.cost + 0.3, doubt)
+        return Part(words.end, reading.value, reading.cost)
+
+    def _tag(self, start: int, *, marked: bool) -> list[Part]:
+        found = []
+        for end in (start + 1, start + 2):
+            if end > len(self._tokens):
+                break
+            words = self._words(start, end)
+            if words.ragged or (marked and words.last.kind != "tag"):
+                continue
+            reading = word_slots.tag(words, free=True)
+            if reading is None:
+                continue
+            known = self._index.tag(reading.value)
+            if known is not None:
+                found.append(Part(end, known))
+            elif words.last.kind == "tag" or words.quoted is not None:
+                found.append(Part(end, reading.value, 0.3, f"no note has the tag #{reading.value}"))
+        return found
+
+    def _property(self, words: Stretch) -> Part | None:
+        name = self._index.property(words.quoted or words.raw)
+        return Part(words.end, name) if name is not None else None
+
+    def _value(self, start: int, of: str | None) -> list[Part]:
+        found = []
+        for end in range(start + 1, min(start + 6, len(self._tokens)) + 1):
+            words = self._words(start, end)
+            if words.ragged or of is None:
+                continue
+            known = self._index.value(of, words.quoted or words.raw)
+            if known is not None:
+                found.append(Part(end, known[0]))
+            elif words.quoted is not None:
+                found.append(Part(end, words.quoted, 0.3, f"no note has “{words.quoted}” as {of}"))
+        return found
+
+    def _note(self, words: Stretch) -> Part | None:
+        reading = name_slots.note(words, self._index, self._around)
+        if reading is None or reading.value is None or reading.issue is not None:
+            return None
+        return Part(words.end, reading.value, reading.cost)
+
+    def _span(self, words: Stretch) -> Part | None:
+        span = dates.parse(words.raw, self._around.today)
+        return Part(words.end, span) if span is not None else None
+
+    def _before(self, words: Stretch) -> Part | None:
+        cutoff = dates.parse_cutoff(words.raw, self._around.today)
+        return Part(words.end, cutoff.isoformat()) if cutoff is not None else None
+
+    def _said(self, words: Stretch) -> Part | None:
+        if words.quoted is not None:
+            return Part(words.end, words.quoted)
+        if not all(token.kind in ("word", "tag") or token.text in "-'’&+" for token in words) or words.first.lower in _NO_TEXT:
+            return None
+        if words.last.lower in _NO_TEXT:
+            return None
+        return Part(words.end, words.raw, 0.02 * len(words) + 0.15 * sum(token.lower in _NO_TEXT for token in words))
+
+    def _words(self, start: int, end: int) -> Stretch:
+        return Stretch(self._text, self._tokens, start, end)
+
+
+_FREE = word_set("my all the and or of our every each notes note files pages from in")
+_NO_TEXT = word_set("in from to into and or of with that which the a an all any as is are by on for under tagged")
+_PLURAL = frozenset(("everything", "anything", "everyone", "everybody", "stuff", "all"))
+_PROPERTY_IN_BRACKETS = Modifier(
+    phrases.parse("[with|the] {property} [of|=|:|is] {values}").segments[0], lambda values: set_modifiers.of_property(values)
+)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a condition."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)

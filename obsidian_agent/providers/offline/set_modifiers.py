@@ -1,0 +1,204 @@
+"""How people say which notes they mean: small phrases, and the condition of `vault.find` that each stands for.
+
+A description is a head ("all my notes") with modifiers before it ("untagged") and behind it ("in Projects", "older than a month"). The
+holes of these phrases are read by `note_sets`; a phrase is never sure about what it does not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from obsidian_agent.providers.offline import phrases
+from obsidian_agent.providers.offline.dates import Span
+from obsidian_agent.providers.offline.phrases import Node
+
+Where = dict[str, Any]
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Modifier:
+    """A phrase and what it says of a note; `cost` is the doubt that stays."""
+
+    phrase: Node
+    where: Callable[[Values], Where]
+    cost: float = 0.0
+
+
+def both(*conditions: Where) -> Where:
+    """All of them, as one condition."""
+    merged: Where = {}
+    rest: list[Where] = []
+    for condition in conditions:
+        if any(key in merged for key in condition):
+            rest.append(condition)
+        else:
+            merged |= condition
+    if not rest:
+        return merged
+    return {"all": [each for each in (merged, *rest) if each]}
+
+
+def either(conditions: list[Where]) -> Where:
+    """One of them, as one condition."""
+    return conditions[0] if len(conditions) == 1 else {"any": conditions}
+
+
+def days(span: Span, after: str, before: str) -> Where:
+    """A span as two limits."""
+    found: Where = {}
+    if span.start is not None:
+        found[after] = span.start.isoformat()
+    if span.end is not None:
+        found[before] = span.end.isoformat()
+    return found
+
+
+def _folders(values: Values) -> Where:
+    return either([{"folder": folder} if folder else {} for folder in values["folders"]])
+
+
+def _tags(values: Values) -> Where:
+    joint, tags = values["tags"]
+    if joint == "and" and len(tags) > 1:
+        return {"all": [{"tag": tag} for tag in tags]}
+    return {"tag": tags[0] if len(tags) == 1 else list(tags)}
+
+
+def of_property(values: Values) -> Where:
+    """A property with one of some values."""
+    found = values["values"]
+    return {"property": {values["property"]: found[0] if len(found) == 1 else list(found)}}
+
+
+def _named(before: str, after: str) -> Callable[[Values], Where]:
+    return lambda values: {"name": f"{before}{values['text']}{after}"}
+
+
+def _fixed(**where: Any) -> Callable[[Values], Where]:
+    return lambda values: where
+
+
+def _since(after: str) -> Callable[[Values], Where]:
+    return lambda values: {after: values["span"].start.isoformat()} if values["span"].start else {}
+
+
+def _beyond(after: str) -> Callable[[Values], Where]:
+    return lambda values: {after: values["span"].end.isoformat()} if values["span"].end else {}
+
+
+def _until(before: str) -> Callable[[Values], Where]:
+    return lambda values: {before: values["span"].start.isoformat()} if values["span"].start else {}
+
+
+_THAT = "[that|which|who] [is|are|was|were] [also|currently|still]"
+_HAVE = "(with|having|[that|which|who] (have|has|had)|of|in|under)"
+_NONE = "(without|[that|which] (lack|lacks)|lacking|missing|[that|which|who] (do not|don't|does not|doesn't) have|(with|[that|which|who] (have|has)) no)"
+_CHANGED = "[last] (changed|modified|edited|updated|touched)"
+_MADE = "(created|made|written|added|started)"
+
+_AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
+    (f"{_THAT} [located|stored|kept] directly (in|inside|under) {{folders}}", lambda values: both(_folders(values), {"directly": True}), 0),
+    (f"{_THAT} [located|stored|kept|lying|sitting] (in|inside|within|from|of|under) {{folders}}", _folders, 0),
+    (f"{_THAT} [located|stored|kept|lying|sitting] (in|at|of|inside|from) [the] (vault root|root folder|root|top level) [folder] [of (my|the|this) vault]",
+     _fixed(folder="", directly=True), 0),
+    (f"(in|of|from|across) [my|the|this] [whole|entire] vault", _fixed(), 0),
+    (f"{_THAT} (tagged|labelled|labeled) [with|as|by] [the] [tag|tags|hashtag] {{tags}}", _tags, 0),
+    (f"{_HAVE} [the|a|my] [tag|tags|hashtag] {{hashtags}}", lambda values: _tags({"tags": values["hashtags"]}), 0),
+    ("(with|having|carrying|using|containing|[that|which|who] (have|has|had|contain|carry|use)) [the|a|my] (tag|tags|hashtag|label) {tags}", _tags, 0),
+    (f"{_NONE} [any|a] (tags|tag)", _fixed(tagged=False), 0),
+    (f"{_THAT} (untagged|not tagged [at all])", _fixed(tagged=False), 0),
+    (f"{_THAT} tagged", _fixed(tagged=True), 0),
+    ("(with|[that|which] (have|has)) [any|some] tags", _fixed(tagged=True), 0),
+    (f"{_NONE} [the|a] (tag|tags|hashtag) {{tags}}", lambda values: {"not": _tags(values)}, 0),
+    (f"{_THAT} not tagged [with|as] {{tags}}", lambda values: {"not": _tags(values)}, 0),
+    (f"{_NONE} {{hashtags}}", lambda values: {"not": _tags({"tags": values["hashtags"]})}, 0),
+    (f"{_HAVE} [the|a|an] [property|field] {{property}} [of|=|:|is|set to|equal to|being|equals] [the] [value] {{values}}", of_property, 0),
+    ("(whose|where|with) [the] [property|field] {property} (is|are|=|:|equals|being) [set to|equal to] [the] [value] {values}", of_property, 0),
+    (f"{_THAT} [marked|set|listed] as {{values}} (in|by) [the] [property] {{property}}", of_property, 0.2),
+    ("(with|having|[that|which|who] (have|has|had)) [a|an|the|any] [property|field] {property} [property|field]",
+     lambda values: {"not": {"property": {values["property"]: None}}}, 0.05),
+    (f"{_NONE} [a|an|the|any] [property|field] {{property}} [property|field] [set]", lambda values: {"property": {values["property"]: None}}, 0.05),
+    (f"{_NONE} [any] (properties|frontmatter|metadata)", _fixed(properties=False), 0),
+    (f"{_THAT} {{before}}", lambda values: {"modifiedBefore": values["before"]}, 0),
+    (f"{_THAT} {_CHANGED} [in|on|during|within] {{span}}", lambda values: days(values["span"], "modifiedAfter", "modifiedBefore"), 0),
+    (f"{_THAT} {_CHANGED} since {{span}}", _since("modifiedAfter"), 0),
+    (f"{_THAT} {_CHANGED} after {{span}}", _beyond("modifiedAfter"), 0),
+    (f"{_THAT} {_CHANGED} before {{span}}", _until("modifiedBefore"), 0),
+    ("[that|which] (i|we) (changed|modified|edited|updated|touched|worked on) [in|on|during] {span}",
+     lambda values: days(values["span"], "modifiedAfter", "modifiedBefore"), 0),
+    (f"{_THAT} {_MADE} [in|on|during|within] {{span}}", lambda values: days(values["span"], "createdAfter", "createdBefore"), 0),
+    (f"{_THAT} {_MADE} since {{span}}", _since("createdAfter"), 0),
+    (f"{_THAT} {_MADE} after {{span}}", _beyond("createdAfter"), 0),
+    (f"{_THAT} {_MADE} before {{span}}", _until("createdBefore"), 0),
+    ("[that|which] (i|we) (created|made|wrote|added|started) [in|on|during] {span}", lambda values: days(values["span"], "createdAfter", "createdBefore"), 0),
+    ("(from|of|dated|for) {span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.1),
+    ("dated (before|until) {span}", _until("datedBefore"), 0),
+    ("dated (after|since|from) {span}", _since("datedAfter"), 0),
+    ("(whose|where|with|having) [a|the] (name|title|filename|names|titles|file name) [that|which] (starts|start|begins|begin|starting|beginning) with {text}",
+     _named("", "*"), 0),
+    ("[that|which] (starting|beginning|start|begin|starts|begins) with {text}", _named("", "*"), 0.1),
+    ("(whose|where|with|having) [a|the] (name|title|filename|names|titles|file name) [that|which] (ends|end|ending) (with|in|on) {text}", _named("*", ""), 0),
+    ("(whose|where|with|having) [a|the] (name|title|filename|names|titles|file name) [that|which] (contains|contain|includes|include|containing|has|have) {text}",
+     _named("*", "*"), 0),
+    ("(with|containing|[that|which] (contain|have)) {text} in (the|its|their) (name|title|filename|names|titles|file name|file names)", _named("*", "*"), 0),
+    ("(whose|with) [a|the] (name|title|filename|names) (matches|match|matching|like) {text}", _named("", ""), 0),
+    ("[that|which|who] (mention|mentions|mentioned|mentioning|contain|contains|containing|include|includes|including) [the] [word|words|text|phrase|term|string] {text}",
+     lambda values: {"text": values["text"]}, 0),
+    ("(with|having|[that|which] (have|has)) [the] (word|words|text|phrase|term|string) {text} [in (them|it)]", lambda values: {"text": values["text"]}, 0),
+    ("(about|on|concerning|regarding) {text}", lambda values: {"text": values["text"]}, 0.5),
+    ("[that|which] (talk|talks|say|says|write|writes|speak|speaks) (about|of|something about) {text}", lambda values: {"text": values["text"]}, 0.5),
+    ("[that|which|who] (link|links|linking|linked|point|points|pointing|refer|refers|referring) [back] to {note}", lambda values: {"linksTo": values["note"]}, 0),
+    ("(with|having|[that|which] (have|has|contain|contains)) [a|any] (link|links) to {note}", lambda values: {"linksTo": values["note"]}, 0),
+    (f"{_THAT} (linked|mentioned|referenced) (from|in|by|on) {{note}}", lambda values: {"linkedFrom": values["note"]}, 0),
+    ("[that|which] {note} (links|link|points|refers) to", lambda values: {"linkedFrom": values["note"]}, 0),
+    (f"{_NONE} [any] (backlinks|incoming links|inbound links|links to (them|it))", _fixed(linked=False), 0),
+    ("[that|which] (nothing|nobody|no note|no other note) (links|link) to", _fixed(linked=False), 0),
+    (f"{_THAT} not linked [from|by|in|to] [anywhere|anything|any [other] note]", _fixed(linked=False), 0),
+    (f"{_NONE} [any] [outgoing|outbound] links", _fixed(linking=False), 0),
+    ("[that|which] (do not|don't|does not|doesn't) link [to] [anything|anywhere|any [other] note]", _fixed(linking=False), 0),
+    ("(with|having|[that|which] (have|has)) [any] backlinks", _fixed(linked=True), 0),
+    ("(with|having|containing|[that|which] [still] (have|has|contain)) [any] (open|unfinished|undone|unchecked|pending|outstanding) (tasks|todos|items)",
+     _fixed(tasks="open"), 0),
+    ("(with|having|containing|[that|which] (have|has|contain)) [any] (tasks|todos|checkboxes)", _fixed(tasks="any"), 0),
+    (f"{_NONE} [any] (open|unfinished|undone|unchecked|pending|outstanding) (tasks|todos)", lambda values: {"not": {"tasks": "open"}}, 0),
+    (f"{_NONE} [any] (tasks|todos|checkboxes)", _fixed(tasks="none"), 0),
+    (f"{_NONE} [any] (content|text|contents|body)", _fixed(empty=True), 0),
+    (f"{_THAT} (empty|blank)", _fixed(empty=True), 0),
+    ("with nothing in (them|it)", _fixed(empty=True), 0),
+    ("(are there|there are|do i have|i have|have i|do we have|exist|i (own|keep))", _fixed(), 0),
+)  # fmt: skip
+
+_BEFORE: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
+    ("(untagged|tagless)", _fixed(tagged=False), 0),
+    ("(empty|blank)", _fixed(empty=True), 0),
+    ("(orphan|orphaned|unlinked)", _fixed(linked=False), 0),
+    ("(isolated|unconnected)", _fixed(linked=False, linking=False), 0),
+    ("(recent|recently (changed|modified|edited))", lambda values: {"modifiedAfter": values["weekAgo"]}, 0.3),
+    ("{hashtags} [-] [tagged]", lambda values: _tags({"tags": values["hashtags"]}), 0),
+)
+
+
+@cache
+def behind() -> tuple[Modifier, ...]:
+    """What may stand behind a head."""
+    return tuple(Modifier(_node(text), where, cost) for text, where, cost in _AFTER)
+
+
+@cache
+def before() -> tuple[Modifier, ...]:
+    """What may stand before a head."""
+    return tuple(Modifier(_node(text), where, cost) for text, where, cost in _BEFORE)
+
+
+def _node(text: str) -> Node:
+    return phrases.parse(text).segments[0]
+
+
+def week_ago(today: Any) -> str:
+    """The first day of what is recent."""
+    return str((today - timedelta(days=7)).isoformat())
