@@ -779,3 +779,17 @@ async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
         await app.planned()
         await app.press("a", "u")
         assert len(app.main.query_one("#result-list").rows) == 0
+
+
+async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
+    session = FakeSession()
+    parameters = {"folder": {"type": "path", "default": "Ideas"}, "tags": {"type": "list", "default": ["a", "b"]}}
+    session.saved.macros = [Macro("Sort", plan_of(parameters=parameters))]
+    async with driving(session) as app:
+        await app.press("f2", "enter")
+        await app.pilot.pause(0.1)
+        assert "Ideas" in app.screen()
+        assert "a, b" in app.screen()
+        await app.press("end", "2", "enter", "enter")
+        await app.pilot.pause(0.2)
+        assert session.called("run_macro") == [("Sort", {"folder": "Ideas2"})]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from obsidian_agent.agent.events import Candidate, NeedsInput
-    from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.plan.model import ActionPlan, Parameter
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
 
@@ -34,11 +34,7 @@ class Saving:
         if macro is None:
             self._desk.say("bad", f"There is no saved action “{name}” any more.")
             return
-        wanted = [
-            Field(key, parameter.type, parameter.description)
-            for key, parameter in macro.plan.parameters.items()
-            if parameter.default is None
-        ]
+        wanted = [_field(key, parameter) for key, parameter in macro.plan.parameters.items()]
         values = {}
         if wanted:
             answer = await self._desk.app.push_screen_wait(ValuesForm(name, wanted))
@@ -92,3 +88,18 @@ class Saving:
 def _fields(missing: Sequence[str], chosen: Candidate | None) -> list[Field]:
     declared = chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
     return [Field(name, declared[name].type, declared[name].description) if name in declared else Field(name) for name in missing]
+
+
+def _field(name: str, parameter: Parameter) -> Field:
+    """A field with the parameter's default in it; who leaves it as it is gets the default."""
+    default = parameter.default
+    match default:
+        case None:
+            return Field(name, parameter.type, parameter.description)
+        case bool():
+            text = "true" if default else "false"
+        case list():
+            text = ", ".join(str(item) for item in default)
+        case _:
+            text = str(default)
+    return Field(name, parameter.type, parameter.description, text, optional=True)

@@ -137,6 +137,8 @@ class Turns:
         if first_time:
             self.panes.chat.transcript.say("note", f"Plan: {sanitize.folded(plan.goal, 3)} ({_in_words(preview)})")
         chat = self.panes.chat
+        if any(problem.code == "NO_SELECTION" for problem in preview.errors):
+            chat.hint(NO_SELECTION)
         if not chat.prompt.text:
             self.panes.go("work")
         self._changed()

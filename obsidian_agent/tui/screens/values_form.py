@@ -27,16 +27,18 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value to ask for. `type` is a parameter type of the plan language."""
+    """One value to ask for. `type` is a parameter type of the plan language; `value` stands in the field at first."""
 
     name: str
     type: str = "text"
     description: str | None = None
     value: str = ""
+    optional: bool = False
+    """Whether nothing is answered for it when it is left as it was, or empty."""
 
 
 class ValuesForm(Modal[Mapping[str, Any]]):
-    """Dismisses with a value for each field; Enter goes on to the next field, and from the last one submits."""
+    """Dismisses with the values by name; Enter goes on to the next field, and from the last one submits."""
 
     AUTO_FOCUS = "LineEntry"
 
@@ -68,6 +70,8 @@ class ValuesForm(Modal[Mapping[str, Any]]):
         values: dict[str, Any] = {}
         for index, field in enumerate(self._fields):
             entry = self.query_one(f"#field-{index}", LineEntry)
+            if field.optional and entry.value.strip() in ("", field.value.strip()):
+                continue
             try:
                 values[field.name] = converted(entry.value, field.type)
             except ValueError as error:
