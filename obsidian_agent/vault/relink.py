@@ -57,23 +57,36 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
     files: list[RelinkedFile] = []
     problems: list[Problem] = []
     for source in changes.sources():
-        concerned = changes.of_source(source)
-        if not concerned:
+        # A move leaves most links as they are, and the index knows which. After another name most are concerned: so they are read at once.
+        if not shift.renames and not changes.of_source(source):
             continue
         path = shift.moved.get(source, source)
         try:
-            paths.parse(path.text, PathUse.UPDATE)
-            data = view.read(source)
-            decode(data, source.text)
+            data = _written_over(view, source, path)
         except VaultError as error:
-            problems.append(_left_alone(path, error))
+            if changes.of_source(source):
+                problems.append(_left_alone(path, error))
             continue
-        rewriting = _Rewriting(source, path, data, concerned, wording)
+        links = links_of(source, data)
+        concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
+        if not concerned:
+            continue
+        rewriting = _Rewriting(source, path, data, links, concerned, wording)
         content = rewriting.run()
         problems += rewriting.problems
         if content != data:
             files.append(RelinkedFile(path, content, len(rewriting.rewritten)))
     return Relinked(tuple(sorted(files, key=lambda file: file.path)), tuple(problems))
+
+
+def _written_over(view: VaultView, source: VaultPath, path: VaultPath) -> bytes:
+    """The bytes of a file that is about to be rewritten at `path`. VaultError when it is no UTF-8, or must not be written."""
+    if path.parent.is_root:
+        paths.parse(path.text, PathUse.UPDATE)
+    data = view.read(source)
+    if not data.isascii():
+        decode(data, source.text)
+    return data
 
 
 def _left_alone(path: VaultPath, error: VaultError) -> Problem:
@@ -112,10 +125,19 @@ class _Wording:
 class _Rewriting:
     """The new links of one file."""
 
-    def __init__(self, source: VaultPath, path: VaultPath, data: bytes, concerned: Mapping[str, Change], wording: _Wording) -> None:
+    def __init__(
+        self,
+        source: VaultPath,
+        path: VaultPath,
+        data: bytes,
+        links: tuple[Link, ...],
+        concerned: Mapping[str, Change],
+        wording: _Wording,
+    ) -> None:
         self._source = source
         self._path = path
         self._data = data
+        self._links = links
         self._wording = wording
         self._canvas = source.suffix == CANVAS
         self._concerned = concerned
@@ -125,9 +147,8 @@ class _Rewriting:
 
     def run(self) -> bytes:
         """The new bytes of the file."""
-        links = links_of(self._source, self._data)
         edits: list[Edit] = []
-        for number, link in enumerate(links):
+        for number, link in enumerate(self._links):
             change = self._concerned.get(link.target)
             if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
                 edits += self._edits(number, link, change.before, change.wanted)
@@ -135,7 +156,7 @@ class _Rewriting:
             return self._data
         content = apply(self._data, edits)
         if not all(is_plain(self._data[edit.start : edit.end]) and is_plain(edit.new) for edit in edits):
-            self._prove(links, content)
+            self._prove(content)
         return content
 
     def _edits(self, number: int, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
@@ -159,15 +180,15 @@ class _Rewriting:
         )
         return ()
 
-    def _prove(self, old: tuple[Link, ...], content: bytes) -> None:
+    def _prove(self, content: bytes) -> None:
         """Every link is still there, those that were rewritten with their new targets and the others with their old ones."""
         new = links_of(self._path, content)
-        for number, link in enumerate(old):
+        for number, link in enumerate(self._links):
             target = self.rewritten.get(number, link.target)
             found = new[number] if number < len(new) else None
             if found is None or (found.kind, found.target, found.subpath, found.form) != (link.kind, target, link.subpath, link.form):
                 raise self._impossible(link, None)
-        if len(new) != len(old):
+        if len(new) != len(self._links):
             raise self._impossible(new[-1], None)
 
     def _impossible(self, link: Link, wanted: VaultPath | None) -> ToolError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from obsidian_agent.vault.index import VaultIndex
@@ -39,37 +41,42 @@ class LinkChanges:
         shift = self._shift
         found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
         found.update({path.text: path for path in shift.moved})
-        return sorted(source for source in found.values() if source not in shift.heirs and self._stays(source))
+        gone = {path.text for path in shift.gone}
+        return sorted([source for text, source in found.items() if text not in gone or self._stays(source)], key=attrgetter("text"))
 
     def of_source(self, source: VaultPath) -> dict[str, Change]:
-        """The targets of a file that mean something else afterwards."""
-        path = self._shift.after(source) or source
-        targets = self._index.facts(source).targets
-        if source not in self._shift.moved:
-            targets = tuple(filter(self._may_change, targets))
+        """The targets of a file, as the index knows them, that mean something else afterwards."""
+        return self.of_targets(self._index.facts(source).targets, source)
+
+    def of_targets(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
+        """Those of some targets that mean something else in a file afterwards."""
+        path = self._shift.moved.get(source)
+        if path is None:
+            path, targets = source, filter(self._may_change, targets)
         where = source.parent.text, path.parent.text, source.suffix == CANVAS
         changes: dict[str, Change] = {}
         for target in targets:
             # Files of one folder mean the same by a text, so that a hub's many links are looked up a few times.
-            if (target, *where) not in self._known:
-                self._known[(target, *where)] = self._of_target(target, source, path)
-            if change := self._known[(target, *where)]:
+            key = (target, *where)
+            if key not in self._known:
+                self._known[key] = self._of_target(target, source, path)
+            if change := self._known[key]:
                 changes[target] = change
         return changes
 
     def _stays(self, source: VaultPath) -> bool:
-        path = self._shift.after(source)
-        return path is not None and (path is source or path.suffix == source.suffix)
+        path = self._shift.moved.get(source)
+        return path is not None and path.suffix == source.suffix
 
     def _may_change(self, target: str) -> bool:
         """Whether a target in a file that stays could mean something else: it ends with a name that comes or goes."""
         known = self._concerned.get(target)
         if known is None:
-            known = self._concerned[target] = is_relative(target) or target_name(target) in self._shift.names
+            known = self._concerned[target] = bool(target) and (is_relative(target) or target_name(target) in self._shift.names)
         return known
 
     def _of_target(self, target: str, source: VaultPath, path: VaultPath) -> Change | None:
-        before = self._index.resolve(target, source)
+        before = self._index.resolve(target, source) if target else None
         if before is None:
             return None
         wanted = self._shift.after(before)

@@ -40,6 +40,11 @@ class Shift:
         return frozenset(map(file_name, (*self.moved, *self.moved.values(), *self.removed, *self.heirs, *self.added)))
 
     @cached_property
+    def renames(self) -> bool:
+        """Whether a file gets another name, not only another folder."""
+        return any(file_name(old) != file_name(new) for old, new in self.moved.items())
+
+    @cached_property
     def gone(self) -> frozenset[VaultPath]:
         """The paths under which a file is no longer found."""
         return frozenset((*self.moved, *self.removed, *self.heirs))
