@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.effects import Effects as Effects
 from obsidian_agent.plan.model import ActionPlan
@@ -121,6 +122,73 @@ class TurnFailed:
     problems: tuple[Problem, ...] = ()
 
 
+# --- looking around -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The model looks at something. `purpose` says what the tool does, `why` is the model's reason, if it gave one."""
+
+    call_id: str
+    tool: str
+    purpose: str
+    args: Mapping[str, Any]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallFinished:
+    """The call's result is known and goes to the model.
+
+    `paths` are the files of which something is in it; not `complete`: the person held something back. `problem`: the model gets an error.
+    """
+
+    call_id: str
+    tool: str
+    paths: tuple[str, ...] = ()
+    characters: int = 0
+    complete: bool = True
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRequested:
+    """The person is being asked whether something may be sent."""
+
+    request: ShareRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ShareDecided:
+    """The person has answered."""
+
+    request: ShareRequest
+    decision: ShareDecision
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that the person should know and need do nothing about."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class TokensUsed:
+    """What the turn has used so far, as the service counts."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsUsedUp:
+    """The turn ended without an answer: the model has looked around in `rounds` rounds. Whatever the person says next lets it go on."""
+
+    rounds: int
+
+
 # --- running ------------------------------------------------------------------------------------------------------------------
 
 
@@ -193,5 +261,7 @@ class RunFinished:
 
 
 RunEvent = RunStarted | StepStarted | StepFinished | StepSkipped | StepRetrying | StepFailed | RunFinished
-TurnEvent = TurnStarted | TextDelta | PlanningRetry | Answer | NeedsInput | PlanReady | PreviewStarted | PreviewReady | TurnFailed
+LookEvent = ToolCallStarted | ToolCallFinished | ShareRequested | ShareDecided | Notice | TokensUsed | RoundsUsedUp
+PlanEvent = TurnStarted | TextDelta | PlanningRetry | Answer | NeedsInput | PlanReady | PreviewStarted | PreviewReady | TurnFailed
+TurnEvent = PlanEvent | LookEvent
 AgentEvent = TurnEvent | RunEvent

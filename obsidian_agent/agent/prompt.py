@@ -37,13 +37,15 @@ def system_prompt(tools: Iterable[Tool]) -> str:
     return rules + title + _possible(examples, {tool.name for tool in ordered})
 
 
-def request_message(message: str, context: RunContext, params: Mapping[str, Any], policy: Policy, mark: str) -> ChatMessage:
-    """The context as data, then what the person asks."""
+def request_message(
+    message: str, context: RunContext, params: Mapping[str, Any], policy: Policy, mark: str, *, show_selection: bool = True
+) -> ChatMessage:
+    """The context as data, then what the person asks. Without `show_selection` only the length of the selected text is told."""
     parts = ["# Context", _circumstances(context, policy), fence("names in the vault", _names(context), mark)]
     if params:
         shown = {name: _shortened(value) for name, value in params.items()}
         parts.append(fence("parameters, to be used as ${name}", _lines(shown), mark))
-    parts.append(_selection(context.selection, mark))
+    parts.append(_selection(context.selection, mark) if show_selection else _unseen_selection(context.selection))
     parts += ["# Request", visible(message)]
     return ChatMessage("user", "\n\n".join(parts))
 
@@ -107,6 +109,11 @@ def _selection(selection: Selection | None, mark: str) -> str:
     if len(text) > SELECTION_SHOWN:
         length += f", CUT: the first {SELECTION_SHOWN} characters are shown"
     return fence(f"selection ({length})", text[:SELECTION_SHOWN], mark)
+
+
+def _unseen_selection(selection: Selection | None) -> str:
+    length = len(selection.text) if selection is not None else 0
+    return f"Text of {length} characters is selected. The person did not share it with you; a plan can use ${{selection}} all the same."
 
 
 def _lines(values: Mapping[str, Any]) -> str:

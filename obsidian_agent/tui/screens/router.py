@@ -7,25 +7,32 @@ from typing import TYPE_CHECKING, assert_never
 from obsidian_agent.agent.events import (
     Answer,
     NeedsInput,
+    Notice,
     PlanningRetry,
     PlanReady,
     PreviewReady,
     PreviewStarted,
+    RoundsUsedUp,
     RunFinished,
     RunStarted,
+    ShareDecided,
+    ShareRequested,
     StepFailed,
     StepFinished,
     StepRetrying,
     StepSkipped,
     StepStarted,
     TextDelta,
+    TokensUsed,
+    ToolCallFinished,
+    ToolCallStarted,
     TurnFailed,
     TurnStarted,
 )
 from obsidian_agent.tui import sanitize
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.events import AgentEvent, RunEvent
+    from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
     from obsidian_agent.tui.screens.turns import Turns
 
 _PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")
@@ -91,8 +98,26 @@ class Router:
             case TurnFailed():
                 chat.transcript.end_stream(keep=False)
                 turns.failed(event.problem, event.problems)
+            case ToolCallStarted() | ToolCallFinished() | ShareRequested() | ShareDecided() | Notice() | TokensUsed() | RoundsUsedUp():
+                self._look(event)
             case RunStarted() | StepStarted() | StepFinished() | StepSkipped() | StepRetrying() | StepFailed() | RunFinished():
                 self._run(event)
+            case _:
+                assert_never(event)
+
+    def _look(self, event: LookEvent) -> None:
+        transcript = self._turns.panes.chat.transcript
+        match event:
+            case ToolCallStarted():
+                transcript.end_stream()
+                self._answer = StreamedAnswer()
+                transcript.say("note", f"{event.purpose} ({event.tool})")
+            case Notice():
+                transcript.say("note", event.problem.message)
+            case RoundsUsedUp():
+                transcript.say("note", f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.")
+            case ToolCallFinished() | ShareRequested() | ShareDecided() | TokensUsed():
+                pass
             case _:
                 assert_never(event)
 

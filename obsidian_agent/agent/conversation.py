@@ -1,0 +1,89 @@
+"""What one conversation with a model remembers: its messages, what the person allowed in it, and what of the vault is in it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+from obsidian_agent.agent.ledger import Sending
+from obsidian_agent.agent.sharing import Grants, Part
+from obsidian_agent.providers.base import ChatMessage, ToolCall
+
+CANCELLED = '{"error": {"code": "CANCELLED", "message": "User cancelled tool execution"}}'
+CUT_MARK = "\n\n[The person stopped the answer here.]"
+BROKEN_MARK = "\n\n[The answer broke off here.]"
+
+
+def new_id() -> str:
+    """An id for a conversation."""
+    return secrets.token_hex(8)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One conversation. Between turns every call in `messages` has exactly one result, directly after it.
+
+    `shared` is what of the vault is in the messages, by path; `unsent` what of that no request has carried yet; `told` where the messages
+    were sent to last; `plain`: providers that refused tools.
+    """
+
+    id: str = field(default_factory=new_id)
+    messages: list[ChatMessage] = field(default_factory=list)
+    grants: Grants = field(default_factory=Grants)
+    shared: dict[str, Part] = field(default_factory=dict)
+    unsent: list[Sending] = field(default_factory=list)
+    told: str = ""
+    plain: set[str] = field(default_factory=set)
+    _ids: set[str] = field(default_factory=set)
+
+    def fresh(self, call: ToolCall) -> ToolCall:
+        """The call under an id that no other call of the conversation has; services that repeat theirs could not tell results apart."""
+        identity = call.id
+        while not identity or identity in self._ids:
+            identity = f"call_{secrets.token_hex(8)}"
+        self._ids.add(identity)
+        return ToolCall(identity, call.name, call.arguments)
+
+    def ask(self, message: ChatMessage) -> None:
+        """The person's message."""
+        self.messages.append(message)
+
+    def hear(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
+        """The model's message; nothing is kept of one that is empty."""
+        if text.strip() or calls:
+            self.messages.append(ChatMessage("assistant", text, calls))
+
+    def answer(self, call: ToolCall, text: str) -> None:
+        """The result of a call."""
+        self.messages.append(ChatMessage("tool", text, call_id=call.id))
+
+    def cancel(self) -> None:
+        """Give every call that is still without a result the one that says so."""
+        answered = {message.call_id for message in self.messages if message.role == "tool"}
+        last = next((message for message in reversed(self.messages) if message.role == "assistant"), None)
+        for call in last.calls if last is not None else ():
+            if call.id not in answered:
+                self.answer(call, CANCELLED)
+
+    def move(self, told: str, *, keep: bool) -> None:
+        """Go on with another provider. What the person allowed was for the old one; without `keep` so was what is in the messages."""
+        self.told = told
+        self.grants = Grants()
+        if not keep:
+            self.messages.clear()
+            self.shared.clear()
+            self.unsent.clear()
+
+    def plain_messages(self) -> tuple[ChatMessage, ...]:
+        """The conversation for a model without tools: what was said, without calls and results."""
+        return tuple(
+            ChatMessage(message.role, message.text) for message in self.messages if message.role in ("user", "assistant") and message.text
+        )
+
+    def share(self, sending: Sending) -> None:
+        """Note what a message shares that goes out with the next request."""
+        self.unsent.append(sending)
+        for part, _ in sending.parts:
+            old = self.shared.get(part.path, part)
+            characters = part.characters if old is part else part.characters + old.characters
+            self.shared[part.path] = Part(part.path, max(part.level, old.level), characters)

@@ -1,0 +1,315 @@
+"""The agent: a planner whose model looks around first. It answers questions from what it was shown, or proposes a plan; it never writes.
+
+A turn is a loop of rounds. In each the model streams an answer; the calls in it are carried out and their results go back with the next
+request; an answer without calls ends the turn. Wherever a turn is cut off, the conversation stays one that services accept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, cast
+
+from obsidian_agent.agent.agent_prompt import agent_prompt
+from obsidian_agent.agent.asking import Asker
+from obsidian_agent.agent.calls import ProposalCall, understand
+from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
+from obsidian_agent.agent.events import Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TokensUsed, TurnEvent, TurnFailed
+from obsidian_agent.agent.foreign import new_mark
+from obsidian_agent.agent.ledger import Ledger, Sending
+from obsidian_agent.agent.model_tools import offers
+from obsidian_agent.agent.opening import Opening
+from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE, ModelPlanner, PlanRequest, Sampling
+from obsidian_agent.agent.prompt import correction, request_message
+from obsidian_agent.agent.proposals import Accepted, DryRun, Rejected, judge, plan_in
+from obsidian_agent.agent.replies import Reply, listen
+from obsidian_agent.agent.results import Scrubber
+from obsidian_agent.agent.round import Round, Surroundings
+from obsidian_agent.agent.sharing import ApproveShare, Gate, Level, SharingRules
+from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
+from obsidian_agent.tools.base import Tool
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.view import VaultView
+
+MAX_ROUNDS: Final = 25
+MAX_CORRECTIONS: Final = 2
+TOOLS_UNSUPPORTED: Final = "API_TOOLS_UNSUPPORTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """The vault as the agent needs it: a view of it as it is now, where a path leads, and what may not be told of this machine."""
+
+    open_view: Callable[[], VaultView]
+    real: Callable[[VaultPath], VaultPath]
+    scrubber: Scrubber
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A `Planner` that looks around. Without `dry_run` it answers only, and proposes nothing."""
+
+    provider: Provider
+    tools: Mapping[str, Tool]
+    policy: Policy
+    vault: Vault
+    rules: SharingRules
+    approve: ApproveShare
+    ledger: Ledger
+    conversation: Conversation
+    dry_run: Callable[[Callable[[], VaultView]], DryRun] | None = None
+    sampling: Sampling = Sampling()
+    new_mark: Callable[[], str] = new_mark
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self.provider.name
+
+    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
+        """One turn of the conversation; ends with Answer, PlanReady, RoundsUsedUp or TurnFailed. Closing the iterator cancels."""
+        turn = _Turn(self, request)
+        try:
+            async with contextlib.aclosing(turn.run()) as events:
+                async for event in events:
+                    yield event
+        except ConfigError as error:
+            yield TurnFailed(error.problem())
+        finally:
+            turn.close()
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One message of the person, up to what comes of it."""
+
+    agent: Agent
+    request: PlanRequest
+    reply: Reply = field(default_factory=Reply)
+    read: dict[str, Level] = field(default_factory=dict)
+    """What of which files the model was shown in this turn, in order."""
+    refused: set[str] = field(default_factory=set)
+    corrections: int = 0
+    used: TokensUsed = field(default=TokensUsed(0, 0, 0))
+
+    @property
+    def talk(self) -> Conversation:
+        return self.agent.conversation
+
+    def close(self) -> None:
+        """Leave the conversation whole, however the turn ended."""
+        if not self.reply.settled:
+            self.talk.hear(f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else "")
+        self.talk.cancel()
+
+    async def run(self) -> AsyncGenerator[TurnEvent, None]:
+        agent, mark = self.agent, self.agent.new_mark()
+        self.reply.settled = True
+        opening = Opening(agent.provider, agent.rules, agent.vault.real, agent.approve, self.talk)
+        async with contextlib.aclosing(opening.run(self.request.context)) as events:
+            async for event in events:
+                yield event
+        self.request = replace(self.request, context=opening.context, show_selection=opening.show_selection)
+        history = self.talk.plain_messages()
+        self._open(opening, mark)
+        if agent.provider.name in self.talk.plain:
+            async with contextlib.aclosing(self._without_tools(history)) as events:
+                async for event in events:
+                    yield event
+            return
+        around = self._surroundings(opening.asker, mark)
+        async with contextlib.aclosing(self._rounds(around, history)) as events:
+            async for event in events:
+                yield event
+
+    def _open(self, opening: Opening, mark: str) -> None:
+        request, params = self.request, {**self.request.context.params, **self.request.params}
+        shown = request.show_selection
+        message = request_message(request.message, request.context, params, self.agent.policy, mark, show_selection=shown)
+        self.talk.ask(message)
+        self._share(replace(opening.sending(), text=message.text))
+
+    def _surroundings(self, asker: Asker, mark: str) -> Surroundings:
+        agent = self.agent
+        return Surroundings(agent.provider, asker, _view_for(agent, asker.gate), self.request.context, agent.vault.scrubber, mark)
+
+    async def _rounds(self, around: Surroundings, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
+        for _ in range(MAX_ROUNDS):
+            try:
+                async with contextlib.aclosing(self._ask()) as events:
+                    async for event in events:
+                        yield event
+            except ProviderError as error:
+                async with contextlib.aclosing(self._failed(error, history)) as events:
+                    async for event in events:
+                        yield event
+                return
+            calls = tuple(self.talk.fresh(call) for call in self.reply.calls)
+            self.talk.hear(self.reply.text, calls)
+            self.reply.settled = True
+            async with contextlib.aclosing(self._carry_out(around, calls) if calls else self._end(around)) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, Answer | PlanReady | TurnFailed):
+                        return
+        yield RoundsUsedUp(MAX_ROUNDS)
+
+    async def _ask(self) -> AsyncGenerator[TurnEvent, None]:
+        """One request and its answer, which is then in `reply`."""
+        agent = self.agent
+        propose = agent.dry_run is not None
+        system = ChatMessage("system", agent_prompt(agent.tools.values(), propose=propose))
+        messages = (system, *self.request.history, *self.talk.messages)
+        sampling = agent.sampling
+        asked = ChatRequest(
+            messages, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=offers(agent.tools, propose=propose)
+        )
+        self._write_down()
+        self.reply = Reply()
+        async with contextlib.aclosing(listen(agent.provider, asked, self.reply)) as events:
+            async for event in events:
+                yield event
+        usage = self.reply.usage
+        prompt, completion = (usage.prompt_tokens, usage.completion_tokens) if usage is not None else (0, 0)
+        self.used = TokensUsed(self.used.prompt_tokens + prompt, self.used.completion_tokens + completion, self.used.requests + 1)
+        yield self.used
+
+    def _share(self, sending: Sending) -> None:
+        self.talk.share(sending)
+        for part, _ in sending.parts:
+            self.read[part.path] = max(part.level, self.read.get(part.path, Level.NAME))
+
+    def _write_down(self) -> None:
+        provider = self.agent.provider
+        self.agent.ledger.write(self.talk.unsent, provider=provider.name, address=provider.address, conversation=self.talk.id)
+        self.talk.unsent.clear()
+
+    async def _failed(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
+        self.reply.settled = True
+        if error.code == TOOLS_UNSUPPORTED:
+            self.talk.plain.add(self.agent.provider.name)
+            message = "This model cannot look around in the vault; it plans from what you say. Choose another one to ask about notes."
+            yield Notice(Problem(TOOLS_UNSUPPORTED, message))
+            async with contextlib.aclosing(self._without_tools(history)) as events:
+                async for event in events:
+                    yield event
+            return
+        if self.reply.text.strip():
+            self.talk.hear(f"{self.reply.text}{BROKEN_MARK}")
+        yield TurnFailed(error.problem())
+
+    async def _without_tools(self, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
+        """The turn with a model that can only write: the planner that asks for one JSON document."""
+        agent = self.agent
+        policy = agent.policy if agent.dry_run is not None else replace(agent.policy, allow_writes=False)
+        planner = ModelPlanner(agent.provider, agent.tools, policy, agent.sampling, agent.new_mark)
+        request = replace(self.request, history=(*self.request.history, *history))
+        self._write_down()
+        events = cast("AsyncGenerator[TurnEvent, None]", planner.plan(request))
+        async with contextlib.aclosing(events):
+            async for event in events:
+                match event:
+                    case Answer(text):
+                        self.talk.hear(text)
+                    case PlanReady(plan):
+                        self.talk.hear(plan.goal)
+                    case _:
+                        pass
+                yield event
+
+    # --- what comes of an answer -------------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, around: Surroundings, calls: Sequence[ToolCall]) -> AsyncGenerator[TurnEvent, None]:
+        propose = self.agent.dry_run is not None
+        understood = [understand(call, self.agent.tools, propose=propose) for call in calls]
+        work = Round(around, self.refused)
+        async with contextlib.aclosing(work.carry_out(understood)) as events:
+            async for event in events:
+                yield event
+        shown: PlanReady | TurnFailed | None = None
+        for call in understood:
+            if not isinstance(call, ProposalCall):
+                continue
+            if shown is not None:
+                work.reject(call, (Problem("ONE_PLAN", "Propose one plan at a time; the first one was shown to the person."),))
+            else:
+                shown = await self._propose(call, work)
+            yield work.finished(call)
+        for made in calls:
+            result = work.results[made.id]
+            self.talk.answer(made, result.text)
+            if result.sending is not None:
+                self._share(result.sending)
+        if shown is not None:
+            yield shown
+
+    async def _propose(self, call: ProposalCall, work: Round) -> PlanReady | TurnFailed | None:
+        """Judge a proposal; None when it went back to the model."""
+        verdict = await self._judge(call.document, work.around, ())
+        if isinstance(verdict, Accepted):
+            work.accept(call)
+            return PlanReady(verdict.plan, verdict.notes)
+        work.reject(call, verdict.problems)
+        return self._given_up(verdict)
+
+    async def _judge(self, document: object, around: Surroundings, notes: tuple[str, ...]) -> Accepted | Rejected:
+        agent = self.agent
+        assert agent.dry_run is not None
+        dry_run = agent.dry_run(around.open_view)
+        tell_all = around.asker.gate.open
+        return await asyncio.to_thread(judge, document, agent.tools, agent.policy, dry_run, tell_all=tell_all, notes=notes)
+
+    def _given_up(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
+        """The end after too many corrections: what can be shown is shown with its problems; None while the model may try again."""
+        self.corrections += 1
+        if self.corrections <= MAX_CORRECTIONS:
+            return None
+        if verdict.plan is not None:
+            return PlanReady(verdict.plan)
+        return TurnFailed(Problem(FAILED_CODE, FAILED_MESSAGE), verdict.problems)
+
+    async def _end(self, around: Surroundings) -> AsyncGenerator[TurnEvent, None]:
+        """An answer without calls: words, or a plan from a model that writes it down instead of calling."""
+        text = self.reply.text
+        written = plan_in(text) if self.agent.dry_run is not None and self.reply.reason != "length" else None
+        if written is not None:
+            verdict = await self._judge(written[0], around, written[1])
+            if isinstance(verdict, Accepted):
+                yield PlanReady(verdict.plan, verdict.notes)
+            elif (shown := self._given_up(verdict)) is not None:
+                yield shown
+            else:
+                self.talk.ask(correction(verdict.problems))
+                yield PlanningRetry(self.corrections + 1, MAX_CORRECTIONS + 1, verdict.problems)
+            return
+        if not text.strip():
+            yield TurnFailed(Problem("EMPTY_ANSWER", "The model answered nothing. Ask again, or choose another model."))
+            return
+        if self.reply.reason == "length":
+            yield Notice(Problem("TRUNCATED", "The answer was cut at the model's length limit. Ask it to go on."))
+        yield Answer(text, self._sources(text))
+
+    def _sources(self, text: str) -> tuple[str, ...]:
+        """The files that an answer rests on: those that were read, and those of which a part was shown and that it names."""
+        folded = text.casefold()
+
+        def named(path: str) -> bool:
+            name = path.rpartition("/")[2]
+            return name.removesuffix(".md").casefold() in folded
+
+        return tuple(
+            path for path, level in self.read.items() if path and (level is Level.TEXT or (level is Level.PREVIEW and named(path)))
+        )
+
+
+def _view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
+    """Views of what a model may know of."""
+    if not agent.rules.deny:
+        return agent.vault.open_view
+    from obsidian_agent.agent.hiding import HidingView
+
+    return lambda: HidingView(agent.vault.open_view(), agent.rules.deny.cover, agent.vault.real)

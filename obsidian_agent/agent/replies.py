@@ -1,0 +1,80 @@
+"""One answer of a model as it comes in: its text, and its calls put together from their fragments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import assert_never, cast
+
+from obsidian_agent.agent.events import Notice, TextDelta, TurnEvent
+from obsidian_agent.errors import Problem
+from obsidian_agent.providers.base import (
+    ChatDelta,
+    ChatRequest,
+    Finished,
+    FinishReason,
+    Provider,
+    TextChunk,
+    ToolCall,
+    ToolCallChunk,
+    Usage,
+    Waiting,
+)
+
+
+@dataclass(slots=True)
+class _Pieces:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer so far, without the thinking. `settled`: it has found its place in the conversation."""
+
+    parts: list[str] = field(default_factory=list)
+    pieces: dict[int, _Pieces] = field(default_factory=dict)
+    reason: FinishReason = "error"
+    usage: Usage | None = None
+    settled: bool = False
+
+    @property
+    def text(self) -> str:
+        """The words of the answer."""
+        return "".join(self.parts)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls in it, in their order."""
+        return tuple(ToolCall(each.id, each.name, "".join(each.arguments)) for _, each in sorted(self.pieces.items()))
+
+    def take(self, chunk: ToolCallChunk) -> None:
+        """A fragment of a call."""
+        call = self.pieces.setdefault(chunk.number, _Pieces())
+        call.id = call.id or chunk.id
+        call.name = call.name or chunk.name
+        call.arguments.append(chunk.arguments)
+
+
+async def listen(provider: Provider, request: ChatRequest, reply: Reply) -> AsyncGenerator[TurnEvent, None]:
+    """Send a request and keep what comes in `reply`; yields what is to be shown. Raises `ProviderError`."""
+    # Every provider's stream is an async generator; the protocol only promises an iterator.
+    deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))
+    async with contextlib.aclosing(deltas):
+        async for delta in deltas:
+            match delta:
+                case TextChunk(text, thinking):
+                    if not thinking:
+                        reply.parts.append(text)
+                    yield TextDelta(text, thinking)
+                case ToolCallChunk():
+                    reply.take(delta)
+                case Waiting(seconds, attempt, attempts, problem):
+                    again = f"Asking again ({attempt} of {attempts})" if attempt > 1 else "Asking"
+                    yield Notice(Problem(problem.code, f"{problem.message} {again} in {seconds:.0f} s."))
+                case Finished(reason, usage):
+                    reply.reason, reply.usage = reason, usage
+                case _:
+                    assert_never(delta)

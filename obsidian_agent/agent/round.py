@@ -1,0 +1,181 @@
+"""One round of calls: look in parallel, ask one after the other, hand over in parallel, answer in the order of the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeVar, assert_never
+
+from obsidian_agent.agent.asking import Asker, Permission
+from obsidian_agent.agent.calls import BadCall, ProposalCall, ReadCall, Understood
+from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted, TurnEvent
+from obsidian_agent.agent.ledger import Sending
+from obsidian_agent.agent.looking import Found, Shared, prepare
+from obsidian_agent.agent.model_tools import PROPOSE_PLAN
+from obsidian_agent.agent.path_rules import common_folder
+from obsidian_agent.agent.results import Scrubber, error_text, result_text
+from obsidian_agent.agent.sharing import ShareRequest
+from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.providers.base import Provider
+from obsidian_agent.tools.base import RunContext
+from obsidian_agent.vault.view import VaultView
+
+AT_ONCE: Final = 4
+MOST_CALLS: Final = 32
+"""Calls that are carried out in one round; a model that makes more has to make the others again."""
+
+Value = TypeVar("Value")
+
+NOT_SHARED = '{"note": "The person did not share this. Go on without it, or ask the person."}'
+ACCEPTED = '{"status": "shown", "note": "The plan is valid and was shown to the person, who decides."}'
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the model gets for a call, and what the ledger keeps of it."""
+
+    text: str
+    sending: Sending | None = None
+    problem: Problem | None = None
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every round of a turn works with. `open_view` makes a view of what the model may know of."""
+
+    provider: Provider
+    asker: Asker
+    open_view: Callable[[], VaultView]
+    run: RunContext
+    scrubber: Scrubber
+    mark: str
+
+
+@dataclass(slots=True)
+class Round:
+    """The calls of one answer of the model. `results` holds one for each call that is not a proposal, by its id.
+
+    `refused` are reads that the person refused earlier in the turn: who asks the same again gets the same answer.
+    """
+
+    around: Surroundings
+    refused: set[str]
+    results: dict[str, Result] = field(default_factory=dict)
+
+    async def carry_out(self, calls: Sequence[Understood]) -> AsyncGenerator[TurnEvent, None]:
+        """Everything but proposals, with the events that belong to it."""
+        reads: list[ReadCall] = []
+        for call in calls:
+            match call:
+                case ReadCall() if len(reads) < MOST_CALLS:
+                    reads.append(call)
+                    yield ToolCallStarted(call.id, call.tool.name, call.read.purpose, call.args, call.why)
+                case ReadCall():
+                    message = f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
+                    self._fail(call.id, Problem("TOO_MANY_CALLS", message))
+                case BadCall():
+                    yield ToolCallStarted(call.id, call.called[:60], "Unknown", {})
+                    self._fail(call.id, call.problem)
+                case ProposalCall():
+                    yield ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {})
+                case _:
+                    assert_never(call)
+        async with contextlib.aclosing(self._read(reads)) as events:
+            async for event in events:
+                yield event
+        for call in calls:
+            if call.id in self.results:
+                yield self._finished(call)
+
+    def reject(self, call: ProposalCall, problems: Sequence[Problem]) -> None:
+        """A proposal that goes back to the model."""
+        self.results[call.id] = Result(error_text(problems, self.around.scrubber), problem=problems[0])
+
+    def accept(self, call: ProposalCall) -> None:
+        """A proposal that the person sees."""
+        self.results[call.id] = Result(ACCEPTED)
+
+    def finished(self, call: ProposalCall) -> ToolCallFinished:
+        """The event for a proposal."""
+        return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
+
+    def _fail(self, call_id: str, problem: Problem) -> None:
+        self.results[call_id] = Result(error_text([problem], self.around.scrubber), problem=problem)
+
+    def _finished(self, call: Understood) -> ToolCallFinished:
+        result = self.results[call.id]
+        name = call.tool.name if isinstance(call, ReadCall) else call.called[:60] if isinstance(call, BadCall) else PROPOSE_PLAN
+        paths = tuple(part.path for part, _ in result.sending.parts) if result.sending is not None else ()
+        return ToolCallFinished(call.id, name, paths, len(result.text), result.complete, result.problem)
+
+    async def _read(self, reads: Sequence[ReadCall]) -> AsyncGenerator[TurnEvent, None]:
+        around = self.around
+        looked = await _in_parallel([partial(prepare, call, around.open_view(), around.run) for call in reads])
+        found: list[tuple[ReadCall, Found]] = []
+        for call, outcome in zip(reads, looked, strict=True):
+            if isinstance(outcome, Problem):
+                self._fail(call.id, outcome)
+            else:
+                found.append((call, outcome))
+        permissions: dict[str, Permission] = {}
+        questions = [call.id for call, each in found if around.asker.open_question(self._request(call, each))]
+        for call, each in found:
+            request = self._request(call, each, questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
+            permission = permissions[call.id] = Permission()
+            if call.key in self.refused:
+                permission.allowed = around.asker.settled(request)
+                continue
+            async with contextlib.aclosing(around.asker.ask(request, permission)) as events:
+                async for event in events:
+                    yield event
+            if each.items and not permission.allowed:
+                self.refused.add(call.key)
+        handed = await _in_parallel([partial(each.shared, permissions[call.id].paths) for call, each in found])
+        for (call, _), shared in zip(found, handed, strict=True):
+            if isinstance(shared, Problem):
+                self._fail(call.id, shared)
+            else:
+                self.results[call.id] = self._result(call, shared, permissions[call.id])
+
+    def _request(self, call: ReadCall, found: Found, number: int = 1, total: int = 1) -> ShareRequest:
+        provider = self.around.provider
+        return ShareRequest(
+            call_id=call.id,
+            kind=found.kind,
+            tool=call.tool.name,
+            purpose=call.read.purpose,
+            args=call.args,
+            items=found.items,
+            provider=provider.name,
+            address=provider.address,
+            folder=common_folder(item.path for item in found.items),
+            number=number,
+            total=total,
+        )
+
+    def _result(self, call: ReadCall, shared: Shared, permission: Permission) -> Result:
+        if shared.document is None:
+            return Result(NOT_SHARED, complete=False)
+        text = result_text(f"result of {call.tool.name}", shared.document, self.around.mark)
+        parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
+        return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
+
+
+async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Problem]:
+    """Every piece of work in a thread, a few at a time; a failure as the problem that the model is told."""
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def one(piece: Callable[[], Value]) -> Value | Problem:
+        async with places:
+            try:
+                return await asyncio.to_thread(piece)
+            except ObsidianAgentError as error:
+                return error.problem()
+            except Exception as error:
+                return Problem("INTERNAL_ERROR", f"The tool failed unexpectedly ({type(error).__name__}).")
+
+    return await asyncio.gather(*(one(piece) for piece in work))

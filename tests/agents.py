@@ -1,0 +1,177 @@
+"""An agent over a real vault with a scripted model, and a person whose answers are known: shared by the tests of the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from obsidian_agent.agent.context import Focus, run_context
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import TextDelta, TurnEvent
+from obsidian_agent.agent.ledger import Ledger
+from obsidian_agent.agent.loop import Agent, Vault
+from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.proposals import dry_run_over
+from obsidian_agent.agent.results import Scrubber
+from obsidian_agent.agent.sharing import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.errors import VaultError
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.providers.base import ChatMessage, Provider
+from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
+from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.store import VaultStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+NOTES: Mapping[str, str] = {
+    "Garden.md": "# Garden\n\nTomatoes need water. See [[Plan]].\n",
+    "Projects/Plan.md": "---\ntags: [project]\nstatus: open\n---\n# Plan\n\nBuy garden soil.\n- [ ] ask Ada\n",
+    "Projects/Log.md": "# Log\n\nNothing about plants.\n",
+    "Finance/bank.md": "# Bank\n\nThe secret number is 4711.\n",
+    "Private/diary.md": "# Diary\n\nI love my garden, secretly.\n",
+}
+
+Decide = Callable[[ShareRequest], ShareDecision]
+
+
+def yes(request: ShareRequest) -> ShareDecision:
+    """Everything, once."""
+    return ShareDecision("once")
+
+
+def no(request: ShareRequest) -> ShareDecision:
+    """Nothing."""
+    return ShareDecision("no")
+
+
+def only(*paths: str) -> Decide:
+    """These paths, once."""
+    return lambda request: ShareDecision("once", frozenset(paths))
+
+
+def scripted(*answers: Mapping[str, Any]) -> ScriptedProvider:
+    """A model that gives these answers."""
+    return ScriptedProvider("scripted/test", tuple(ScriptedAnswer.model_validate(answer) for answer in answers))
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """One call of a script."""
+    return {"name": name, "arguments": arguments}
+
+
+def calls(*made: dict[str, Any], text: str = "") -> dict[str, Any]:
+    """An answer of a script that makes calls."""
+    return {"calls": list(made)} | ({"text": text} if text else {})
+
+
+def propose(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer of a script that proposes a plan."""
+    return calls(call("propose_plan", plan=dict(plan)))
+
+
+@dataclass
+class Person:
+    """Answers questions about sharing as told, and remembers them."""
+
+    decide: Decide = yes
+    asked: list[ShareRequest] = field(default_factory=list)
+
+    def approve(self) -> Callable[[ShareRequest], Awaitable[ShareDecision]]:
+        async def approve(request: ShareRequest) -> ShareDecision:
+            self.asked.append(request)
+            return self.decide(request)
+
+        return approve
+
+    def paths(self) -> list[list[str]]:
+        """The paths of each question."""
+        return [[item.path.text for item in request.items] for request in self.asked]
+
+
+@dataclass
+class Desk:
+    """A vault, a person and a conversation; models come and go."""
+
+    store: VaultStore
+    state: Path
+    person: Person = field(default_factory=Person)
+    rules: SharingRules = SharingRules()
+    policy: Policy = Policy()
+    proposing: bool = True
+    focus: Focus = Focus()
+    talk: Conversation = field(default_factory=Conversation)
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.state / "sent.jsonl", lambda: NOW)
+
+    def agent(self, provider: Provider) -> Agent:
+        """An agent of this desk over a model."""
+        store = self.store
+
+        def real(path: VaultPath) -> VaultPath:
+            try:
+                return store.resolve(path)
+            except VaultError:
+                return path
+
+        def context(values: Mapping[str, Any]) -> Any:
+            return run_context(store, DiskView(store), self.focus, NOW, values)
+
+        return Agent(
+            provider=provider,
+            tools=TOOLS,
+            policy=self.policy,
+            vault=Vault(lambda: DiskView(store), real, Scrubber.of(store.real_path)),
+            rules=self.rules,
+            approve=self.person.approve(),
+            ledger=self.ledger,
+            conversation=self.talk,
+            dry_run=(lambda open_view: dry_run_over(open_view, context, TOOLS)) if self.proposing else None,
+            new_mark=lambda: "m4rk",
+        )
+
+    def request(self, message: str = "What about the garden?") -> PlanRequest:
+        """A message of the person."""
+        return PlanRequest(message, run_context(self.store, DiskView(self.store), self.focus, NOW, {}))
+
+    async def turn(self, provider: Provider, message: str = "What about the garden?") -> list[TurnEvent]:
+        """One turn with a model; everything but the streamed text."""
+        events = [event async for event in self.agent(provider).plan(self.request(message))]
+        return [event for event in events if not isinstance(event, TextDelta)]
+
+    def files(self) -> dict[str, bytes]:
+        """The vault's bytes."""
+        root = Path(self.store.real_path)
+        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def results(messages: Iterable[ChatMessage]) -> list[str]:
+    """The results of calls in a request, in order."""
+    return [message.text for message in messages if message.role == "tool"]
+
+
+def everything_sent(provider: ScriptedProvider) -> str:
+    """All that a scripted model ever got to see."""
+    return "\n".join(message.text for request in provider.requests for message in request.messages)
+
+
+def check_pairs(messages: Iterable[ChatMessage]) -> None:
+    """Every call has exactly one result, directly after it, in the order of the calls; no result is without a call."""
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for message in messages:
+        if message.role == "tool":
+            assert waiting
+            assert message.call_id == waiting.pop(0)
+            continue
+        assert not waiting, f"without a result: {waiting}"
+        waiting = [made.id for made in message.calls]
+        assert not seen & set(waiting)
+        assert len(set(waiting)) == len(waiting)
+        seen |= set(waiting)
+    assert not waiting, f"without a result: {waiting}"
