@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -49,7 +48,7 @@ def schema_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.tools.registry import BUILTIN_TOOLS
 
     schema = plan_schema() if options.what == "plan" else tools_schema(BUILTIN_TOOLS)
-    print(json.dumps(schema, ensure_ascii=False, indent=None if out.as_json else 2))
+    out.document(schema)
     return Exit.DONE
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -42,6 +44,7 @@ RUNNING = frozenset({"run", "do", "rename"})
 def main(argv: Sequence[str]) -> int:
     """Run one command line. Without a sub-command the terminal app opens."""
     arguments = list(argv)
+    _speak_utf8()
     if arguments and arguments[0] in PLANNED:
         return _report(Problem("USAGE", f"{arguments[0]} is not part of this version."), "--json" in arguments, 2)
     if not _names_command(arguments):
@@ -61,9 +64,24 @@ def main(argv: Sequence[str]) -> int:
         return report(error.problem(), as_json, _exit_code(error))
     except KeyboardInterrupt:
         return report(Problem("CANCELLED", "Interrupted; nothing more is done."), as_json, 130)
+    except EOFError:
+        return report(Problem("NOT_APPROVED", "The question was not answered; nothing is done."), as_json, 3)
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except Exception as error:
+        if os.environ.get("OBSIDIAN_AGENT_DEBUG"):
+            raise
+        told = f"An unexpected error occurred ({type(error).__name__}: {error}). `obsidian-agent history` tells what was done."
+        return report(Problem("INTERNAL_ERROR", told), as_json, 1)
+
+
+def _speak_utf8() -> None:
+    """Names of notes are Unicode whatever the terminal's encoding; what it cannot show is escaped, never an error after a run."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            utf8 = not stream.isatty() or (stream.encoding or "").lower().replace("-", "") == "utf8"
+            stream.reconfigure(encoding="utf-8" if utf8 else None, errors="backslashreplace")
 
 
 def _names_command(arguments: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tui.sanitize import block
+
+# JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
+_CONTROL = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +27,8 @@ class Output:
 
     def document(self, document: Any) -> None:
         """The command's JSON document."""
-        json.dump(document, sys.stdout, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
-        sys.stdout.write("\n")
+        text = json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
+        sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
     def line(self, text: str = "") -> None:
         """A line for people; nothing in JSON mode."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from obsidian_agent.plan.result import Flag
+from obsidian_agent.plan.result import Flag, Instance
 from obsidian_agent.tools.base import RunContext
 from obsidian_agent.vault.changes import NetChange
 from obsidian_agent.vault.view import VaultView
@@ -36,6 +36,15 @@ def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext,
     if instruction is not None:
         found.extend(_not_named(touched, context, instruction))
     return tuple(found)
+
+
+def opaque_flags(instances: Iterable[Instance]) -> tuple[Flag, ...]:
+    """One flag for each call whose effect nobody can show beforehand."""
+    return tuple(
+        Flag("opaque", f"{item.name} ({item.tool} {item.args.get('id', '')}): what it does cannot be previewed or undone.")
+        for item in instances
+        if item.opaque and item.state == "ready"
+    )
 
 
 def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:

@@ -19,7 +19,7 @@ from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.compiled import CompiledStep
 from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.filters import FilterContext
-from obsidian_agent.plan.flags import flags_of
+from obsidian_agent.plan.flags import flags_of, opaque_flags
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.result import Instance, Preview, Timings
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
@@ -102,7 +102,7 @@ class _DryRun:
         for step in self.checked.order:
             self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
-        flags = (*self.checked.flags, *flags_of(change_set.changes, self.base, self.context, instruction))
+        flags = (*self.checked.flags, *opaque_flags(self.instances), *flags_of(change_set.changes, self.base, self.context, instruction))
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
         return Preview(
@@ -246,6 +246,8 @@ def _refuse_null(written: Mapping[str, Any], args: Mapping[str, Any]) -> None:
     for name, value in args.items():
         if value is None and written.get(name) is not None:
             raise ToolError(f"{name} is null: {written[name]} has no value here.", code="REFERENCE_ERROR")
+        if value is None:
+            raise ToolError(f"{name} is null.", code="ARGUMENT_INVALID", hint="Leave it out to mean nothing by it.")
 
 
 def _name(step: Step, index: int | None) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -241,3 +244,48 @@ def test_an_empty_vault_name_is_no_folder(tmp_path: Path, capsys: pytest.Capture
 def test_a_word_that_will_be_a_command_is_no_vault(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "USAGE"
+
+
+def test_an_error_nobody_expected_is_still_a_document(
+    call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("obsidian_agent.agent.session.preview", fail)
+    code, result = call("run", write(plan(CREATE)), "--yes")
+    assert (code, result["errors"][0]["code"]) == (1, "INTERNAL_ERROR")
+
+
+def test_control_characters_of_a_note_do_not_reach_the_terminal(
+    write: Callable[[object], str], capsys: pytest.CaptureFixture[str], make_vault: MakeVault, tmp_path: Path
+) -> None:
+    document = plan({**CREATE, "args": {"path": "n.md", "content": "\u009b31m \u202e"}})
+    vault = make_vault({}).real_path
+    main(["preview", write(document), "--json", "--vault", vault, "--state-dir", str(tmp_path / "s")])
+    out = capsys.readouterr().out
+    assert "\u009b" not in out
+    assert "\u202e" not in out
+    assert "\u009b31m \u202e" in json.loads(out)["changes"][0]["diff"]
+
+
+def test_output_is_utf8_whatever_the_environment_says(tmp_path: Path, make_vault: MakeVault, write: Callable[[object], str]) -> None:
+    vault = make_vault({}).real_path
+    file = write(plan({**CREATE, "args": {"path": "日.md", "content": "x"}}))
+    command = [sys.executable, "-m", "obsidian_agent", "run", file, "--yes", "--json", "--vault", vault, "--state-dir", str(tmp_path / "s")]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, check=False)
+    assert done.returncode == 0
+    assert json.loads(done.stdout.decode("utf-8"))["effects"]["created"] == ["日.md"]
+
+
+def test_opaque_steps_are_flagged(call: Call, write: Callable[[object], str]) -> None:
+    command = {"id": "c", "tool": "commands.run", "args": {"id": "app:reload"}}
+    _, shown = call("preview", write(plan(command, riskLevel="commands")), "--allow-commands")
+    assert [flag["kind"] for flag in shown["flags"]] == ["opaque"]
+
+
+def test_a_null_is_no_way_to_mean_the_whole_vault(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    replace_all = {"id": "r", "tool": "vault.replaceText", "args": {"find": "one", "replace": "X", "path": None}}
+    code, result = call("run", write(plan(replace_all)), "--yes")
+    assert (code, result["errors"][0]["code"]) == (2, "ARGUMENT_INVALID")
+    assert text_of(tmp_path, "a.md") == "one\n"
