@@ -24,6 +24,9 @@ _CODE = re.compile(
     rb"^\s*(?:```|~~~)\s*(?:dataviewjs|js-engine|run-?\w*|execute-?code|button)\b|<%[-_*+]?|<script\b|\$=|\bjavascript:", re.I | re.M
 )
 
+_CODE_MARKS = (b"```", b"~~~", b"<%", b"$=", b"<s", b"<S", b"cript:", b"CRIPT:")
+"""Without one of these the pattern cannot match; looking for them costs a tenth."""
+
 
 def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:
     """The flags of a change set. `instruction` is what the person said, when the plan came from words."""
@@ -53,7 +56,7 @@ def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:
         return
     path = (change.new_path or change.path).text
     remote = b"//" in content and _REMOTE.search(content)
-    code = (b"<" in content or b"```" in content or b"~~~" in content or b"$=" in content or b":" in content) and _CODE.search(content)
+    code = any(mark in content for mark in _CODE_MARKS) and _CODE.search(content)
     before = base.read(change.before) if change.before is not None and (remote or code or len(content) < _size(change, base)) else b""
     if remote:
         known = {host.lower() for host in _REMOTE.findall(before)}
