@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.dom import DOMNode
 
+    from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
     from obsidian_agent.tui.port import Session
 
 log = logging.getLogger(__name__)
@@ -77,6 +78,12 @@ class ObsidianAgentApp(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The palette's commands belong to the main screen."""
         return isinstance(self.screen, MainScreen) if action == "command_palette" else True
+
+    async def approve_share(self, request: ShareRequest) -> ShareDecision:
+        """Ask the person whether something may be sent to a model: what an agent loop awaits before it sends anything."""
+        from obsidian_agent.tui.screens.share import ask
+
+        return await ask(self, request)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help

@@ -12,7 +12,9 @@ from typing import Literal
 
 from textual.binding import Binding, BindingType
 
-Place = Literal["app", "main", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts"]
+Place = Literal[
+    "app", "main", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts", "share"
+]
 
 PLACES: dict[Place, str] = {
     "app": "Everywhere",
@@ -28,6 +30,7 @@ PLACES: dict[Place, str] = {
     "saved": "Saved actions",
     "history": "History",
     "conflicts": "Undo with conflicts",
+    "share": "May this be sent?",
 }
 
 
@@ -128,6 +131,13 @@ KEYS: tuple[Key, ...] = (
     Key("conflicts.skip", "s", "choose('skip')", "Keep mine", "Leave this file as it is now", "conflicts"),
     Key("conflicts.force", "f", "choose('force')", "Restore anyway", "Put the earlier content over this file", "conflicts"),
     Key("conflicts.apply", "ctrl+s", "apply", "Undo now", "Undo with these choices", "conflicts"),
+    Key("share.switch", "space", "switch", "Send/keep", "Send the highlighted item, or keep it", "share"),
+    Key("share.once", "a", "send('once')", "Once", "Send what is switched on, this time", "share"),
+    Key("share.thread", "t", "send('thread')", "Conversation", "Send it, and again in this conversation without asking", "share"),
+    Key("share.folder", "f", "send('folder')", "Folder", "Send it, and everything in this folder in this conversation", "share"),
+    Key("share.no", "escape,r", "close", "Send nothing", "Send nothing", "share"),
+    Key("share.all", "ctrl+a", "all", "All", "Switch all on", "share", footer=False),
+    Key("share.none", "ctrl+d", "none", "None", "Switch all off", "share", footer=False),
 )
 
 
