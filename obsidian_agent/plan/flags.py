@@ -11,6 +11,7 @@ from obsidian_agent.vault.changes import NetChange
 from obsidian_agent.vault.view import VaultView
 
 MANY_FILES = 50
+FEW_STRANGERS = 10
 SHRINK_BYTES = 200
 SHRINK_RATIO = 0.5
 
@@ -79,7 +80,10 @@ def _not_named(changes: Sequence[NetChange], context: RunContext, instruction: s
     said = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
     active = context.active_file.nfc if context.active_file else None
     strangers = [change.path for change in changes if change.before is not None and change.path.nfc != active and not _named(change, said)]
-    for path in strangers[:MANY_FILES]:
+    if len(strangers) > FEW_STRANGERS:
+        yield Flag("notNamed", f"The instruction does not name {len(strangers)} of the files that change, such as {strangers[0]}.")
+        return
+    for path in strangers:
         yield Flag("notNamed", "The instruction does not name it.", path.text)
 
 
