@@ -29,7 +29,9 @@ from obsidian_agent.agent.results import Scrubber
 from obsidian_agent.agent.round import Round, Surroundings
 from obsidian_agent.agent.sharing import ApproveShare, Gate, Level, SharingRules
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.paths import VaultPath
@@ -217,6 +219,7 @@ class _Turn:
                         self.talk.hear(text)
                     case PlanReady(plan):
                         self.talk.hear(plan.goal)
+                        event = _only_reading(plan, agent, event) if agent.dry_run is None else event
                     case _:
                         pass
                 yield event
@@ -304,6 +307,12 @@ class _Turn:
         return tuple(
             path for path, level in self.read.items() if path and (level is Level.TEXT or (level is Level.PREVIEW and named(path)))
         )
+
+
+def _only_reading(plan: ActionPlan, agent: Agent, ready: PlanReady) -> PlanReady | TurnFailed:
+    """A plan from a model that was asked for an answer: one that reads can be one, anything else is refused."""
+    problems = validate(plan.to_json(), agent.tools, replace(agent.policy, allow_writes=False)).problems
+    return TurnFailed(problems[0], problems) if problems else ready
 
 
 def _view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
