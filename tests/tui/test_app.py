@@ -9,7 +9,24 @@ import pytest
 from textual import events
 from textual.widgets import Input, TextArea
 
-from obsidian_agent.agent.events import NeedsInput, PlanningRetry, PlanReady, PreviewReady, PreviewStarted, TextDelta, TurnFailed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    NeedsInput,
+    Notice,
+    PlanningRetry,
+    PlanReady,
+    PreviewReady,
+    PreviewStarted,
+    RoundsUsedUp,
+    ShareDecided,
+    ShareRequested,
+    TextDelta,
+    TokensUsed,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFailed,
+)
+from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.tools.base import Position, Selection
 from obsidian_agent.tui.screens.candidates import Candidates
@@ -42,6 +59,7 @@ from tui.fakes import (
     sample_answer,
     sample_candidates,
     sample_preview,
+    vault_path,
 )
 
 
@@ -793,3 +811,29 @@ async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
         await app.press("end", "2", "enter", "enter")
         await app.pilot.pause(0.2)
         assert session.called("run_macro") == [("Sort", {"folder": "Ideas2"})]
+
+
+async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
+    items = (ShareItem(vault_path("A.md"), Level.TEXT, 10, 3), ShareItem(vault_path("B.md"), Level.TEXT, 10, 3))
+    request = ShareRequest("c", "files", "vault.readFile", "Read notes", {}, items, "some/model", "https://x", "")
+    events: list[AgentEvent] = [
+        ToolCallStarted("c", "vault.readFile", "Read notes", {}, "it is about A"),
+        ShareRequested(request),
+        ShareDecided(request, ShareDecision("once", frozenset({"A.md"}))),
+        ToolCallFinished("c", "vault.readFile", problem=Problem("FILE_NOT_FOUND", "There is no B.md.")),
+        TokensUsed(1000, 200, 2),
+        Notice(Problem("X", "The context was shortened.")),
+        RoundsUsedUp(8),
+    ]
+    async with driving(FakeSession(script=[events])) as app:
+        await app.send("Hi")
+        told = app.transcript()
+        for words in (
+            "Read notes (vault.readFile): it is about A",
+            "Sent 1 of 2 to some/model.",
+            "There is no B.md.",
+            "The context was shortened.",
+            "8 rounds",
+        ):
+            assert words in told
+        assert "no end" not in told

@@ -68,7 +68,7 @@ class Router:
         """Show one event."""
         turns = self._turns
         chat = turns.panes.chat
-        if isinstance(event, Answer | NeedsInput | PreviewReady | TurnFailed | RunFinished):
+        if isinstance(event, Answer | NeedsInput | PreviewReady | TurnFailed | RoundsUsedUp | RunFinished):
             turns.engine.concluded = True
         match event:
             case TurnStarted():
@@ -106,18 +106,29 @@ class Router:
                 assert_never(event)
 
     def _look(self, event: LookEvent) -> None:
-        transcript = self._turns.panes.chat.transcript
+        activity, transcript = self._turns.panes.chat.activity, self._turns.panes.chat.transcript
         match event:
             case ToolCallStarted():
                 transcript.end_stream()
                 self._answer = StreamedAnswer()
-                transcript.say("note", f"{event.purpose} ({event.tool})")
+                transcript.say("note", f"{event.purpose} ({event.tool})" + (f": {event.why}" if event.why else ""))
+                activity.start("Looking around")
+            case ToolCallFinished():
+                if event.problem is not None:
+                    transcript.say("note", event.problem.message)
+                activity.start("Planning")
+            case ShareRequested():
+                activity.start("Waiting for your answer")
+            case ShareDecided():
+                sent, asked = len(event.decision.chosen(event.request)), len(event.request.items)
+                transcript.say("note", f"Sent {sent} of {asked} to {event.request.provider}." if sent else "Nothing was sent.")
+                activity.start("Planning")
             case Notice():
                 transcript.say("note", event.problem.message)
+            case TokensUsed():
+                activity.tokens(event.prompt_tokens + event.completion_tokens)
             case RoundsUsedUp():
                 transcript.say("note", f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.")
-            case ToolCallFinished() | ShareRequested() | ShareDecided() | TokensUsed():
-                pass
             case _:
                 assert_never(event)
 

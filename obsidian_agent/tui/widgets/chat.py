@@ -26,6 +26,7 @@ class Activity(Static):
         super().__init__("", markup=False)
         self._what = ""
         self._characters = 0
+        self._tokens = 0
         self._since = 0.0
         self._frame = 0
         self._timer: Timer | None = None
@@ -37,7 +38,7 @@ class Activity(Static):
         """Begin, or say something else while the time goes on."""
         if not self._what:
             self._since = time.monotonic()
-            self._characters = 0
+            self._characters = self._tokens = 0
         self._what = what
         self.display = True
         self._tick()
@@ -47,6 +48,10 @@ class Activity(Static):
     def count(self, characters: int) -> None:
         """Characters that arrived from the model."""
         self._characters += characters
+
+    def tokens(self, count: int) -> None:
+        """Tokens that the turn has used so far, as the service counts them."""
+        self._tokens = count
 
     def stop(self) -> None:
         """Nothing is going on."""
@@ -60,7 +65,9 @@ class Activity(Static):
         moving = self.app.animation_level != "none"
         sign = _FRAMES[self._frame % len(_FRAMES)] if moving else "…"
         parts = [f"{time.monotonic() - self._since:.0f} s"]
-        if self._characters:
+        if self._tokens:
+            parts.append(f"{self._tokens:,} tokens")
+        elif self._characters:
             parts.append(f"{self._characters:,} characters")
         parts.append("Esc cancels")
         self.update(Content.assemble((f"{sign} ", "$primary"), (self._what, "$foreground"), (f"  {' · '.join(parts)}", "$quiet")))
