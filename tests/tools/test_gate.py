@@ -20,6 +20,12 @@ REST: dict[str, dict[str, Any]] = {
     "vault.delete": {"recursive": True},
     "vault.setFrontmatter": {"set": {"a": 1}},
     "vault.searchText": {"query": "a"},
+    "vault.renameTag": {"from": "a", "to": "b"},
+    "vault.renameProperty": {"from": "a", "to": "b"},
+    "vault.takeSection": {"path": "a.md", "heading": "H"},
+    "vault.retargetLinks": {"name": "gone", "to": "a.md"},
+    "vault.convertLinks": {"to": "markdown"},
+    "vault.addValues": {"property": "p", "values": ["a"]},
 }
 
 PLACES = [
