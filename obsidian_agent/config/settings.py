@@ -27,15 +27,11 @@ class Settings(BaseModel):
         str | None, Field(title="Base URL", description="Address of an OpenAI-compatible service; http only on this machine.")
     ] = None
     temperature: Annotated[float, Field(ge=0.0, le=1.0, title="Temperature", description="How freely the model answers.")] = 0.2
-    max_tokens: Annotated[
-        int | None, Field(ge=1, title="Longest answer", description="Tokens; empty leaves it to the service.")
-    ] = None
-    allow_deletes: Annotated[
-        bool, Field(title="Allow deletes", description="Plans may move notes to the vault's .trash folder.")
-    ] = False
-    allow_commands: Annotated[
-        bool, Field(title="Allow commands", description="Plans may run Obsidian commands; each is confirmed.")
-    ] = False
+    max_tokens: Annotated[int | None, Field(ge=1, title="Longest answer", description="Tokens; empty leaves it to the service.")] = None
+    allow_deletes: Annotated[bool, Field(title="Allow deletes", description="Plans may move notes to the vault's .trash folder.")] = False
+    allow_commands: Annotated[bool, Field(title="Allow commands", description="Plans may run Obsidian commands; each is confirmed.")] = (
+        False
+    )
     theme: Annotated[str | None, Field(title="Theme", description="Name of a theme of the terminal app.")] = None
 
 

@@ -63,4 +63,3 @@ def apply(call: FilterCall, value: Any, context: FilterContext) -> Any:
     except ToolError as error:
         raise ToolError(error.message, code="REFERENCE_ERROR", hint=error.hint) from error
     return value if result is shared.MISSING else result
-

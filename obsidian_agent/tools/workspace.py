@@ -21,7 +21,9 @@ class OpenFileOutput(ToolModel):
 
 
 def _open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal:
-    return Proposal(OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none"))
+    return Proposal(
+        OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none")
+    )
 
 
 OPEN_FILE = Tool(

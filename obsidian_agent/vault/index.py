@@ -67,8 +67,6 @@ class VaultIndex(Protocol):
         ...
 
 
-
-
 def index_of(view: VaultView) -> VaultIndex:
     """The index that belongs to a view; made once for each view."""
     from obsidian_agent.vault.disk import DiskView

@@ -144,7 +144,11 @@ async def test_parallel_calls_are_answered_in_their_order(desk: Desk, monkeypatc
         ({"name": "vault__searchText", "arguments": {}}, "ARGUMENT_INVALID", "'query' is missing"),
         ({"name": "vault__searchText", "arguments": {"query": "x", "limit": "many"}}, "ARGUMENT_INVALID", "whole number"),
         ({"name": "vault__searchText", "arguments": {"query": "x", "colour": "red"}}, "ARGUMENT_INVALID", "colour"),
-        ({"name": "vault__serchText", "arguments": {"query": "x"}}, "TOOL_NOT_FOUND", "Unknown tool: vault__serchText. Did you mean vault__"),
+        (
+            {"name": "vault__serchText", "arguments": {"query": "x"}},
+            "TOOL_NOT_FOUND",
+            "Unknown tool: vault__serchText. Did you mean vault__",
+        ),
         ({"name": "rm -rf", "arguments": {}}, "TOOL_NOT_FOUND", "Unknown tool: rm -rf"),
         ({"name": "vault__createFile", "arguments": {"path": "a.md", "content": ""}}, "PERMISSION_DENIED", "propose_plan"),
         ({"name": "obsidian.update_note", "arguments": {}}, "PERMISSION_DENIED", "propose_plan"),

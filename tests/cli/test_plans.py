@@ -246,9 +246,7 @@ def test_a_word_that_will_be_a_command_is_no_vault(capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "USAGE"
 
 
-def test_an_error_nobody_expected_is_still_a_document(
-    call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 

@@ -63,8 +63,8 @@ def test_mended(text: str, value: Any, repairs: set[str]) -> None:
         ('{"a": 1', "TRUNCATED"),
         ("", "TRUNCATED"),
         ('{"a": 1, ...}', "INCOMPLETE"),
-        ('[1, …]', "INCOMPLETE"),
-        ('[1, // ... more of the same\n2]', "INCOMPLETE"),
+        ("[1, …]", "INCOMPLETE"),
+        ("[1, // ... more of the same\n2]", "INCOMPLETE"),
         ('{"a": 1, "a": 2}', "DUPLICATE_KEY"),
         ('{"a": 1, "\\u0061": 2}', "DUPLICATE_KEY"),
         ("[NaN]", "NUMBER"),
@@ -91,8 +91,8 @@ def test_mended(text: str, value: Any, repairs: set[str]) -> None:
         ("['it's']", "SYNTAX"),
         ("['\\x41']", "SYNTAX"),
         ("{\u201ca\u201d: 1}", "SYNTAX"),
-        ("{\u00a0\"a\": 1}", "SYNTAX"),
-        ('{1: 2}', "SYNTAX"),
+        ('{\u00a0"a": 1}', "SYNTAX"),
+        ("{1: 2}", "SYNTAX"),
     ],
 )
 def test_refused(text: str, code: str) -> None:

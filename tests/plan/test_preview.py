@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import MakeVault
 
 from obsidian_agent.errors import PlanError
+from obsidian_agent.plan.document import diff_of, preview_document
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN, preview
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.document import diff_of, preview_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Position, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.paths import PathUse, parse
 from obsidian_agent.vault.store import VaultStore
+from support import MakeVault
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 DryRun = Callable[..., Preview]

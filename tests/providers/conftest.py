@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from llm_server import LlmServer, Reply
 
+from llm_server import LlmServer, Reply
 from obsidian_agent.providers.registry import VENDORS
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from llm_server import KEY, Failure, HangUp, LlmServer, Raw, Reply, Silence
 
+from llm_server import KEY, Failure, HangUp, LlmServer, Raw, Reply, Silence
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Usage
 from obsidian_agent.providers.http_guard import ConnectionFailed, GuardedClient

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from llm_server import KEY, Call, Failure, LlmServer, Raw, Reply
 
+from llm_server import KEY, Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCall, ToolCallChunk, ToolOffer
 from obsidian_agent.providers.litellm_client import LiteLLMProvider

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from llm_server import KEY, Failure, LlmServer, Raw, Reply
 
+from llm_server import KEY, Failure, LlmServer, Raw, Reply
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
 from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.agent.prompt import system_prompt

@@ -10,7 +10,7 @@ from obsidian_agent.tools.moving import DELETE
 
 VAULT = {
     "Hub.md": "[[#Top]] [[Hub]]\n# Top\n",
-    "a.md": "---\nup: \"[[Hub]]\"\n---\n[[hub|the hub]] and [[Missing#x]]\n![[Hub#Top]]\n`[[Hub]]`\n",
+    "a.md": '---\nup: "[[Hub]]"\n---\n[[hub|the hub]] and [[Missing#x]]\n![[Hub#Top]]\n`[[Hub]]`\n',
     "Sub/b.md": "[md](../Hub.md) [web](https://example.org) [gone](nowhere%20here.md)\n[[c]]\n",
     "Sub/c.md": "",
     "X/c.md": "[[../Hub]]\n",

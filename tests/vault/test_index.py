@@ -31,7 +31,6 @@ QUERIES = ["DONE", "status: open\n---\n", "Ümlaut", "x/y", "strasse", "k", "abs
 TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 
 
-
 def note(links: list[str], tags: list[str], own: list[str], status: str) -> bytes:
     """A note with these links, tags in its text and in its properties, and status."""
     words = [f"[[{link}]]" for link in links] + [f"#{tag}" for tag in tags] + (["Stra\u00dfe \u212a \u65e5"] if "x" in own else [])

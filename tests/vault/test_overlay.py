@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.vault.changes import (
     ChangeSet,
@@ -45,9 +46,7 @@ def fold(make_vault: MakeVault) -> Fold:
 
 def told(changes: ChangeSet) -> list[str]:
     """The net changes in short: kind, path, new path, whether there is new content."""
-    return [
-        f"{c.kind} {c.path}{f' -> {c.new_path}' if c.new_path else ''}{' *' if c.content is not None else ''}" for c in changes.changes
-    ]
+    return [f"{c.kind} {c.path}{f' -> {c.new_path}' if c.new_path else ''}{' *' if c.content is not None else ''}" for c in changes.changes]
 
 
 def steps(changes: ChangeSet) -> list[str]:
