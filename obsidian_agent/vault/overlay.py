@@ -213,6 +213,8 @@ class OverlayVault:
         entry = self.locate(change.path)
         if entry is None:
             raise _not_found(change.path)
+        if entry.kind == "folder":
+            raise ToolError(f"{entry.path} is a folder, not a note.", code="NOT_TEXT", path=entry.path.text)
         node = self._nodes.get(entry.path.nfc)
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:

@@ -182,6 +182,7 @@ def test_overwriting_by_rename_puts_the_old_note_into_the_trash(fold: Fold) -> N
         (CreateFile(path("A.MD"), b""), "FILE_EXISTS"),
         (CreateFile(path("a.md/x.md"), b""), "NOT_A_FOLDER"),
         (ModifyFile(path("gone.md"), b""), "FILE_NOT_FOUND"),
+        (ModifyFile(path("F"), b""), "NOT_TEXT"),
         (RenameEntry(path("a.md"), path("F/b.md")), "FILE_EXISTS"),
         (RenameEntry(path("F"), path("F/G/F")), "ARGUMENT_INVALID"),
         (RenameEntry(path("gone.md"), path("x.md")), "FILE_NOT_FOUND"),
