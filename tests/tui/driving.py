@@ -40,6 +40,11 @@ class Driver:
         return self.main.query_one(PlanPane)
 
     @property
+    def stage(self) -> str:
+        """What the work pane shows: idle, plan, run or result."""
+        return self.panes.work.stage
+
+    @property
     def prompt(self) -> Prompt:
         return self.main.query_one(Prompt)
 

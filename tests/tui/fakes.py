@@ -127,6 +127,11 @@ class Interrupted:
 
 
 @dataclass(frozen=True)
+class Ended:
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
 class Macro:
     name: str
     plan: ActionPlan
@@ -165,7 +170,7 @@ class FakeRuns:
     def interrupted(self) -> list[Interrupted]:
         return self.broken
 
-    def recover(self, run_id: str | None, finish: bool) -> list[Report]:
+    def recover(self, run_id: str | None, finish: bool) -> list[Ended]:
         self.calls.append(("recover", run_id, finish))
         return []
 
@@ -409,7 +414,8 @@ def sample_answer() -> list[AgentEvent]:
     """An answer in words, streamed."""
     text = "You have **three** open projects:\n\n1. Garden\n2. Kitchen\n3. Roof\n\n"
     text += "> The roof is the oldest one.\n\nSee `Projects/` for all of them."
-    return [TextDelta(text[at : at + 12]) for at in range(0, len(text), 12)] + [Answer(text, ("Projects/Garden.md", "Projects/Roof.md"))]
+    pieces: list[AgentEvent] = [TextDelta(text[at : at + 12]) for at in range(0, len(text), 12)]
+    return [*pieces, Answer(text, ("Projects/Garden.md", "Projects/Roof.md"))]
 
 
 def sample_candidates() -> list[AgentEvent]:

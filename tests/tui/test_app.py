@@ -42,6 +42,8 @@ from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan_list import PlanList
+from obsidian_agent.tui.widgets.progress import RunLog
+from obsidian_agent.tui.widgets.result import ResultList
 from obsidian_agent.tui.widgets.transcript import Thinking
 from tui.driving import SIZES, driving
 from tui.fakes import (
@@ -68,11 +70,11 @@ async def test_message_plan_approve_result_undo(size: tuple[int, int]) -> None:
     async with driving(size=size) as app:
         await app.planned("Make a note for each bullet")
         assert app.session.called("turn") == [("Make a note for each bullet",)]
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
         assert isinstance(app.app.focused, PlanList)
         assert "10 new" in app.screen()
         await app.press("a")
-        assert app.panes.work.stage == "result"
+        assert app.stage == "result"
         assert "Created 10 files, modified 1 file, made 1 folder." in app.screen()
         await app.press("u")
         assert app.session.called("undo") == [("r1", frozenset(), frozenset())]
@@ -85,7 +87,7 @@ async def test_letters_typed_in_the_prompt_never_approve() -> None:
         app.prompt.focus()
         await app.press("a", "r", "e", "y", "space", "u")
         assert app.prompt.text == "arey u"
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
         assert app.session.called("execute") == []
 
 
@@ -97,7 +99,7 @@ async def test_keys_right_after_a_plan_appears_do_nothing_and_prolong_the_wait()
             app.now += 0.3
         assert app.session.called("execute") == []
         await app.press("r")
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
         app.now += 0.6
         await app.press("a")
         assert len(app.session.called("execute")) == 1
@@ -213,7 +215,7 @@ async def test_reject_leaves_a_note_and_escape_does_the_same() -> None:
         for key in ("r", "escape"):
             await app.planned()
             await app.press(key)
-            assert app.panes.work.stage == "idle"
+            assert app.stage == "idle"
             assert app.main.turns.pending is None
         assert app.transcript().count("Plan rejected. Nothing was changed.") == 2
 
@@ -224,7 +226,7 @@ async def test_a_rejected_plan_can_be_brought_back() -> None:
         await app.press("r")
         app.main.deciding.bring_back()
         await app.settle()
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
         assert app.main.turns.pending is not None
 
 
@@ -315,7 +317,7 @@ async def test_enter_opens_the_whole_diff_and_escape_closes_it() -> None:
         assert "[[Garden]]" in app.screen()
         await app.press("escape")
         assert isinstance(app.app.screen, MainScreen)
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
 
 
 async def test_the_log_names_what_happened_in_words() -> None:
@@ -323,7 +325,7 @@ async def test_the_log_names_what_happened_in_words() -> None:
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
-        log = app.main.query_one("#run-log")
+        log = app.main.query_one(RunLog)
         words = [log.draw_row(row, 80).plain.split()[1] for row in log.rows]
         assert words == ["done", "again", "done", "skipped", "failed"]
 
@@ -341,7 +343,7 @@ async def test_cancelling_a_run_stops_after_the_current_file_and_shows_a_result(
         session.gate.set()
         await app.settle()
         assert "Cancelled" in app.screen()
-        assert app.panes.work.stage == "result"
+        assert app.stage == "result"
 
 
 async def test_a_conflict_is_shown_with_its_errors() -> None:
@@ -429,7 +431,7 @@ async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None
         await app.press("backspace", "backspace", "3", "enter")
         await app.pilot.pause(0.2)
         assert session.called("run_macro") == [("Sort", {"folder": "Inbox", "count": 3})]
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
         assert session.called("execute") == []
 
 
@@ -532,7 +534,7 @@ async def test_candidates_with_a_missing_value() -> None:
         await app.press(*"Done", "enter")
         await app.pilot.pause(0.2)
         assert session.called("fill") == [("Move notes to a folder", {"folder": "Done"})]
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
 
 
 async def test_missing_values_without_candidates() -> None:
@@ -623,7 +625,7 @@ async def test_quitting_while_writing_asks_first() -> None:
         assert app.app.is_running
         session.gate.set()
         await app.settle()
-        assert app.panes.work.stage == "result"
+        assert app.stage == "result"
 
 
 async def test_a_plan_without_steps_is_an_answer() -> None:
@@ -632,7 +634,7 @@ async def test_a_plan_without_steps_is_an_answer() -> None:
     async with driving(session) as app:
         await app.send("Do nothing")
         assert "There is nothing to do." in app.transcript()
-        assert app.panes.work.stage == "idle"
+        assert app.stage == "idle"
 
 
 async def test_a_long_conversation_is_pruned() -> None:
@@ -683,12 +685,12 @@ async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again() -> None:
         session.error = ObsidianAgentError("Another program is writing to this vault.")
         await app.press("a")
         assert "Another program is writing to this vault." in app.transcript()
-        assert app.panes.work.stage == "plan"
+        assert app.stage == "plan"
         assert app.plan.preview is preview
         session.error = None
         app.wait_out_grace()
         await app.press("a")
-        assert app.panes.work.stage == "result"
+        assert app.stage == "result"
 
 
 async def test_the_palette_stays_closed_over_a_modal() -> None:
@@ -796,7 +798,7 @@ async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
     async with driving() as app:
         await app.planned()
         await app.press("a", "u")
-        assert len(app.main.query_one("#result-list").rows) == 0
+        assert len(app.main.query_one(ResultList).rows) == 0
 
 
 async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
@@ -815,7 +817,7 @@ async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
 
 async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
     items = (ShareItem(vault_path("A.md"), Level.TEXT, 10, 3), ShareItem(vault_path("B.md"), Level.TEXT, 10, 3))
-    request = ShareRequest("c", "files", "vault.readFile", "Read notes", {}, items, "some/model", "https://x", "")
+    request = ShareRequest("c", "files", "vault.readFile", "Read notes", {}, items, "some/model", "https://x")
     events: list[AgentEvent] = [
         ToolCallStarted("c", "vault.readFile", "Read notes", {}, "it is about A"),
         ShareRequested(request),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual.binding import Binding
+
 from obsidian_agent.tui.keys import KEYS, PLACES, bindings, markdown, readable
 
 DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
@@ -31,6 +33,7 @@ def test_keys_that_terminals_cannot_tell_apart_are_not_used() -> None:
 def test_every_binding_can_be_rebound_and_explains_itself() -> None:
     for place in PLACES:
         for binding in bindings(place):
+            assert isinstance(binding, Binding)
             assert binding.id
             assert binding.tooltip
 

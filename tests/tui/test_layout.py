@@ -135,3 +135,12 @@ def test_the_app_is_imported_without_anything_slow() -> None:
     code = f"import sys, obsidian_agent.tui.app; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+async def test_letters_typed_where_nothing_takes_them_go_to_the_message() -> None:
+    async with driving(size=(80, 24)) as app:
+        await app.press("f6", "f6")
+        assert app.panes.front == "work"
+        await app.press("h", "i")
+        assert app.prompt.text == "hi"
+        assert app.app.focused is app.prompt

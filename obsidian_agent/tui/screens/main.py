@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer
@@ -124,6 +124,12 @@ class MainScreen(Screen[None]):
     def _state_changed(self) -> None:
         if self.is_mounted:
             self.query_one(TopBar).mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.engine.phase == "idle")
+
+    def on_key(self, event: events.Key) -> None:
+        """Letters typed where nothing takes them go to the message."""
+        if self.focused is None and event.is_printable and event.character is not None:
+            self.panes.go("chat")
+            self.panes.chat.prompt.insert(event.character)
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 
