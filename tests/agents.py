@@ -31,7 +31,7 @@ NOTES: Mapping[str, str] = {
     "Garden.md": "# Garden\n\nTomatoes need water. See [[Plan]].\n",
     "Projects/Plan.md": "---\ntags: [project]\nstatus: open\n---\n# Plan\n\nBuy garden soil.\n- [ ] ask Ada\n",
     "Projects/Log.md": "# Log\n\nNothing about plants.\n",
-    "Finance/bank.md": "# Bank\n\nThe secret number is 4711.\n",
+    "Finance/bank.md": "# Bank\n\nThe secret number is XK4711Q.\n",
     "Private/diary.md": "# Diary\n\nI love my garden, secretly.\n",
 }
 

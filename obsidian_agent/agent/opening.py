@@ -11,7 +11,6 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Notice, TurnEvent
 from obsidian_agent.agent.ledger import Sending
 from obsidian_agent.agent.looking import selection_item
-from obsidian_agent.agent.path_rules import common_folder
 from obsidian_agent.agent.prompt import FILES_SHOWN, SELECTION_SHOWN
 from obsidian_agent.agent.sharing import (
     AllowedBy,
@@ -111,8 +110,7 @@ class Opening:
         yield Notice(Problem(code="HISTORY_NOT_SHARED", message=message))
 
     def _request(self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...]) -> ShareRequest:
-        folder = common_folder(item.path for item in items)
-        return ShareRequest("", kind, "", purpose, {}, items, self.provider.name, self.provider.address, folder)
+        return ShareRequest("", kind, "", purpose, {}, items, self.provider.name, self.provider.address)
 
 
 def _item(part: Part) -> ShareItem:

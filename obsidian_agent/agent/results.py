@@ -34,9 +34,10 @@ class Scrubber:
 
     def clean(self, message: str) -> str:
         """The message with `…` for each absolute path."""
+        message = _QUOTED_PATH.sub("'…'", message)
         for root in self.roots:
             message = re.sub(rf"{re.escape(root)}(?=[/\\\s'\".,:;)]|$)[^\s'\"]*", "…", message)
-        return neutral(redact(_QUOTED_PATH.sub("'…'", message))).replace("\n", " ")
+        return neutral(redact(message)).replace("\n", " ")
 
 
 def error_text(problems: Iterable[Problem], scrubber: Scrubber) -> str:

@@ -15,7 +15,6 @@ from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted, TurnE
 from obsidian_agent.agent.ledger import Sending
 from obsidian_agent.agent.looking import Found, Shared, prepare
 from obsidian_agent.agent.model_tools import PROPOSE_PLAN
-from obsidian_agent.agent.path_rules import common_folder
 from obsidian_agent.agent.results import Scrubber, error_text, result_text
 from obsidian_agent.agent.sharing import ShareRequest
 from obsidian_agent.errors import ObsidianAgentError, Problem
@@ -152,7 +151,6 @@ class Round:
             items=found.items,
             provider=provider.name,
             address=provider.address,
-            folder=common_folder(item.path for item in found.items),
             number=number,
             total=total,
         )

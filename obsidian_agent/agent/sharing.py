@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
-from obsidian_agent.agent.path_rules import PathRules
+from obsidian_agent.agent.path_rules import PathRules, common_folder
 from obsidian_agent.vault.paths import VaultPath
 
 
@@ -77,8 +77,7 @@ class ShareRequest:
     """A question to the person: may this go to `provider` at `address`?
 
     `kind`: "files" are to be read whole; "results" are the lines or names that a tool found; "selection" is the selected text; "history" is
-    what another service was shown in this conversation. `number` of `total` questions of one round. `folder` is what "this folder" means
-    here: the deepest one that holds all items, "" for the whole vault.
+    what another service was shown in this conversation. `number` of `total` questions of one round.
     """
 
     call_id: str
@@ -89,9 +88,13 @@ class ShareRequest:
     items: tuple[ShareItem, ...]
     provider: str
     address: str
-    folder: str
     number: int = 1
     total: int = 1
+
+    @property
+    def folder(self) -> str:
+        """What "this folder" means here: the deepest one that holds all items, "" for the whole vault."""
+        return common_folder(item.path for item in self.items)
 
     @property
     def tokens(self) -> int:

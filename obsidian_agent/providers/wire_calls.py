@@ -34,12 +34,31 @@ def _object(arguments: str) -> str:
 
 
 @dataclass(slots=True)
-class CallReading:
-    """Tells apart the calls of one answer. Services number them in different ways: properly, all as 0, or not at all."""
+class _Begun:
+    """What has come of one call."""
 
-    _numbers: dict[int, int] = field(default_factory=dict)
-    _ids: dict[int, str] = field(default_factory=dict)
-    _last: int = -1
+    number: int
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether its arguments are a whole document, so that nothing more can belong to it."""
+        try:
+            json.loads("".join(self.arguments))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+@dataclass(slots=True)
+class CallReading:
+    """Tells apart the calls of one answer. Services number them properly, or all as 0, or not at all, and some give no ids."""
+
+    _by_index: dict[int, _Begun] = field(default_factory=dict)
+    _last: _Begun | None = None
+    _count: int = 0
 
     def take(self, pieces: Iterable[Any]) -> list[ToolCallChunk]:
         """The pieces in one chunk of a stream."""
@@ -47,25 +66,28 @@ class CallReading:
 
     def _read(self, piece: Any) -> ToolCallChunk | None:
         function = getattr(piece, "function", None)
-        name, arguments = getattr(function, "name", None), getattr(function, "arguments", None)
-        name = name if isinstance(name, str) else ""
-        arguments = arguments if isinstance(arguments, str) else ""
-        told = getattr(piece, "id", None)
-        identity = told if isinstance(told, str) else ""
-        index = getattr(piece, "index", None)
-        number = self._number(index if isinstance(index, int) else None, identity, name)
+        name, arguments = _text(getattr(function, "name", None)), _text(getattr(function, "arguments", None))
+        identity, index = _text(getattr(piece, "id", None)), getattr(piece, "index", None)
         if not (name or arguments or identity):
             return None
-        return ToolCallChunk(number, arguments, identity, name)
+        known = self._by_index.get(index) if isinstance(index, int) else self._last
+        if known is None or _another(known, identity, name, arguments):
+            known = _Begun(self._count)
+            self._count += 1
+        if isinstance(index, int):
+            self._by_index[index] = known
+        self._last = known
+        known.id, known.name = known.id or identity, known.name or name
+        known.arguments.append(arguments)
+        return ToolCallChunk(known.number, arguments, identity, name)
 
-    def _number(self, index: int | None, identity: str, name: str) -> int:
-        """Which call a piece belongs to: a new one when its index is new, or when it comes with another id and a name."""
-        known = self._last if index is None else self._numbers.get(index, -1)
-        another = bool(name and identity and identity != self._ids.get(known))
-        if known < 0 or another or (index is None and name and not identity):
-            known = self._last = self._last + 1
-        if index is not None:
-            self._numbers[index] = known
-        if identity:
-            self._ids.setdefault(known, identity)
-        return known
+
+def _another(known: _Begun, identity: str, name: str, arguments: str) -> bool:
+    """Whether a piece begins another call than the one that was last known under its index."""
+    if not name or not known.name:
+        return False
+    return identity != known.id if identity and known.id else bool(arguments) and known.complete
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

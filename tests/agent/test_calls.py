@@ -129,7 +129,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-ARGUMENTS = st.dictionaries(st.sampled_from(["path", "query", "limit", "offset", "filePaths", "folder", "why", "plan", "x"]), JSON, max_size=4)
+ARGUMENTS = st.dictionaries(
+    st.sampled_from(["path", "query", "limit", "offset", "filePaths", "folder", "why", "plan", "x"]), JSON, max_size=4
+)
 
 
 @given(st.sampled_from([*map(wire_name, TOOLS), *aliases(), "propose_plan", "nope", ""]), ARGUMENTS | JSON)

@@ -20,7 +20,7 @@ from obsidian_agent.vault.paths import PathUse, VaultPath, parse
 
 READ_TWO = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"], why="To compare."))
 DONE = {"text": "Done."}
-SECRETS = ("4711", "secretly", "Tomatoes", "garden soil")
+SECRETS = ("XK4711Q", "secretly", "Tomatoes", "garden soil")
 
 
 def leaked(text: str) -> list[str]:
@@ -135,7 +135,7 @@ async def test_of_a_search_only_what_was_chosen_is_sent(desk: Desk) -> None:
 
 async def test_a_refused_search_tells_not_even_how_much_there_is(desk: Desk) -> None:
     desk.person.decide = no
-    provider = scripted(calls(call("vault__searchText", query="4711")), DONE)
+    provider = scripted(calls(call("vault__searchText", query="XK4711Q")), DONE)
     await desk.turn(provider)
     assert results(provider.requests[1].messages) == ['{"note": "The person did not share this. Go on without it, or ask the person."}']
 
@@ -256,6 +256,17 @@ async def test_for_this_folder_is_for_everything_in_it_but_what_was_left_out(des
     assert len(desk.person.asked) == 3
 
 
+async def test_this_folder_is_the_one_of_what_is_asked_for(desk: Desk) -> None:
+    """What is settled already does not make it larger."""
+    desk.rules = SharingRules.of(allow=["Garden.md"])
+    desk.person.decide = lambda request: ShareDecision("folder")
+    await desk.turn(scripted(READ_TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE))
+    assert [(request.folder, paths) for request, paths in zip(desk.person.asked, desk.person.paths(), strict=True)] == [
+        ("Finance", ["Finance/bank.md"]),
+        ("Projects", ["Projects/Plan.md"]),
+    ]
+
+
 async def test_a_new_conversation_knows_nothing_of_that(desk: Desk) -> None:
     desk.person.decide = lambda request: ShareDecision("folder")
     await desk.turn(scripted(READ_BANK, DONE))
@@ -358,7 +369,7 @@ async def test_models_on_this_machine_may_get_everything_that_is_not_denied(desk
     local.local = True
     await desk.turn(local)
     assert desk.person.asked == []
-    assert "4711" in everything_sent(local)
+    assert "XK4711Q" in everything_sent(local)
     desk.talk = type(desk.talk)()
     await desk.turn(elsewhere)
     assert len(desk.person.asked) == 1
@@ -380,7 +391,7 @@ def test_bad_patterns_are_told() -> None:
 
 # --- what is open and selected ------------------------------------------------------------------------------------------------
 
-SELECTED = Selection("The secret number is 4711.", Position(2, 0), Position(2, 26))
+SELECTED = Selection("The secret number is XK4711Q.", Position(2, 0), Position(2, 29))
 
 
 async def test_the_selection_is_asked_for(make_desk: Callable[..., Desk]) -> None:
@@ -389,7 +400,7 @@ async def test_the_selection_is_asked_for(make_desk: Callable[..., Desk]) -> Non
     await desk.turn(provider)
     (request,) = desk.person.asked
     assert (request.kind, request.items[0].path.text, request.items[0].previews) == ("selection", "Finance/bank.md", (SELECTED.text,))
-    assert "4711" in everything_sent(provider)
+    assert "XK4711Q" in everything_sent(provider)
 
 
 async def test_a_selection_that_is_not_shared_can_still_be_used(make_desk: Callable[..., Desk]) -> None:
@@ -398,7 +409,7 @@ async def test_a_selection_that_is_not_shared_can_still_be_used(make_desk: Calla
     await desk.turn(provider)
     sent = everything_sent(provider)
     assert leaked(sent) == []
-    assert "Text of 26 characters is selected" in sent
+    assert "Text of 29 characters is selected" in sent
     assert len(desk.person.asked) == 2
 
 
@@ -432,7 +443,7 @@ async def test_another_provider_sees_what_was_said_only_when_the_person_says_so(
     decide: Callable[[ShareRequest], ShareDecision], desk: Desk
 ) -> None:
     desk.person.decide = lambda request: ShareDecision("thread")
-    await desk.turn(scripted(READ_BANK, {"text": "It is 4711."}))
+    await desk.turn(scripted(READ_BANK, {"text": "It is XK4711Q."}))
     desk.person = Person(decide)
     other = scripted(READ_BANK, DONE)
     other.name, other.address = "other/model", "https://other.example"
@@ -441,7 +452,7 @@ async def test_another_provider_sees_what_was_said_only_when_the_person_says_so(
     assert (history.kind, history.provider, history.address) == ("history", "other/model", "https://other.example")
     assert history.items[0].path.text == "Finance/bank.md"
     assert again.kind == "files", "what was allowed for the other provider counts no more"
-    assert ("4711" in other.requests[0].messages[-2].text) == (decide is yes)
+    assert ("XK4711Q" in other.requests[0].messages[-2].text) == (decide is yes)
     assert bool([event for event in events if isinstance(event, Notice)]) == (decide is no)
     if decide is no:
         assert leaked(everything_sent(other)) == []
@@ -467,8 +478,7 @@ LEVELS = st.sampled_from(list(Level))
 def answered(draw: st.DrawFn) -> tuple[ShareRequest, ShareDecision]:
     chosen = draw(st.lists(st.sampled_from(PATHS), min_size=1, unique_by=lambda path: path.text))
     items = tuple(ShareItem(path, draw(LEVELS), 1, 1) for path in chosen)
-    folder = "A" if all(path.text.startswith("A/") for path in chosen) else ""
-    request = ShareRequest("id", "files", "tool", "purpose", {}, items, "p", "", folder)
+    request = ShareRequest("id", "files", "tool", "purpose", {}, items, "p", "")
     paths = draw(st.none() | st.frozensets(st.sampled_from([path.text for path in PATHS])))
     return request, ShareDecision(draw(st.sampled_from(["once", "thread", "folder", "no"])), paths)
 

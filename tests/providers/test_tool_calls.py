@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, F
 from obsidian_agent.providers.litellm_client import LiteLLMProvider
 from obsidian_agent.providers.registry import open_provider
 from obsidian_agent.providers.retry import RetryingProvider
+from obsidian_agent.providers.wire_calls import CallReading
 
 VENDORS = ("openai", "anthropic", "ollama")
 OFFER = ToolOffer(
@@ -117,6 +119,30 @@ async def test_calls_that_share_an_index_are_told_apart_by_their_ids(connect: Op
     body = b"".join(b"data: " + json.dumps(head | chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
     llm_server.play(Raw(body))
     assert calls_in(await ask(connect("openai"))) == [("a", OFFER.name, '{"query": "a"}'), ("b", OFFER.name, '{"query": "b"}')]
+
+
+async def test_calls_without_ids_and_numbers_are_told_apart(connect: Open, llm_server: LlmServer) -> None:
+    """Ollama numbers nothing, and the client gives no id to a call without arguments."""
+    made = (Call(OFFER.name, '{"query": "a"}'), Call("vault__listFiles", "{}"), Call("vault__listFiles", "{}"))
+    llm_server.play(Reply("Three.", calls=made))
+    assert [(name, json.loads(arguments)) for _, name, arguments in calls_in(await ask(connect("ollama")))] == [
+        (OFFER.name, {"query": "a"}),
+        ("vault__listFiles", {}),
+        ("vault__listFiles", {}),
+    ]
+
+
+def test_pieces_that_repeat_the_name_are_one_call() -> None:
+    reading = CallReading()
+
+    def piece(name: str, arguments: str, identity: str = "", index: int | None = None) -> SimpleNamespace:
+        return SimpleNamespace(index=index, id=identity, function=SimpleNamespace(name=name, arguments=arguments))
+
+    chunks = [reading.take([piece("find", text)]) for text in ("", '{"query"', ': "a"}', "")]
+    assert {chunk.number for found in chunks for chunk in found} == {0}
+    (other,) = reading.take([piece("find", '{"query": "b"}')])
+    assert other.number == 1
+    assert reading.take([piece("", "")]) == []
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
