@@ -15,9 +15,8 @@ BAD = "[/x]\x1b[2J"
 
 def request(*paths: str) -> ShareRequest:
     items = tuple(ShareItem(vault_path(path), Level.PREVIEW, 100, 25, BAD, (f"line of {path}", BAD)) for path in paths)
-    return ShareRequest(
-        "c1", "results", "vault.searchText", "Search the notes", {"query": "x"}, items, "openai", "https://api.example", "Diary", 1, 2
-    )
+    question = {"query": "x"}
+    return ShareRequest("c1", "results", "vault.searchText", purpose, question, items, "openai", "https://api.example", number=1, total=2)
 
 
 async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecision]:
