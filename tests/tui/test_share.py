@@ -15,7 +15,7 @@ BAD = "[/x]\x1b[2J"
 
 def request(*paths: str) -> ShareRequest:
     items = tuple(ShareItem(vault_path(path), Level.PREVIEW, 100, 25, BAD, (f"line of {path}", BAD)) for path in paths)
-    question = {"query": "x"}
+    purpose, question = "Search the notes", {"query": "x"}
     return ShareRequest("c1", "results", "vault.searchText", purpose, question, items, "openai", "https://api.example", number=1, total=2)
 
 
