@@ -47,5 +47,5 @@ def shared() -> Path:
     return folder
 
 
-hypothesis.settings.register_profile("calm", deadline=None)
+hypothesis.settings.register_profile("calm", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("calm")
