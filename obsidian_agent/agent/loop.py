@@ -34,6 +34,7 @@ from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.tools.base import Tool
+from obsidian_agent.vault.hiding import HidingView
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import VaultView
 
@@ -319,6 +320,4 @@ def _view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
     """Views of what a model may know of."""
     if not agent.rules.deny:
         return agent.vault.open_view
-    from obsidian_agent.agent.hiding import HidingView
-
     return lambda: HidingView(agent.vault.open_view(), agent.rules.deny.cover, agent.vault.real)

@@ -70,6 +70,8 @@ class VaultIndex(Protocol):
 def index_of(view: VaultView) -> VaultIndex:
     """The index that belongs to a view; made once for each view."""
     from obsidian_agent.vault.disk import DiskView
+    from obsidian_agent.vault.hiding import HidingView
+    from obsidian_agent.vault.index_hiding import HidingIndex
     from obsidian_agent.vault.index_overlay import OverlayIndex
     from obsidian_agent.vault.index_scan import ScanIndex
     from obsidian_agent.vault.overlay import OverlayVault
@@ -82,6 +84,10 @@ def index_of(view: VaultView) -> VaultIndex:
         case DiskView():
             if view.index is None:
                 view.index = view.make_index() if view.make_index is not None else ScanIndex(view)
+            return view.index
+        case HidingView():
+            if view.index is None:
+                view.index = HidingIndex(index_of(view.inner), view)
             return view.index
         case _:
             return ScanIndex(view)
