@@ -16,10 +16,10 @@ from obsidian_agent.journal.store import vault_key
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.appfolder import AppFolder
-from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.store import VaultStore
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.vault.index_keeper import IndexKeeper
 
@@ -36,6 +36,9 @@ class Wiring:
     temperature: float = 0.2
     max_tokens: int | None = None
     now: datetime | None = None
+    share_allow: tuple[str, ...] = ()
+    share_deny: tuple[str, ...] = ()
+    share_local: bool = False
 
 
 def build_session(wiring: Wiring) -> Session:
@@ -45,10 +48,27 @@ def build_session(wiring: Wiring) -> Session:
     saved = SavedActions(MacroStore(AppFolder(wiring.store, "macros"), usage, TOOLS), runs, TOOLS)
 
     def planner() -> Planner:
-        return _planner(wiring, saved, session.view)
+        return _planner(wiring, saved, session)
 
-    session = Session(wiring.store, planner, TOOLS, wiring.policy, runs, saved, _clock(wiring.now), lambda: _keeper(wiring))
+    def models() -> Models | None:
+        return _models(wiring, wiring.model) if wiring.model is not None else None
+
+    session = Session(wiring.store, planner, TOOLS, wiring.policy, runs, saved, _clock(wiring.now), lambda: _keeper(wiring), models)
     return session
+
+
+def _models(wiring: Wiring, spec: str) -> Models:
+    # Imported here, as the planner is.
+    from obsidian_agent.agent.answering import Models
+    from obsidian_agent.agent.ledger import Ledger
+    from obsidian_agent.agent.planner import Sampling
+    from obsidian_agent.agent.sharing import SharingRules
+    from obsidian_agent.providers.registry import open_provider
+
+    ledger = Ledger(wiring.state / "vaults" / vault_key(wiring.store.real_path) / "sent.jsonl", _clock(None))
+    rules = SharingRules.of(wiring.share_allow, wiring.share_deny, local=wiring.share_local)
+    sampling = Sampling(wiring.temperature, wiring.max_tokens)
+    return Models(lambda: open_provider(spec, base_url=wiring.base_url), sampling, rules, ledger)
 
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
@@ -62,14 +82,16 @@ def _clock(now: datetime | None) -> Callable[[], datetime]:
     return (lambda: now) if now is not None else (lambda: datetime.now().astimezone())
 
 
-def _planner(wiring: Wiring, saved: SavedActions, view: Callable[[], DiskView]) -> Planner:
+def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
-    if wiring.model is None:
+    models = session.models
+    if models is None:
         from obsidian_agent.agent.offline import OfflinePlanner
 
-        return OfflinePlanner(view, wiring.store.obsidian_config, TOOLS, saved.list)
-    from obsidian_agent.agent.planner import ModelPlanner, Sampling
-    from obsidian_agent.providers.registry import open_provider
+        return OfflinePlanner(session.view, wiring.store.obsidian_config, TOOLS, saved.list)
+    from obsidian_agent.agent.answering import real_path
+    from obsidian_agent.agent.guarded import GuardedPlanner
+    from obsidian_agent.agent.planner import ModelPlanner
 
-    provider = open_provider(wiring.model, base_url=wiring.base_url)
-    return ModelPlanner(provider, TOOLS, wiring.policy, Sampling(wiring.temperature, wiring.max_tokens))
+    planner = ModelPlanner(models.provider, TOOLS, wiring.policy, models.sampling)
+    return GuardedPlanner(planner, models.rules, real_path(wiring.store), models.ledger)

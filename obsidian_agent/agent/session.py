@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.index_keeper import IndexKeeper
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.planner import Planner
 
 
@@ -88,10 +89,12 @@ class Session:
         saved: SavedActions,
         clock: Callable[[], datetime],
         make_keeper: Callable[[], IndexKeeper] | None = None,
+        make_models: Callable[[], Models | None] = lambda: None,
     ) -> None:
         self.store = store
         self._make_planner = make_planner
         self._make_keeper = make_keeper
+        self._make_models = make_models
         self.tools = tools
         self.policy = policy
         self.runs = runs
@@ -114,6 +117,11 @@ class Session:
     def planner_name(self) -> str:
         """Who plans: a model, or the offline planner."""
         return self.planner.name
+
+    @cached_property
+    def models(self) -> Models | None:
+        """The model that `answering.answer` asks, and the rules for that; made when first asked for, None without one."""
+        return self._make_models()
 
     @cached_property
     def keeper(self) -> IndexKeeper | None:

@@ -64,6 +64,9 @@ def open_session(options: argparse.Namespace) -> Session:
         base_url=getattr(options, "base_url", None) or settings.base_url,
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
+        share_allow=(*settings.share_allow, *getattr(options, "share", ())),
+        share_deny=settings.share_deny,
+        share_local=settings.share_local,
         now=moment(getattr(options, "now", None)),
     )
     session = build_session(wiring)

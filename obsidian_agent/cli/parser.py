@@ -64,6 +64,9 @@ def _planner() -> _Parser:
     group.add_argument("--offline", action="store_true", help="the built-in planner: no model, no network")
     group.add_argument("--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file")
     group.add_argument("--base-url", metavar="URL", help="address of an OpenAI-compatible service")
+    group.add_argument(
+        "--share", metavar="PATH", action="append", default=[], help="a note or folder that the model may read without asking (repeat)"
+    )
     group.add_argument("--backend", choices=["local", "opencode"], default="local", help=argparse.SUPPRESS)
     return parser
 

@@ -7,11 +7,19 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from obsidian_agent.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "OBSIDIAN_AGENT_"
+
+
+def _patterns(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(";") if part.strip()) if isinstance(value, str) else value
+
+
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
+"""A list of patterns; in an environment variable they are separated by `;`."""
 
 
 class Settings(BaseModel):
@@ -32,6 +40,15 @@ class Settings(BaseModel):
     allow_commands: Annotated[bool, Field(title="Allow commands", description="Plans may run Obsidian commands; each is confirmed.")] = (
         False
     )
+    share_allow: Annotated[
+        Patterns, Field(title="Share without asking", description="Notes and folders that models may read: patterns such as Projects/**.")
+    ] = ()
+    share_deny: Annotated[
+        Patterns, Field(title="Never share", description="Notes and folders that do not exist for models, such as Private or *.key.")
+    ] = ()
+    share_local: Annotated[
+        bool, Field(title="Share with local models", description="Models on this machine may read everything but what is never shared.")
+    ] = False
     theme: Annotated[str | None, Field(title="Theme", description="Name of a theme of the terminal app.")] = None
 
 

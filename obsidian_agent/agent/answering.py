@@ -1,0 +1,109 @@
+"""Turns with a model that looks around: what a session needs for them, and the one call that front ends make."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import AgentEvent, PlanReady, TurnFailed, TurnStarted
+from obsidian_agent.agent.ledger import Ledger
+from obsidian_agent.agent.loop import Agent, Vault
+from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.proposals import DryRun, dry_run_over
+from obsidian_agent.agent.results import Scrubber
+from obsidian_agent.agent.sharing import ApproveShare, SharingRules
+from obsidian_agent.errors import ConfigError, VaultError
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.providers.base import Provider
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.view import VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.session import Session
+
+
+@dataclass(frozen=True)
+class Models:
+    """The model that a session asks, how, under which rules, and where what is sent to it is written down."""
+
+    open: Callable[[], Provider]
+    sampling: Sampling
+    rules: SharingRules
+    ledger: Ledger
+
+    @cached_property
+    def provider(self) -> Provider:
+        """The provider, opened when it is first asked for. Raises `ConfigError`."""
+        return self.open()
+
+
+async def answer(
+    session: Session,
+    question: str,
+    approve_share: ApproveShare,
+    *,
+    conversation: Conversation | None = None,
+    propose: bool = True,
+) -> AsyncIterator[AgentEvent]:
+    """One message of the person to the session's model, in a conversation (None: a new one).
+
+    Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (values of the
+    plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the session's rules or `approve_share` do not allow.
+    """
+    yield TurnStarted(question)
+    try:
+        agent = make_agent(session, approve_share, conversation or Conversation(), propose=propose)
+    except ConfigError as error:
+        yield TurnFailed(error.problem())
+        return
+    plan: ActionPlan | None = None
+    events = cast("AsyncGenerator[AgentEvent, None]", agent.plan(PlanRequest(question, session.context({}))))
+    async with contextlib.aclosing(events):
+        async for event in events:
+            if isinstance(event, PlanReady):
+                plan = event.plan
+            yield event
+    if plan is not None:
+        async for following in session.preview_plan(plan.to_json()):
+            yield following
+
+
+def real_path(store: VaultStore) -> Callable[[VaultPath], VaultPath]:
+    """Where paths lead when links are followed: never raises, and a link that is not followed leads to itself."""
+
+    def real(path: VaultPath) -> VaultPath:
+        try:
+            return store.resolve(path)
+        except VaultError:
+            return path
+
+    return real
+
+
+def make_agent(session: Session, approve_share: ApproveShare, conversation: Conversation, *, propose: bool = True) -> Agent:
+    """An agent over a session's vault and model. Raises `ConfigError` when no model is chosen, or it cannot be opened."""
+    models, store = session.models, session.store
+    if models is None:
+        hint = "Choose one with --model or in the settings."
+        raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint=hint)
+
+    def dry_run(open_view: Callable[[], VaultView]) -> DryRun:
+        return dry_run_over(open_view, session.context, session.tools)
+
+    return Agent(
+        provider=models.provider,
+        tools=session.tools,
+        policy=session.policy,
+        vault=Vault(session.view, real_path(store), Scrubber.of(store.real_path, str(models.ledger.file.parent))),
+        rules=models.rules,
+        approve=approve_share,
+        ledger=models.ledger,
+        conversation=conversation,
+        dry_run=dry_run if propose else None,
+        sampling=models.sampling,
+    )

@@ -1,0 +1,61 @@
+"""A planner that asks a model without letting it look around: under the same sharing rules, and with the same ledger, as the agent."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import cast
+
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import TurnEvent, TurnFailed
+from obsidian_agent.agent.ledger import Ledger
+from obsidian_agent.agent.opening import Opening
+from obsidian_agent.agent.planner import ModelPlanner, PlanRequest
+from obsidian_agent.agent.prompt import SELECTION_SHOWN
+from obsidian_agent.agent.sharing import REFUSED, ApproveShare, ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.vault.paths import VaultPath
+
+
+async def share_selection(request: ShareRequest) -> ShareDecision:
+    """The answer where nobody is asked: who has a plan made for a selection wants the planner to know of it, and nothing else goes out."""
+    return ShareDecision("once") if request.kind == "selection" else REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedPlanner:
+    """A `Planner` over a `ModelPlanner`."""
+
+    inner: ModelPlanner
+    rules: SharingRules
+    real: Callable[[VaultPath], VaultPath]
+    ledger: Ledger
+    approve: ApproveShare = share_selection
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self.inner.name
+
+    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
+        """As the inner planner's, after what has to be asked; what is denied is neither open nor selected."""
+        provider, talk = self.inner.provider, Conversation()
+        opening = Opening(provider, self.rules, self.real, self.approve, talk)
+        async with contextlib.aclosing(opening.run(request.context)) as asked:
+            async for event in asked:
+                yield event
+        selection = opening.context.selection
+        shown = selection.text[:SELECTION_SHOWN] if selection is not None and opening.show_selection else ""
+        try:
+            sending = replace(opening.sending(), text=shown)
+            self.ledger.write([sending], provider=provider.name, address=provider.address, conversation=talk.id)
+        except ConfigError as error:
+            yield TurnFailed(error.problem())
+            return
+        known = replace(request, context=opening.context, show_selection=opening.show_selection)
+        # Every planner's turn is an async generator; the protocol only promises an iterator.
+        events = cast("AsyncGenerator[TurnEvent, None]", self.inner.plan(known))
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield event

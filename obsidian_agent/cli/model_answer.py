@@ -1,0 +1,126 @@
+"""Questions to a model: what it looks at on standard error, its answer as it comes on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass, field
+
+from obsidian_agent.agent.answering import answer
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    NeedsInput,
+    Notice,
+    PlanningRetry,
+    PreviewReady,
+    RoundsUsedUp,
+    TextDelta,
+    TokensUsed,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFailed,
+)
+from obsidian_agent.agent.session import Session
+from obsidian_agent.cli.exits import PERMISSION_CODES, Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.sharing import approval
+from obsidian_agent.errors import Problem
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.tui.sanitize import block
+
+_OWN_FAILURES = frozenset({"LEDGER_ERROR", "INTERNAL_ERROR"})
+_WRONG_USE = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE"})
+
+
+@dataclass(slots=True)
+class Told:
+    """What has come of a question so far."""
+
+    text: str = ""
+    sources: tuple[str, ...] = ()
+    usage: TokensUsed | None = None
+    problems: tuple[Problem, ...] = ()
+    outcome: str = "error"
+    exit: Exit = Exit.SERVICE
+    streamed: str = field(default="")
+
+
+def answer_with_model(session: Session, question: str, out: Output) -> Exit:
+    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
+    told = Told()
+    asyncio.run(_listen(session, question, told, out))
+    if out.as_json:
+        usage = told.usage
+        counted = {"promptTokens": usage.prompt_tokens, "completionTokens": usage.completion_tokens} if usage is not None else None
+        document = {"answer": told.text, "sources": list(told.sources), "usage": counted, "outcome": told.outcome}
+        out.document(document | ({"errors": [problem.to_json() for problem in told.problems]} if told.problems else {}))
+    out.problems(told.problems)
+    return told.exit
+
+
+async def _listen(session: Session, question: str, told: Told, out: Output) -> None:
+    async for event in answer(session, question, approval(out), propose=False):
+        _hear(event, told, out)
+    if told.streamed:
+        out.line()
+    if told.sources:
+        out.note(f"From {', '.join(told.sources)}")
+    if out.verbose and told.usage is not None:
+        out.note(f"{told.usage.prompt_tokens:,} tokens in, {told.usage.completion_tokens:,} out, {told.usage.requests} requests")
+
+
+def _hear(event: AgentEvent, told: Told, out: Output) -> None:
+    match event:
+        case TextDelta(text, thinking):
+            if not thinking and not out.as_json:
+                sys.stdout.write(block(text))
+                sys.stdout.flush()
+                told.streamed += text
+        case ToolCallStarted():
+            if told.streamed:
+                out.line()
+                told.streamed = ""
+            out.note(f"{event.purpose}: {json.dumps(dict(event.args), ensure_ascii=False)}")
+        case ToolCallFinished(problem=Problem() as problem):
+            out.note(f"{problem.code}: {problem.message}")
+        case Notice(problem):
+            out.note(problem.message)
+        case PlanningRetry():
+            out.note(f"Asking again ({event.attempt} of {event.attempts}).")
+        case TokensUsed():
+            told.usage = event
+        case Answer(text, sources):
+            told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
+        case PreviewReady(preview):
+            _outputs(preview, told, out)
+        case RoundsUsedUp(rounds):
+            told.problems = (Problem("ROUNDS_USED_UP", f"The model looked around {rounds} times without an answer. Ask more narrowly."),)
+            told.outcome, told.exit = "needs-input", Exit.NOT_APPROVED
+        case NeedsInput(message):
+            told.problems, told.outcome, told.exit = (Problem("NEEDS_INPUT", message),), "needs-input", Exit.NOT_APPROVED
+        case TurnFailed(problem, problems):
+            told.problems, told.exit = problems or (problem,), _exit_of(problem)
+            told.outcome = "refused" if told.exit in (Exit.INVALID, Exit.NOT_APPROVED) else "error"
+        case _:
+            pass
+
+
+def _outputs(preview: Preview, told: Told, out: Output) -> None:
+    """A model that cannot look around answers with a plan that reads; its outputs, which stay here, are the answer."""
+    told.problems = preview.errors
+    if preview.errors:
+        told.exit, told.outcome = Exit.INVALID, "refused"
+        return
+    told.text = json.dumps(preview.outputs, ensure_ascii=False, indent=2)
+    told.outcome, told.exit = "done", Exit.DONE
+    out.line(f"{preview.plan.goal}\n{told.text}")
+
+
+def _exit_of(problem: Problem) -> Exit:
+    if problem.code in PERMISSION_CODES:
+        return Exit.NOT_APPROVED
+    if problem.code in _OWN_FAILURES:
+        return Exit.FAILED
+    return Exit.INVALID if problem.code in _WRONG_USE else Exit.SERVICE

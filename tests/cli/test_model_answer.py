@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import NOTES, call, calls, propose
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.model_answer import answer_with_model
+from obsidian_agent.cli.output import Output
+from support import MakeVault
+
+READ = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]), text="Let me look.")
+
+
+@pytest.fixture
+def ask(make_vault: MakeVault, tmp_path: Path) -> Any:
+    store = make_vault(NOTES)
+
+    def ask(*answers: dict[str, Any], as_json: bool = True, **fields: Any) -> Exit:
+        script = tmp_path / "answers.jsonl"
+        script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
+        session = build_session(Wiring(store, tmp_path / "state", model=f"scripted/{script}", **fields))
+        return answer_with_model(session, "What about the garden?", Output(as_json))
+
+    return ask
+
+
+def test_the_document(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code = ask(READ, {"text": "Water \x1b[8mthem.", "usage": [70, 5]}, share_allow=("Garden.md",))
+    told = capsys.readouterr()
+    assert code == Exit.DONE
+    assert json.loads(told.out) == {
+        "answer": "Water \x1b[8mthem.",
+        "sources": ["Garden.md"],
+        "usage": {"promptTokens": 70, "completionTokens": 5},
+        "outcome": "done",
+    }
+    assert "Not shared with scripted/" in told.err
+    assert "Finance/bank.md" in told.err
+
+
+def test_for_people_the_answer_is_streamed_and_harmless(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code = ask(READ, {"text": "Water \x1b[8mthem."}, as_json=False, share_allow=("**",))
+    told = capsys.readouterr()
+    assert code == Exit.DONE
+    assert told.out.splitlines()[0] == "Let me look."
+    assert "Water" in told.out
+    assert "\x1b" not in told.out
+    assert "From Garden.md, Finance/bank.md" in told.err
+    assert "Read files" in told.err
+
+
+def test_no_plan_is_made(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = {"version": "1.0", "goal": "x", "riskLevel": "writes", "steps": []}
+    assert ask(propose(plan), {"text": "I cannot."}) == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["answer"] == "I cannot."
+
+
+def test_a_model_without_tools_answers_with_what_a_reading_plan_finds(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = {"error": {"code": "API_TOOLS_UNSUPPORTED", "message": "No tools."}}
+    step = {"id": "find", "tool": "vault.searchText", "args": {"query": "soil"}}
+    reading = {"version": "1.0", "goal": "Find it", "riskLevel": "read-only", "steps": [step]}
+    assert ask(refused, {"plan": reading}) == Exit.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert "Buy garden soil." in document["answer"]
+    assert document["outcome"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "outcome", "problem"),
+    [
+        ([{"error": {"code": "API_KEY_INVALID", "message": "No."}}], Exit.SERVICE, "error", "API_KEY_INVALID"),
+        ([calls(call("vault__listFiles"))] * 30, Exit.NOT_APPROVED, "needs-input", "ROUNDS_USED_UP"),
+        ([{"text": " "}], Exit.SERVICE, "error", "EMPTY_ANSWER"),
+    ],
+)
+def test_failures(
+    answers: list[dict[str, Any]], code: Exit, outcome: str, problem: str, ask: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(*answers, share_allow=("**",)) == code
+    document = json.loads(capsys.readouterr().out)
+    assert (document["outcome"], document["errors"][0]["code"]) == (outcome, problem)
