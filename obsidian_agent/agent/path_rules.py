@@ -59,10 +59,13 @@ def _compiled(pattern: str, anywhere: bool) -> re.Pattern[str]:
     if ".." in text.split("/"):
         raise ConfigError(f"The pattern {pattern!r} leads out of the vault.", hint="Write it from the vault's root.")
     floating = anywhere and not rooted and "/" not in text
-    return re.compile(f"(?:.*/)?{_translated(text)}(?:/.*)?\\Z" if floating else f"{_translated(text)}(?:/.*)?\\Z", re.DOTALL)
+    try:
+        return re.compile(f"{'(?:.*/)?' if floating else ''}{_translated(text)}(?:/.*)?\\Z", re.DOTALL)
+    except re.error as error:
+        raise ConfigError(f"The pattern {pattern!r} cannot be read: {error.msg}.", hint="Check what stands in [ ].") from error
 
 
-_PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?\]?[^\]/]*\]|.", re.DOTALL)
+_PIECE = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[!^]?[^/][^\]/]*\]|.", re.DOTALL)
 
 
 def _translated(text: str) -> str:
@@ -83,7 +86,7 @@ def _piece(piece: str) -> str:
             return "[^/]"
         case _ if len(piece) > 1:
             inner = piece[1:-1]
-            negated = inner[:1] in ("!", "^")
+            negated = len(inner) > 1 and inner[0] in "!^"
             escaped = re.sub(r"([\\\[\]&~|^])", r"\\\1", inner[1:] if negated else inner)
             return f"(?!/)[{'^' if negated else ''}{escaped}]"
         case _:
