@@ -165,12 +165,12 @@ class _Turn:
         """One request and its answer, which is then in `reply`."""
         agent = self.agent
         propose = agent.dry_run is not None
-        system = ChatMessage("system", agent_prompt(agent.tools.values(), propose=propose))
-        messages = (system, *self.request.history, *self.talk.messages)
+        # Made once and then remembered, but that once takes longer than a screen may wait.
+        system = await asyncio.to_thread(agent_prompt, agent.tools.values(), propose=propose)
+        offered = await asyncio.to_thread(offers, agent.tools, propose=propose)
+        messages = (ChatMessage("system", system), *self.request.history, *self.talk.messages)
         sampling = agent.sampling
-        asked = ChatRequest(
-            messages, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=offers(agent.tools, propose=propose)
-        )
+        asked = ChatRequest(messages, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=offered)
         self._write_down()
         self.reply = Reply()
         async with contextlib.aclosing(listen(agent.provider, asked, self.reply)) as events:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final
 
 from obsidian_agent.agent.signatures import compact_schema
@@ -87,8 +88,8 @@ def limits_of(name: str) -> Limits:
 
 def offers(tools: Mapping[str, Tool], *, propose: bool) -> tuple[ToolOffer, ...]:
     """The functions on offer, always in the same order: services remember a beginning that does not change."""
-    found = [_offer(tools[name]) for name in READ_TOOLS if name in tools]
-    return (*found, _PROPOSAL) if propose else tuple(found)
+    found = tuple(_offer(tools[name]) for name in READ_TOOLS if name in tools)
+    return (*found, _PROPOSAL) if propose else found
 
 
 _WHY = {"type": "string", "description": "For the person who is asked: in one short sentence, what this is needed for."}
@@ -96,6 +97,7 @@ _LIMIT = {"type": "integer", "description": f"At most so many; {USUAL_ROWS} when
 _OFFSET = {"type": "integer", "description": "Leave out so many from the beginning: the next page."}
 
 
+@lru_cache(maxsize=64)
 def _offer(tool: Tool) -> ToolOffer:
     schema: dict[str, Any] = compact_schema(tool.input.model_json_schema(by_alias=True))
     properties = dict(schema.get("properties", {}))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -28,11 +29,15 @@ ANSWER_SHOWN = 20_000
 
 
 def system_prompt(tools: Iterable[Tool]) -> str:
-    """Role, contract, schema, tools, rules, examples: a function of the tools alone."""
+    """Role, contract, schema, tools, rules, examples: a function of the tools alone, made once for the same ones."""
+    return _system_prompt(tuple(sorted(tools, key=lambda tool: tool.name)))
+
+
+@lru_cache(maxsize=4)
+def _system_prompt(ordered: tuple[Tool, ...]) -> str:
     template = files("obsidian_agent.agent").joinpath("prompts/planner.md").read_text(encoding="utf-8").replace("\r\n", "\n")
     rules, title, examples = template.rpartition("# Examples\n\n")
     schema = json.dumps(compact_schema(ActionPlan.model_json_schema(by_alias=True)), ensure_ascii=False, separators=(",", ":"))
-    ordered = sorted(tools, key=lambda tool: tool.name)
     rules = rules.replace("{{schema}}", schema).replace("{{tools}}", describe_tools(ordered))
     return rules + title + _possible(examples, {tool.name for tool in ordered})
 
