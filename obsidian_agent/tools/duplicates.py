@@ -12,6 +12,7 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.sources import NotesInput
 from obsidian_agent.vault import frontmatter
+from obsidian_agent.vault.paths import VaultPath
 
 
 class FindDuplicatesInput(NotesInput):
@@ -23,6 +24,7 @@ class FindDuplicatesInput(NotesInput):
 class DuplicateNote(ToolModel):
     path: str
     name: str
+    group: str = Field(description="The name of the first of its group.")
 
 
 class DuplicateGroup(ToolModel):
@@ -39,20 +41,26 @@ class FindDuplicatesOutput(ToolModel):
 
 def _find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal:
     problems: list[Problem] = []
-    alike: dict[str, list[DuplicateNote]] = defaultdict(list)
+    alike: dict[str, list[VaultPath]] = defaultdict(list)
     if args.by == "name":
         for path in args.notes(ctx):
-            alike[unicodedata.normalize("NFC", path.stem).casefold()].append(DuplicateNote(path=path.text, name=path.stem))
+            alike[unicodedata.normalize("NFC", path.stem).casefold()].append(path)
     else:
         for path, text in args.texts(ctx, problems):
             front = frontmatter.span(text)
             body = (text[front.body_start :] if front is not None else text).replace("\r\n", "\n").strip("\ufeff \t\n")
             if body:
-                alike[body].append(DuplicateNote(path=path.text, name=path.stem))
-    groups = [DuplicateGroup(key=notes[0].name, items=notes, count=len(notes)) for notes in alike.values() if len(notes) > 1]
+                alike[body].append(path)
+    groups = [_group(paths) for paths in alike.values() if len(paths) > 1]
     groups.sort(key=lambda group: group.key.casefold())
     output = FindDuplicatesOutput(groups=groups, count=len(groups), notes=sum(group.count for group in groups))
     return Proposal(output, warnings=tuple(problems))
+
+
+def _group(paths: list[VaultPath]) -> DuplicateGroup:
+    name = paths[0].stem
+    notes = [DuplicateNote(path=path.text, name=path.stem, group=name) for path in paths]
+    return DuplicateGroup(key=name, items=notes, count=len(notes))
 
 
 FIND_DUPLICATES = Tool(

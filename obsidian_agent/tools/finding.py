@@ -78,9 +78,7 @@ def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Probl
     """Warnings for the notes (all, or those named) of which nothing is known."""
     problems = index.problems
     wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
-    return tuple(
-        Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted
-    )
+    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
 
 
 SEARCH_TAG = Tool(

@@ -140,19 +140,28 @@ class ItemGroup(ToolModel):
     text: str = Field(description="The items as the template says, joined; empty without a template.")
 
 
+class GroupMember(ToolModel):
+    key: str = Field(description="The name of its first group.")
+    item: Any
+
+
 class GroupItemsOutput(ToolModel):
     groups: list[ItemGroup]
+    members: list[GroupMember] = Field(description="Each item that has a value, once, in the order of the items.")
     count: int
 
 
 def _group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal:
     groups: dict[str, tuple[str, list[Any]]] = {}
     rest: list[Any] = []
+    members: list[GroupMember] = []
     for item in args.present():
         names = list(dict.fromkeys(filter(None, map(_group_name, _each(field_value(item, args.by))))))
         for name in names:
             groups.setdefault(name.casefold(), (name, []))[1].append(item)
-        if not names:
+        if names:
+            members.append(GroupMember(key=names[0], item=item))
+        else:
             rest.append(item)
     ordered = [groups[key] for key in sorted(groups)] + ([(args.none, rest)] if rest else [])
     template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now)) if args.template is not None else None
@@ -165,7 +174,7 @@ def _group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal:
         )
         for name, items in ordered
     ]
-    return Proposal(GroupItemsOutput(groups=made, count=len(made)))
+    return Proposal(GroupItemsOutput(groups=made, members=members, count=len(made)))
 
 
 def _group_name(value: Any) -> str:

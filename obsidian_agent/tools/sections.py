@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.tools.util import TextOrPath
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.changes import ModifyFile
 from obsidian_agent.vault.paths import PathUse
-from obsidian_agent.vault.text import encode
+from obsidian_agent.vault.text import encode, newline_of, with_newlines
 
 # --- vault.takeSection --------------------------------------------------------------------------------------------------------
 
@@ -18,6 +18,7 @@ from obsidian_agent.vault.text import encode
 class TakeSectionInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str = Field(min_length=1, description="The text of its heading, without #; the first one that fits.")
+    replacement: LongText | None = Field(default=None, description="A text that takes its place, such as a link to where it goes.")
 
 
 class TakeSectionOutput(ToolModel):
@@ -35,6 +36,10 @@ def _take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal:
     start = found.heading.start
     taken = text[start : found.end]
     rest = text[:start] + text[found.end :]
+    if args.replacement is not None:
+        newline = newline_of(text)
+        left = with_newlines(args.replacement.strip("\n"), newline) + newline
+        rest = text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
     output = TakeSectionOutput(
         path=path.text,
         heading=found.heading.text,
@@ -61,6 +66,7 @@ class OutlineInput(TextOrPath):
     min_level: Whole = Field(default=1, ge=1, le=6)
     max_level: Whole = Field(default=6, ge=1, le=6)
     skip: list[str] = Field(default=[], description="Headings that are left out, such as that of the outline itself.")
+    skip_title: bool = Field(default=False, description="Leave out a first heading that is the only one of the highest level.")
     links: bool = Field(default=True, description="Items as links to the headings; else as text.")
 
 
@@ -71,9 +77,12 @@ class OutlineOutput(ToolModel):
 
 def _outline(args: OutlineInput, ctx: ToolContext) -> Proposal:
     skipped = {heading.casefold() for heading in args.skip}
+    there = markdown.headings(args.read(ctx))
+    levels = [heading.level for heading in there]
+    title = bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
     found = [
         heading
-        for heading in markdown.headings(args.read(ctx))
+        for heading in there[int(args.skip_title and title) :]
         if args.min_level <= heading.level <= args.max_level and heading.text and heading.text.casefold() not in skipped
     ]
     top = min((heading.level for heading in found), default=1)

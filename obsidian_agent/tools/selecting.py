@@ -32,6 +32,7 @@ class FindInput(ToolModel):
 class FoundNote(ToolModel):
     path: str
     name: str = Field(description="Without folder and extension.")
+    file: str = Field(description="The name with its extension.")
     folder: str
     extension: str = Field(description="Without dot, in lower case.")
     frontmatter: dict[str, Any]
@@ -103,6 +104,7 @@ def _told(path: VaultPath, ctx: ToolContext, judge: Judge) -> FoundNote:
     return FoundNote(
         path=path.text,
         name=path.stem,
+        file=path.name,
         folder=path.parent.text,
         extension=path.suffix.lower().lstrip("."),
         frontmatter=dict(facts.properties),

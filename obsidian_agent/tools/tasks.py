@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.conditions import whole_words
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.vault import markdown
@@ -33,6 +34,7 @@ class MarkTasksInput(TasksOfInput):
     status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
     only: str = Field(default=" ", description="The characters of the tasks that are marked: by default the open ones.")
     text: str | None = Field(default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case.")
+    expect_count: Whole | None = Field(default=None, ge=0, description="The number of tasks that there must be to mark.")
 
 
 class MarkTasksOutput(ToolModel):
@@ -50,6 +52,10 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
         for task in _tasks(text, args.heading)
         if task.status in args.only and task.status != args.status and (wanted is None or wanted.search(task.text))
     ]
+    if args.expect_count is not None and len(marked) != args.expect_count:
+        told = f" with “{args.text}”" if args.text is not None else ""
+        message = f"{path} has {len(marked)} such tasks{told}, not {args.expect_count}."
+        raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text.")
     for task in marked:
         lines[task.line - 1] = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
     changes = (ModifyFile(path, encode("".join(lines))),) if marked else ()

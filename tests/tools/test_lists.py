@@ -63,3 +63,12 @@ def test_groups_without_a_template_have_no_text(bench):
         "count": 1,
         "text": "",
     }
+
+
+def test_members_are_items_with_their_first_group(bench):
+    answer = bench().run(GROUP_ITEMS, items=BOOKS, by="frontmatter.genre")
+    assert [(each["key"], each["item"]["name"]) for each in answer["members"]] == [
+        ("novel", "Emma"),
+        ("Science fiction", "dune"),
+        ("satire", "Ulysses"),
+    ]

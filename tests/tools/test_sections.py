@@ -21,6 +21,12 @@ def test_the_last_section_of_a_note_with_windows_line_ends(bench):
     assert vault.text("n.md").endswith("text\r\n\r\n")
 
 
+def test_something_may_take_its_place(bench):
+    vault = bench({"n.md": NOTE})
+    vault.run(TAKE_SECTION, path="n.md", heading="Log", replacement="[[Log]]")
+    assert vault.text("n.md") == "# Top\n\nintro\n\n[[Log]]\n\n## Rest\n\nend\n"
+
+
 def test_a_missing_section_is_an_error(bench):
     with pytest.raises(ObsidianAgentError, match="Never"):
         bench({"n.md": NOTE}).run(TAKE_SECTION, path="n.md", heading="Never")
@@ -40,3 +46,8 @@ def test_outline_of_some_levels_as_text(bench):
 def test_headings_that_a_link_cannot_hold(bench):
     text = "# A [[b]] | c\n"
     assert bench().run(OUTLINE, text=text)["text"] == "- [[#A b c|A b - c]]"
+
+
+def test_the_title_can_be_left_out(bench):
+    assert bench().run(OUTLINE, text=NOTE, skipTitle=True)["text"] == "- [[#Log]]\n    - [[#Deep]]\n- [[#Rest]]"
+    assert bench().run(OUTLINE, text="# A\n# B\n", skipTitle=True)["count"] == 2

@@ -64,3 +64,12 @@ def test_take_tasks_keeps_the_line_ends_of_what_stays(bench):
     vault = bench({"n.md": "a\r\n- [ ] t\r\nb\r\n"})
     assert vault.run(TAKE_TASKS, path="n.md")["text"] == "- [ ] t"
     assert vault.text("n.md") == "a\r\nb\r\n"
+
+
+def test_one_task_by_its_text(bench):
+    vault = bench({"n.md": NOTE})
+    assert vault.run(MARK_TASKS, path="n.md", text="Second", expectCount=1)["count"] == 1
+    assert "- [x] second" in vault.text("n.md")
+    with pytest.raises(ObsidianAgentError) as caught:
+        vault.run(MARK_TASKS, path="n.md", text="sec", expectCount=1)
+    assert caught.value.code == "COUNT_MISMATCH"
