@@ -43,8 +43,8 @@ def answer(plan: ActionPlan, wording: Wording, asking: Asking) -> Answer | TurnF
     done = preview(checked, asking.tools, asking.view, asking.context)
     if done.errors:
         return TurnFailed(done.errors[0], done.errors)
-    items = _items(_at(done.outputs, wording.items))
-    counted = _at(done.outputs, wording.count) if wording.count else len(items)
+    items = _items(_at(done.outputs, wording.items, asking.shown))
+    counted = _at(done.outputs, wording.count, asking.shown) if wording.count else len(items)
     text = wording.none if not counted else wording.one if counted == 1 and wording.one else wording.some
     heading = _filled(text, asking.shown, counted)
     lines = _lines(items, wording.item, asking) if counted and wording.item else []
@@ -81,11 +81,12 @@ def _items(value: Any) -> list[Any]:
     return [] if value is None or value == "" else [value]
 
 
-def _at(outputs: Mapping[str, Any], place: str) -> Any:
-    """The value at a place such as `find.files`; None when there is none."""
+def _at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
+    """The value at a place such as `find.files`, where `<<name>>` is the value of a parameter; None when there is none."""
     value: Any = outputs
     for part in place.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        key = shown.get(part.strip("<>"), part) if part.startswith("<<") else part
+        value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 

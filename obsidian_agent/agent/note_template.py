@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from obsidian_agent.agent.recipe_plan import escaped
-from obsidian_agent.tools.moment import format_moment
+from obsidian_agent.tools.moment import format_moment, parse_moment
 
 _DATE = "YYYY-MM-DD"
 _TIME = "HH:mm"
@@ -50,6 +50,14 @@ def with_references(template: str, title: str, formats: TemplateFormats, now: da
 def moment_reference(pattern: str, now: datetime) -> str:
     """The run's time in this format: a reference, or the text itself when the format cannot stand in one."""
     return escaped(format_moment(now, pattern)) if re.search(r"[|}{\n]", pattern) else f"${{now|date:{pattern}}}"
+
+
+def day_reference(pattern: str, day: str | None, now: datetime) -> str:
+    """A day in this format, as a reference to the parameter `day`; the text itself when the format cannot stand in one."""
+    if not re.search(r"[|}{\n]", pattern):
+        return f"${{day|date:{pattern}}}"
+    moment = parse_moment(day, now) if day is not None else None
+    return escaped(format_moment(moment or now, pattern))
 
 
 def _value(found: re.Match[str], title: str, formats: TemplateFormats, now: datetime) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 from obsidian_agent.agent.answers import Asking, answer
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
-from obsidian_agent.agent.note_template import TemplateFormats, moment_reference, with_references
+from obsidian_agent.agent.note_template import TemplateFormats, day_reference, moment_reference, with_references
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.recipe_plan import Facts, escaped, plan_of
 from obsidian_agent.agent.set_checks import meant, names_folder, sets_in, templates_folder, without_folder
-from obsidian_agent.agent.vault_names import DailySettings, ViewNames
+from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewNames, WeeklyHabits
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.offline.matcher import LIKELY_COST, Match, match
@@ -153,6 +153,15 @@ class _Turn:
         if isinstance(template := values.get("template"), str):
             title = "${path|basename}"
             texts["templateContent"] = with_references(self._names.text(template) or "", title, formats, now)
+        if isinstance(note, str) and (heading_above := self._names.title(note)) is not None:
+            met.add("noteTitle")
+            texts["noteTitle"] = escaped(heading_above)
+        if (archive := self._names.archive) is not None:
+            met.add("archiveFolder")
+            texts["archiveFolder"] = escaped(archive)
+        texts |= {"dateFormat": escaped(formats.date), "timeFormat": escaped(formats.time)}
+        if found.recipe.name in ("daily-note-of-day", "weekly-note"):
+            self._add_period(found, texts, met)
         if found.recipe.name == "daily-note":
             folder = f"{escaped(self._daily.folder)}/" if self._daily.folder else ""
             texts["dailyPath"] = f"{folder}{moment_reference(self._daily.format, now)}.md"
@@ -163,6 +172,26 @@ class _Turn:
                 texts["dailyContent"] = with_references(template_text, title, formats, now)
         return Facts(frozenset(met), texts, self._shown(found))
 
+    def _add_period(self, found: Match, texts: dict[str, str], met: set[str]) -> None:
+        """Path, title and template of the note of a day or of this week."""
+        now, daily = self._around.now, self._daily
+        if found.recipe.name == "weekly-note":
+            weekly = WeeklyHabits.seen_in(self._names, daily)
+            texts["weeklyTitle"] = moment_reference(WEEKLY_FORMAT, now)
+            texts["weeklyPath"] = f"{escaped(weekly.folder)}/{texts['weeklyTitle']}.md" if weekly.folder else f"{texts['weeklyTitle']}.md"
+            if weekly.template is not None:
+                met.add("weeklyTemplate")
+                texts["weeklyTemplatePath"] = escaped(weekly.template)
+            return
+        day = found.resolved.values.get("day")
+        name = day_reference(daily.format, day, now)
+        texts["dayTitle"] = day_reference(daily.format.rpartition("/")[2], day, now)
+        texts["dayPath"] = f"{escaped(daily.folder)}/{name}.md" if daily.folder else f"{name}.md"
+        path = self._daily_template_path()
+        if path is not None:
+            met.add("dailyTemplate")
+            texts["dailyTemplatePath"] = escaped(path)
+
     def _shown(self, found: Match) -> dict[str, str]:
         """How values read in titles and answers: as the instruction says them where they are no plain texts."""
         values = {name: str(value) for name, value in found.resolved.values.items() if isinstance(value, str | int | float)}
@@ -170,12 +199,17 @@ class _Turn:
         return values | described | {"date": self._around.now.strftime("%Y-%m-%d"), "activeFile": self._around.active_file or ""}
 
     def _daily_template(self) -> str | None:
-        """The text of the template that Obsidian's daily notes name, by path or by bare name; None when they name none that is there."""
+        """The text of the template that Obsidian's daily notes name; None when they name none that is there."""
+        path = self._daily_template_path()
+        return self._names.text(path) if path is not None else None
+
+    def _daily_template_path(self) -> str | None:
+        """Where that template is, named by path or by bare name."""
         if self._daily.template is None:
             return None
         path = self._daily.template.removesuffix(".md").strip("/")
         found = NameIndex(self._names).find(path, ("note",))
-        return self._names.text(found.paths[0]) if found is not None and len(found.paths) == 1 else None
+        return found.paths[0] if found is not None and len(found.paths) == 1 else None
 
     def _macro(self, found: Match) -> TurnEvent:
         """Run a macro by its name; text behind "for" goes to the one parameter that needs a value."""

@@ -64,7 +64,7 @@ def type_of(kind: SlotKind, value: Any) -> ParameterType:
     """The plan's type of a recipe's parameter; a property's value is what it looks like."""
     if kind in _PATH_KINDS:
         return "path"
-    if kind in ("date", "before"):
+    if kind in ("date", "otherDay", "before"):
         return "date"
     if isinstance(value, bool):
         return "boolean"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -18,6 +19,10 @@ from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.view import VaultView
 
 DEFAULT_DAILY_FORMAT = "YYYY-MM-DD"
+WEEKLY_FORMAT = "gggg-[W]ww"
+_WEEK = re.compile(r"\d{4}-?W\d{2}")
+_WEEKLY = re.compile(r"\bweek(?:ly|s)?\b", re.IGNORECASE)
+_ARCHIVES = frozenset(("archive", "archives", "archived"))
 _LINK = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")
 
 
@@ -113,6 +118,19 @@ class ViewNames:
                         values.setdefault(said, wanted)
         return found
 
+    def title(self, note: str) -> str | None:
+        """The heading that a note begins with, when it is the only one of the first level; else None."""
+        sections = self._sections(note)
+        levels = [section.level for section in sections]
+        return sections[0].text if levels[:1] == [1] and levels.count(1) == 1 and sections[0].text else None
+
+    @property
+    def archive(self) -> str | None:
+        """The one folder that is called an archive; of several the one that all others are in."""
+        found = [folder for folder in self._folders if folder.rpartition("/")[2].casefold().strip("_- 0123456789") in _ARCHIVES]
+        highest = min(found, key=len, default=None)
+        return highest if highest is not None and all(each == highest or each.startswith(f"{highest}/") for each in found) else None
+
     def text(self, note: str) -> str | None:
         """The text of a note, or None when it is missing or no text."""
         try:
@@ -120,6 +138,28 @@ class ViewNames:
             return decode(self._view.read(path), path.text)
         except VaultError:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class WeeklyHabits:
+    """Where weekly notes go, as far as the vault shows it: beside those there are, else in a folder for them, else with the daily notes."""
+
+    folder: str
+    template: str | None
+
+    @classmethod
+    def seen_in(cls, names: ViewNames, daily: DailySettings) -> WeeklyHabits:
+        """From the names alone; a template is a note in a folder of templates whose name says that it is weekly."""
+        folders = [note.rpartition("/")[0] for note in names.notes if _WEEK.fullmatch(note.rpartition("/")[2].removesuffix(".md"))]
+        named = [folder for folder in names.folders if _WEEKLY.search(folder.rpartition("/")[2])]
+        used = Counter(folders).most_common(1)
+        folder = used[0][0] if used else named[0] if len(named) == 1 else daily.folder
+        templates = [
+            note
+            for note in names.notes
+            if _WEEKLY.search(note.rpartition("/")[2]) and "template" in note.casefold() and note not in folders
+        ]
+        return cls(folder, templates[0] if len(templates) == 1 else None)
 
 
 def _said(value: str | float) -> tuple[str, Any]:

@@ -1,12 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,227 +12,19 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
-from obsidian_agent.plan.preview import preview
-from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.providers.offline.recipe import RECIPE_NAMES, packaged
-from obsidian_agent.tools.base import Position, RunContext, Selection
+from obsidian_agent.tools.base import RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import PathUse, parse
-from obsidian_agent.vault.store import VaultStore
-
-NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-
-FILES: dict[str, str | bytes] = {
-    "Inbox.md": "# Inbox\n\n- [ ] call the bank\n- [x] done\n- [ ] buy ${milk}\n",
-    "Groceries.md": "## Dairy\n\n- milk\n\n## Fruit\n\n- apple\n",
-    "Ideas.md": "- Alpha\n- [x] Beta: two\n\t- Gamma\n",
-    "Projects/Website.md": "---\nstatus: open\n---\n# Goals\n\nfast\n\n# Risks\n\nslow colour\n",
-    "Projects/Garden.md": "colour and colour\n",
-    "Meetings/Retro.md": "---\ntags:\n  - x\n---\n# Retro\n\nwell done\n",
-    "Archive/": "",
-    "Templates/Meeting.md": "# {{title}}\n\n{{date:DD.MM.YYYY}} {{time}} ${literal} {{unknown}}\n",
-    "Templates/Day.md": "# {{title}}\n{{date}}\n",
-    "Twin/Plan.md": "",
-    "Old/dusty.md": "#done\n",
-    "Old/fresh.md": "#donelike #topic/done\n",
-    "Other/Plan.md": "",
-    ".obsidian/daily-notes.json": '{"folder": "Daily", "format": "YYYY/MM-DD", "template": "Templates/Day"}',
-}
-
-
-@dataclass
-class Desk:
-    """A vault, what the person looks at, and the offline planner over both."""
-
-    store: VaultStore
-    macros: list[Macro] = field(default_factory=list)
-
-    def decide(self, message: str, *, active: str | None = None, selected: Selection | None = None, **params: Any) -> TurnEvent:
-        self.context = RunContext(
-            vault_name="vault",
-            now=NOW,
-            active_file=parse(active, PathUse.READ) if active else None,
-            selection=selected,
-        )
-        planner = OfflinePlanner(lambda: DiskView(self.store), self.store.obsidian_config, TOOLS, lambda: self.macros)
-        return planner.decide(PlanRequest(message, self.context, params=params))
-
-    def plan(self, message: str, **around: Any) -> ActionPlan:
-        event = self.decide(message, **around)
-        assert isinstance(event, PlanReady), event
-        return event.plan
-
-    def preview(self, message: str, **around: Any) -> Preview:
-        return self.dry_run(self.plan(message, **around))
-
-    def dry_run(self, plan: ActionPlan, values: Mapping[str, Any] | None = None) -> Preview:
-        checked = validate(plan.to_json(), TOOLS, Policy(allow_deletes=True))
-        assert checked.plan is not None, [problem.to_json() for problem in checked.problems]
-        bound = bind(checked.plan, values or {})
-        assert not bound.missing
-        assert not bound.problems
-        return preview(checked, TOOLS, DiskView(self.store), dataclasses.replace(self.context, params=bound.values))
-
-    def changes(self, message: str, **around: Any) -> dict[str, Any]:
-        """The net effect: path -> text, new path of a rename, or kind."""
-        done = self.preview(message, **around)
-        assert not done.errors, [problem.to_json() for problem in done.errors]
-        return effect(done)
-
-
-def effect(done: Preview) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for change in done.change_set.changes:
-        match change.kind:
-            case "create" | "modify":
-                assert change.content is not None
-                found[change.path.text] = change.content.decode()
-            case "rename":
-                assert change.new_path is not None
-                found[change.path.text] = f"-> {change.new_path.text}"
-            case _:
-                found[change.path.text] = change.kind
-    return found
+from offline_desk import FILES, IDEAS, NOW, Desk, effect, grow_old
+from support import MakeVault
 
 
 @pytest.fixture
-def desk(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> Desk:
+def desk(make_vault: MakeVault) -> Desk:
     store = make_vault(FILES)
-    long_ago = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
-    os.utime(Path(store.real_path) / "Old" / "dusty.md", (long_ago, long_ago))
+    grow_old(store, "Old/dusty.md")
     return Desk(store)
-
-
-def lines(text: str, first: int, last: int) -> Selection:
-    """Whole lines of a note, selected."""
-    chosen = text.split("\n")[first : last + 1]
-    return Selection("\n".join(chosen), Position(first, 0), Position(last, len(chosen[-1])))
-
-
-IDEAS = lines(str(FILES["Ideas.md"]), 0, 2)
-
-GOLDEN: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "notes-from-bullets": (
-        "Create a note for each bullet in Projects",
-        {"active": "Ideas.md", "selected": IDEAS},
-        {
-            "Ideas.md": "- [[Alpha]]\n- [x] [[Beta - two]]\n\t- [[Gamma]]\n",
-            "Projects/Alpha.md": "# Alpha\n\nFrom [[Ideas]]\n",
-            "Projects/Beta - two.md": "# Beta: two\n\nFrom [[Ideas]]\n",
-            "Projects/Gamma.md": "# Gamma\n\nFrom [[Ideas]]\n",
-        },
-    ),
-    "new-note": ("Create a note called 'Trip' in Projects", {}, {"Projects/Trip.md": ""}),
-    "new-folder": ("make a folder Travel/Rome", {}, {"Travel": "mkdir", "Travel/Rome": "mkdir"}),
-    "rename": ("rename Website to Home page", {}, {"Projects/Website.md": "-> Projects/Home page.md"}),
-    "move": ("move the folder Meetings into Archive", {}, {"Meetings": "-> Archive/Meetings"}),
-    "set-property-in-folder": (
-        "set status: done on all notes in Projects",
-        {},
-        {
-            "Projects/Garden.md": "---\nstatus: done\n---\ncolour and colour\n",
-            "Projects/Website.md": str(FILES["Projects/Website.md"]).replace("open", "done"),
-        },
-    ),
-    "set-property": ("set rating to 5 in Garden", {}, {"Projects/Garden.md": "---\nrating: 5\n---\ncolour and colour\n"}),
-    "split-by-heading": (
-        "split Website by heading",
-        {},
-        {
-            "Projects/Goals.md": "# Goals\n\nfast\n\nFrom [[Website]]\n",
-            "Projects/Risks.md": "# Risks\n\nslow colour\n\nFrom [[Website]]\n",
-        },
-    ),
-    "merge-notes": ("merge Retro into Garden", {}, {"Projects/Garden.md": "colour and colour\n\n# Retro\n\nwell done\n"}),
-    "daily-note": (
-        "create today's daily note",
-        {},
-        {"Daily": "mkdir", "Daily/2026": "mkdir", "Daily/2026/03-14.md": "# 03-14\n2026-03-14\n"},
-    ),
-    "append-under-heading": (
-        "add '- butter' under Dairy in Groceries",
-        {},
-        {"Groceries.md": "## Dairy\n\n- milk\n- butter\n\n## Fruit\n\n- apple\n"},
-    ),
-    "append-to-note": ("append '${pear} $steps.x' to Groceries", {}, {"Groceries.md": f"{FILES['Groceries.md']}${{pear}} $steps.x\n"}),
-    "add-task": ("add a task 'water it' to Garden", {}, {"Projects/Garden.md": "colour and colour\n- [ ] water it\n"}),
-    "replace-text": (
-        "replace 'colour' with 'color' in the folder Projects",
-        {},
-        {
-            "Projects/Garden.md": "color and color\n",
-            "Projects/Website.md": str(FILES["Projects/Website.md"]).replace("colour", "color"),
-        },
-    ),
-    "replace-text-in-note": ("replace 'colour' with 'color' in Garden", {}, {"Projects/Garden.md": "color and color\n"}),
-    "tasks-to-new-note": (
-        "copy the open tasks of Inbox to a new note Todo",
-        {},
-        {"Todo.md": "# Todo\n\n- [ ] call the bank\n- [ ] buy ${milk}\n\nFrom [[Inbox]]\n"},
-    ),
-    "copy-note": ("copy Garden to Archive/Garden.md", {}, {"Archive/Garden.md": "colour and colour\n"}),
-    "delete": ("delete the note Garden", {}, {"Projects/Garden.md": "delete"}),
-    "add-tag-in-folder": (
-        "tag all notes in Meetings with #team",
-        {},
-        {"Meetings/Retro.md": str(FILES["Meetings/Retro.md"]).replace("  - x\n", "  - x\n  - team\n")},
-    ),
-    "note-from-template": (
-        "create a note 'Kickoff' in Meetings from the Meeting template",
-        {},
-        {"Meetings/Kickoff.md": "# Kickoff\n\n14.03.2026 09:30 ${literal} {{unknown}}\n"},
-    ),
-    "folder-index": (
-        "create a note 'All projects' that links to all notes in Projects",
-        {},
-        {"All projects.md": "# All projects\n\n- [[Garden]]\n- [[Website]]\n"},
-    ),
-    "rename-tag": ("rename the tag #done to #finished", {}, {"Old/dusty.md": "#finished\n"}),
-    "move-old-notes": ("move all notes in Old not changed for 30 days to Archive", {}, {"Old/dusty.md": "-> Archive/dusty.md"}),
-    "move-tagged-notes": ("move all notes tagged #done to Archive", {}, {"Old/dusty.md": "-> Archive/dusty.md"}),
-    "complete-tasks": (
-        "mark all tasks in Inbox as done",
-        {},
-        {"Inbox.md": "# Inbox\n\n- [x] call the bank\n- [x] done\n- [x] buy ${milk}\n"},
-    ),
-    "move-tasks": (
-        "move the open tasks of Inbox to Garden under a heading 'Left'",
-        {},
-        {
-            "Inbox.md": "# Inbox\n\n- [x] done\n",
-            "Projects/Garden.md": "colour and colour\n\n## Left\n\n- [ ] call the bank\n- [ ] buy ${milk}\n",
-        },
-    ),
-}
-NO_PLAN = {"obsidian-settings", "run-macro"}
-
-
-def there(name: str) -> bool:
-    """Whether all tools of a recipe are registered."""
-    recipe = next(recipe for recipe in packaged() if recipe.name == name)
-    plans = [recipe.plan] if recipe.plan else [variant.plan for variant in recipe.variants]
-    return all(step["tool"] in TOOLS for plan in plans for step in plan["steps"])
-
-
-def test_every_recipe_has_a_golden_example():
-    assert set(RECIPE_NAMES) - NO_PLAN == GOLDEN.keys()
-    assert sum(map(there, GOLDEN)) >= 20
-
-
-@pytest.mark.parametrize("name", [name for name in GOLDEN if there(name)])
-def test_recipe(desk, name):
-    message, around, expected = GOLDEN[name]
-    assert desk.changes(message, **around) == expected
-
-
-def test_every_variant_of_every_recipe_is_a_plan():
-    for recipe in packaged():
-        for variant in recipe.variants:
-            assert ActionPlan.model_validate({**variant.plan, "goal": variant.plan["goal"]}).steps
-        if recipe.plan is not None:
-            assert ActionPlan.model_validate(recipe.plan).goal
 
 
 # --- context ------------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Costs count doubt: nothing for a word that fits, much for a word of the instruct
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -13,7 +14,7 @@ from itertools import accumulate
 from typing import TypeVar, assert_never
 
 from obsidian_agent.providers.offline.lexicon import FILLERS, NEGATIONS, PREPOSITIONS
-from obsidian_agent.providers.offline.phrases import Choice, Maybe, Node, Phrase, Sequence, Slot, Word, slots_in
+from obsidian_agent.providers.offline.phrases import Choice, Maybe, Node, Phrase, Sequence, Slot, Word, needed, slots_in
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.tokens import Token
 
@@ -22,8 +23,6 @@ MISSING_SLOT = 0.6
 VAGUE = 0.7
 _WORDS_ABSENT = 0.5
 _LONGEST_GAP = 8
-_MOST = 2.8
-"""Beyond this cost an alignment is no longer followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +101,13 @@ class TokenTable:
 class Aligner:
     """Aligns one instruction with the phrases of one recipe, whose slots `read` and `longest` know.
 
-    Slots in `given` have a value already, so that leaving them out costs nothing.
+    Slots in `given` have a value already, so that leaving them out costs nothing. What costs more than `most` is not followed.
     """
 
-    def __init__(self, table: TokenTable, read: ReadSlot, longest: Callable[[Slot], int], given: Collection[str] = ()) -> None:
+    def __init__(
+        self, table: TokenTable, read: ReadSlot, longest: Callable[[Slot], int], given: Collection[str] = (), most: float = math.inf
+    ) -> None:
+        self._most = most
         self._table = table
         self._tokens = table.tokens
         self._read = read
@@ -128,10 +130,10 @@ class Aligner:
                 for number, segment in enumerate(phrase.segments):
                     if not mask >> number & 1:
                         for end, part in self._run(segment, position).items():
-                            _keep(states, (end, mask | 1 << number), state.plus(part))
+                            _keep(states, (end, mask | 1 << number), state.plus(part), self._most)
                 rest = [absent[number] for number in range(len(absent)) if not mask >> number & 1]
                 cost = state.cost + self._table.gap_cost(position, count) + sum(each.cost for each in rest)
-                if state.words and cost <= _MOST and (best is None or cost < best.cost):
+                if state.words and cost <= self._most and (best is None or cost < best.cost):
                     best = reduce(Alignment.plus, rest, state.plus(self._table.gap(position, count)))
         return best
 
@@ -153,20 +155,20 @@ class Aligner:
                     following: Ends = {}
                     for position, state in ends.items():
                         for end, piece in self._run(part, position).items():
-                            _keep(following, end, state.plus(piece))
+                            _keep(following, end, state.plus(piece), self._most)
                     ends = following
                 return ends
             case Choice(options):
                 ends = {}
                 for option in options:
                     for end, piece in self._run(option, start).items():
-                        _keep(ends, end, piece)
+                        _keep(ends, end, piece, self._most)
                 return ends
             case Maybe(part):
                 ends = {start: NOTHING}
                 for end, piece in self._run(part, start).items():
                     if end > start:
-                        _keep(ends, end, piece)
+                        _keep(ends, end, piece, self._most)
                 return ends
             case _:
                 assert_never(node)
@@ -174,9 +176,9 @@ class Aligner:
     def _word(self, word: Word, start: int) -> Ends:
         ends: Ends = {} if word.must else {start: Alignment(cost=_weight(word))}
         for position, doubt in self._table.hits(word):
-            if start <= position < start + _LONGEST_GAP and self._table.gap_cost(start, position) <= _MOST:
+            if start <= position < start + _LONGEST_GAP and self._table.gap_cost(start, position) <= self._most:
                 piece = Alignment(cost=doubt, words=1, typos=int(doubt > 0))
-                _keep(ends, position + 1, self._table.gap(start, position).plus(piece) if position > start else piece)
+                _keep(ends, position + 1, self._table.gap(start, position).plus(piece) if position > start else piece, self._most)
         return ends
 
     def _slot(self, slot: Slot, start: int) -> Ends:
@@ -188,8 +190,8 @@ class Aligner:
         for end in range(opening + 1, min(opening + self._longest(slot), count) + 1):
             reading = self._read(slot, opening, end)
             if reading is not None:
-                _keep(ends, end, Alignment(cost=reading.cost, readings=((slot.name, reading),)))
-        _keep(ends, start, NOTHING if slot.name in self._given else Alignment(cost=MISSING_SLOT, missing=(slot.name,)))
+                _keep(ends, end, Alignment(cost=reading.cost, readings=((slot.name, reading),)), self._most)
+        _keep(ends, start, NOTHING if slot.name in self._given else Alignment(cost=MISSING_SLOT, missing=(slot.name,)), self._most)
         return ends
 
     def _absent(self, segment: Node) -> Alignment:
@@ -202,6 +204,34 @@ class Aligner:
         return Alignment(cost=cost, missing=missing)
 
 
+def worth_trying(phrase: Phrase, said: Collection[str], most: float) -> bool:
+    """Whether a phrase may fit when only these stems are said: enough of its telling words are, and what is missing does not cost too much.
+
+    A part that lacks a word which must occur counts as left out; at least one part with words must be there.
+    """
+    telling = present = 0
+    cost = VAGUE if phrase.vague else 0.0
+    best = most + 1
+    for segment in phrase.segments:
+        wanted = needed(segment)
+        missing = [each for each in wanted if each.stems.isdisjoint(said)]
+        absence = _cost_of_absence(segment)
+        presence = most + 1 if any(each.must for each in missing) else sum(0.35 if each.stems <= PREPOSITIONS else 1.3 for each in missing)
+        words = [each for each in wanted if not each.stems <= PREPOSITIONS]
+        telling += len(words)
+        present += sum(each not in missing for each in words)
+        cost += min(presence, absence)
+        best = min(best, presence - min(presence, absence)) if wanted or isinstance(segment, Maybe) else best
+    return cost + best <= most and (not telling or present * 2 > telling - 1)
+
+
+def _cost_of_absence(segment: Node) -> float:
+    if isinstance(segment, Maybe):
+        return 0.0
+    slots = tuple(slots_in(segment))
+    return MISSING_SLOT * len(slots) if slots else _WORDS_ABSENT
+
+
 def skipping(token: Token) -> float:
     """What it costs to leave a token of the instruction unexplained."""
     if token.kind == "mark":
@@ -210,6 +240,8 @@ def skipping(token: Token) -> float:
         return 2.0
     if token.lower in FILLERS:
         return 0.03
+    if token.lower == "also":
+        return 0.2
     return 0.25 if token.lower in PREPOSITIONS else 1.0
 
 
@@ -217,6 +249,6 @@ def _weight(word: Word) -> float:
     return 0.35 if word.text in PREPOSITIONS else 1.3
 
 
-def _keep(states: dict[Key, Alignment], key: Key, state: Alignment) -> None:
-    if state.cost <= _MOST and (key not in states or state.cost < states[key].cost):
+def _keep(states: dict[Key, Alignment], key: Key, state: Alignment, most: float) -> None:
+    if state.cost <= most and (key not in states or state.cost < states[key].cost):
         states[key] = state

@@ -56,7 +56,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
 
 FILLERS = word_set(
     "a an the my our your their please kindly can could would will you i i'd i'll we me us for just now then so that it's let lets like "
-    "also here need want should to be them there these those some and this which over up out away its it existing obsidian vault both"
+    "here need want should to be them there these those some and this which over up out away its it existing obsidian vault both"
 )
 """Words that may stand in an instruction without changing what it asks for."""
 

@@ -17,12 +17,12 @@ from rapidfuzz import process
 from rapidfuzz.distance import DamerauLevenshtein
 
 from obsidian_agent.providers.offline import phrases
-from obsidian_agent.providers.offline.align import Aligner, Alignment, TokenTable
+from obsidian_agent.providers.offline.align import Aligner, Alignment, TokenTable, worth_trying
 from obsidian_agent.providers.offline.lexicon import FILLERS, NEGATIONS, PREPOSITIONS, QUESTION_OPENERS
 from obsidian_agent.providers.offline.names import NameIndex
-from obsidian_agent.providers.offline.phrases import Phrase, Slot
+from obsidian_agent.providers.offline.phrases import Slot
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
-from obsidian_agent.providers.offline.recipe import Recipe, RecipeParameter
+from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
 from obsidian_agent.providers.offline.resolve import Resolved, resolve
 from obsidian_agent.providers.offline.riders import without_riders
 from obsidian_agent.providers.offline.slots import SlotReader
@@ -33,7 +33,10 @@ LIKELY_COST = 1.9
 MARGIN = 0.15
 MAX_CANDIDATES = 3
 _QUESTION_COST = 2.0
-_CLOSE_COST = 2.8
+_CLOSE_COST = 2.3
+_SURELY = SURE_COST + MARGIN + 0.05
+"""A first look goes only as far as it must for a sure reading without a rival; most instructions need no second one."""
+
 _POLITE = regex.compile(
     r"^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) you(?: please| kindly)?\b", regex.IGNORECASE
 )
@@ -80,19 +83,28 @@ def match(
     )
     reader = SlotReader(text, tokens, index, around)
     typos = _typos(tokens, _vocabulary(tuple(recipe.spoken for recipe in recipes)))
-    said = frozenset(token.stem for token in tokens if token.stem).union(*typos.values())
+    said = frozenset(token.stem or token.text for token in tokens if token.stem or token.kind == "mark").union(*typos.values())
     table = TokenTable(tokens, typos)
-    found: list[Match] = []
-    for recipe in recipes:
-        alignment = _align(recipe, table, said, reader, given or {})
-        if alignment is not None:
-            found.extend(
-                _matches(recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question and recipe.answer is None else 0.0)
-            )
-    return _judge(sorted(found, key=lambda each: each.cost))
+    judged: list[Match] = []
+    for most in (_SURELY, _CLOSE_COST):
+        found: list[Match] = []
+        for recipe in recipes:
+            alignment = _align(recipe, table, said, reader, given or {}, most)
+            if alignment is not None:
+                found.extend(
+                    _matches(
+                        recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question and recipe.answer is None else 0.0
+                    )
+                )
+        judged = _judge(sorted(found, key=lambda each: each.cost))
+        if judged and judged[0].sure:
+            break
+    return judged
 
 
-def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: SlotReader, given: Mapping[str, Any]) -> Alignment | None:
+def _align(
+    recipe: Recipe, table: TokenTable, said: frozenset[str], reader: SlotReader, given: Mapping[str, Any], most: float
+) -> Alignment | None:
     """The best alignment with any phrase of the recipe."""
 
     def read(slot: Slot, start: int, end: int) -> Reading | None:
@@ -101,21 +113,15 @@ def _align(recipe: Recipe, table: TokenTable, said: frozenset[str], reader: Slot
     def longest(slot: Slot) -> int:
         return reader.longest(recipe.parameters[slot.name].kind)
 
-    aligner = Aligner(table, read, longest, given)
+    aligner = Aligner(table, read, longest, given, most)
     best: Alignment | None = None
     for text in recipe.spoken:
         phrase = phrases.parse(text)
-        if _worth_trying(phrase, said):
+        if worth_trying(phrase, said, most):
             alignment = aligner.align(phrase)
             if alignment is not None and (best is None or alignment.cost < best.cost):
                 best = alignment
     return best
-
-
-def _worth_trying(phrase: Phrase, said: frozenset[str]) -> bool:
-    """Whether enough of the phrase's telling words occur at all."""
-    telling = [stems for segment in phrase.segments for stems in phrases.required_words(segment) if not stems <= PREPOSITIONS]
-    return not telling or sum(not stems.isdisjoint(said) for stems in telling) * 2 > len(telling) - 1
 
 
 def _matches(
@@ -129,12 +135,27 @@ def _matches(
 ) -> list[Match]:
     readings = dict(alignment.readings)
     cost = alignment.cost + doubt + (1.0 if recipe.destructive and alignment.typos else 0.0)
+    cost += _whole_vault(recipe, readings) if recipe.answer is None else 0.0
     left_out = _left_out(alignment.unexplained, text, tokens)
     texts = {name: reading.text for name, reading in readings.items()}
     return [
         Match(recipe, resolved, cost + resolved.cost + 0.001 * number, left_out, texts=texts)
         for number, resolved in enumerate(resolve(recipe, readings, given, index))
     ]
+
+
+def _whole_vault(recipe: Recipe, readings: Mapping[str, Reading]) -> float:
+    """The doubt that every note of the vault is meant to be changed; none when the vault was named. To delete them all is never sure."""
+    for name, reading in readings.items():
+        value = reading.value
+        if recipe.parameters[name].kind not in SET_KINDS or not isinstance(value, dict) or not value["where"].keys() <= {"not"}:
+            continue
+        said = reading.text.casefold()
+        if recipe.destructive:
+            return 1.0
+        if value["kind"] != "attachments" and "vault" not in said and "where" not in said:
+            return 0.3 if {"all", "every", "each"} & set(said.split()) else 0.8
+    return 0.0
 
 
 def _left_out(unexplained: tuple[int, ...], text: str, tokens: tuple[Token, ...]) -> tuple[str, ...]:

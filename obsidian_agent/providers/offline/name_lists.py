@@ -84,9 +84,13 @@ class NameLists:
         first, last = self._tokens[start], self._tokens[end - 1]
         if end - start == 1 and first.kind in ("quoted", "link"):
             name = first.text
-        elif first.kind != "word" or last.kind == "mark" or any(token.text == "," for token in self._tokens[start:end]):
-            return None
-        elif last.lower in DETERMINERS or first.lower in ("and", "to"):
+        elif (
+            first.kind != "word"
+            or last.kind == "mark"
+            or any(token.text == "," for token in self._tokens[start:end])
+            or last.lower in DETERMINERS
+            or first.lower in ("and", "to")
+        ):
             return None
         found = self._index.find(name, ("note",))
         if found is None or len(found.paths) != 1:

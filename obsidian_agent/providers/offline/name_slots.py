@@ -30,6 +30,9 @@ _DAILY = regex.compile(
     r"(?: (?:of|for|from|on))?(?: (?P<after>.+))?"
 )
 _NAME_NOUNS = CALLED | word_set("name title new the a an as by under")
+_SEVERAL = frozenset(("notes", "files", "pages", "documents"))
+"""Nouns that are seldom said of one note."""
+
 _PARTING = word_set("please now then instead too thanks")
 _MACRO_NOUNS = frozenset(("macro", "saved", "action"))
 
@@ -165,7 +168,8 @@ def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Rea
     known = [(found, name) for name in names if (found := index.find(name, sorts)) is not None]
     if known:
         found, name = min(known, key=lambda each: each[0].closeness)
-        return _reading(found.paths, _CLOSENESS_COST[found.closeness], name)
+        plural = sorts == ("note",) and (words.last.lower in _SEVERAL or words.first.lower in _SEVERAL) and len(words) > 1
+        return _reading(found.paths, _CLOSENESS_COST[found.closeness] + (0.4 if plural else 0.0), name)
     return _unknown(inner, names[-1])
 
 

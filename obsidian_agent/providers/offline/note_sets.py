@@ -39,6 +39,7 @@ _LONGEST_HOLE = 8
 _LONGEST_TEXT = 6
 _MOST_MODIFIERS = 5
 _EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for]").segments[0]
+_WHOLE = phrases.parse("([all of] (my|the|this) [whole|entire] vault|everywhere)").segments[0]
 _EXCEPT_WORDS = frozenset(("except", "excepting", "excluding", "other", "apart", "but"))
 
 
@@ -65,6 +66,17 @@ class NoteSets:
         if start not in self._sets:
             self._sets[start] = self._readings(start, self._described(start))
         return self._sets[start].get(end)
+
+    def place(self, start: int, end: int) -> Reading | None:
+        """A description of notes, or folders by their bare names: "in Projects and Meetings"."""
+        found = self.notes(start, end)
+        if found is not None:
+            return found
+        part = next((part for part in self._hole("folders", start, Walked(start)) if part.end == end), None)
+        if part is None:
+            return None
+        value = {"where": either([{"folder": folder} for folder in part.value]), "kind": "notes"}
+        return Reading(part.cost, value, self._words(start, end).raw, issue="near" if part.doubt else None, doubt=part.doubt)
 
     def exempt(self, start: int, end: int) -> Reading | None:
         """What is to be left out: a description, or the bare name of a folder, a tag, a property's value or a note."""
@@ -95,6 +107,8 @@ class NoteSets:
             where: Where = {"paths": list(part.value)}
             yield from self._modified(Part(part.end, where, part.cost, part.doubt), "notes")
         yield from self._bracketed(start)
+        for walked in walk(_WHOLE, self._tokens, Walked(start), self._hole):
+            yield Part(walked.end, {"where": {}, "kind": "notes"})
 
     def _headed(self, at: int, start: int) -> Iterator[Part]:
         """From a place behind the quantifiers: modifiers, then a head, then modifiers. A bare noun needs some of them."""
@@ -113,11 +127,7 @@ class NoteSets:
             where = both(front.value, {"extension": list(endings)}) if endings else front.value
             for part in self._modified(Part(head + 1, where, front.cost, front.doubt), name):
                 if said or part.end > head + 1:
-                    yield (
-                        part
-                        if part.value["where"] or name == "attachments"
-                        else Part(part.end, part.value, part.cost + (0.3 if at > start else 0.7), part.doubt)
-                    )
+                    yield part
 
     def _in_front(self, at: int) -> Iterator[Part]:
         yield Part(at, {})
@@ -304,7 +314,7 @@ class NoteSets:
             known = self._index.tag(reading.value)
             if known is not None:
                 found.append(Part(end, known))
-            elif words.last.kind == "tag" or words.quoted is not None:
+            elif words.last.kind == "tag" or words.quoted is not None or (end == start + 1 and words.last.lower not in _NO_TEXT):
                 found.append(Part(end, reading.value, 0.3, f"no note has the tag #{reading.value}"))
         return found
 

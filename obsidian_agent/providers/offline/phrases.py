@@ -2,8 +2,8 @@
 
 The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, ` / ` between parts that may come in any order.
 `{slot}` is a hole, `{slot!}` one that takes any words (after "called"), `{slot?}` one that takes no bare words but a path. A word that
-heads a class of the lexicon stands for the class; `word!` must occur, while other words may be missing at a price. A phrase that begins
-with `~` may mean something else too: it is never sure.
+heads a class of the lexicon stands for the class, `^word` only for itself; `word!` must occur, while other words may be missing at a
+price. A phrase that begins with `~` may mean something else too: it is never sure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 import regex
 
-from obsidian_agent.providers.offline.lexicon import members
+from obsidian_agent.providers.offline.lexicon import members, stem
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +113,43 @@ def slots_in(node: Node) -> Iterator[str]:
             return
 
 
-def required_words(node: Node) -> Iterator[frozenset[str]]:
-    """For each word that cannot be left out, the stems of which one must occur."""
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Stems of which one is wanted where a phrase has a word; `must`: without one the part does not fit at all."""
+
+    stems: frozenset[str]
+    must: bool
+
+
+@cache
+def needed(node: Node) -> tuple[Needed, ...]:
+    """What is wanted for each word that cannot be left out; of several ways the one that wants least."""
     match node:
-        case Word(stems=stems):
-            yield stems
+        case Word(stems=stems, must=must):
+            return (Needed(stems, must),)
         case Sequence(parts):
-            for part in parts:
-                yield from required_words(part)
+            return tuple(each for part in parts for each in needed(part))
         case Choice(options):
-            firsts = [next(required_words(option), None) for option in options]
-            if all(stems is not None for stems in firsts):
-                yield frozenset().union(*(stems for stems in firsts if stems is not None))
+            wanted = [needed(option) for option in options]
+            fewest = min(map(len, wanted))
+            return (
+                tuple(
+                    Needed(frozenset().union(*(each[at].stems for each in wanted)), all(each[at].must for each in wanted))
+                    for at in range(fewest)
+                )
+                if fewest == max(map(len, wanted))
+                else _any_of(wanted)
+                if fewest
+                else ()
+            )
         case Maybe() | Slot():
-            return
+            return ()
+
+
+def _any_of(wanted: list[tuple[Needed, ...]]) -> tuple[Needed, ...]:
+    """One word of any way."""
+    every = [each for way in wanted for each in way]
+    return (Needed(frozenset().union(*(each.stems for each in every)), False),)
 
 
 @cache
@@ -163,7 +186,8 @@ class _Reader:
                 parts.append(_shared(Slot(piece["slot"], _TAKES[piece["takes"]])))
             elif piece["word"]:
                 word = piece["word"].removesuffix("!")
-                parts.append(_shared(Word(word, members(word), word != piece["word"])))
+                stems = frozenset((stem(word[1:]),)) if word.startswith("^") else members(word)
+                parts.append(_shared(Word(word.removeprefix("^"), stems, word != piece["word"])))
             elif piece["mark"] in "([":
                 parts.append(self._group(piece["mark"]))
                 continue

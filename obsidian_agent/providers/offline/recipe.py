@@ -15,24 +15,27 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from obsidian_agent.providers.offline import phrases
 
-NameKind = Literal["note", "folder", "entry", "path", "newName", "destination", "template", "macro"]
+NameKind = Literal["note", "folder", "entry", "path", "newName", "newLabel", "destination", "template", "macro"]
 WordKind = Literal[
-    "text", "heading", "newHeading", "tag", "tags", "property", "properties", "value", "number", "level", "date", "before", "span", "sort"
+    "text", "affix", "heading", "newHeading", "tag", "property", "knownProperty", "value", "number", "level", "date", "otherDay", "before"
 ]
+QueryKind = Literal["tags", "knownProperties", "names", "span", "due", "sort", "group", "status"]
 SetKind = Literal["notes", "anyNotes", "files", "exempt"]
-SlotKind = NameKind | WordKind | SetKind
+SlotKind = NameKind | WordKind | QueryKind | SetKind
 """What a slot takes. `entry`: a note, folder or other file; `path`: the name of a new note; `newName` and `destination`: the new path of
-another slot's entry, by its name or its folder; `newHeading`: a heading that may be missing; `level`: of headings, by
-default the highest that the note has several of; `before`: a day, from "older than a month"; `span`: days, from "last week"; `sort`: an
-order of `vault.find`. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files too, `exempt`: what a
-description leaves out, given with `of`. `tags` and `properties` are one or several.
+another slot's entry, by its name or its folder; `newLabel`: a name for anything; `newHeading`: a heading that may be missing; `level`: of headings, by
+default the highest that the note has several of; `otherDay`: not today; `before`: a day, from "older than a month"; `affix`: text with its blanks;
+`knownProperty`: one that notes have. `tags`, `knownProperties` and `names` (of new notes) are lists; `span`, `due`: conditions, from
+"last week"; `sort`: an order of `vault.find`, `group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes,
+`anyNotes`: that or one note, `files`: other files too, `exempt`: what the description `of` leaves out.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))
 """Slots whose values are conditions of `vault.find`."""
 
-Need = Literal["selection", "activeFile", "dailyTemplate", "newHeading"]
-"""What must hold for a recipe or a variant. `newHeading`: the note does not have the heading yet."""
+Need = Literal["selection", "activeFile", "dailyTemplate", "weeklyTemplate", "newHeading", "noteTitle", "archiveFolder"]
+"""What must hold for a recipe or a variant. `newHeading`: the note does not have the heading yet;
+`noteTitle`: it begins with its only heading of the first level; `archiveFolder`: there is one folder for an archive."""
 
 
 _LEFT_OUT = (
@@ -143,34 +146,79 @@ class Recipe(RecipeModel):
 
 
 RECIPE_NAMES: tuple[str, ...] = (
-    "add-tag-in-folder",
+    "add-alias",
+    "add-link",
+    "add-tags",
     "add-task",
     "append-to-note",
+    "append-to-notes",
     "append-under-heading",
+    "archive-notes",
+    "collect-tasks",
+    "complete-task",
     "complete-tasks",
     "copy-note",
+    "count-notes",
+    "count-tasks",
+    "create-missing-notes",
     "daily-note",
+    "daily-note-of-day",
     "delete",
-    "folder-index",
+    "delete-notes",
+    "find-broken-links",
+    "find-duplicates",
+    "find-notes",
+    "find-tasks",
+    "fix-links",
+    "grouped-index",
+    "headings-of-note",
+    "index-notes",
+    "links-to-markdown",
+    "links-to-wikilinks",
+    "list-backlinks",
+    "list-duplicates",
+    "list-missing-notes",
+    "list-tags",
     "merge-notes",
+    "merge-several",
     "move",
-    "move-old-notes",
-    "move-tagged-notes",
+    "move-notes",
+    "move-section",
     "move-tasks",
     "new-folder",
     "new-note",
+    "new-notes",
     "note-from-template",
     "notes-from-bullets",
+    "notes-from-table",
     "obsidian-settings",
+    "outgoing-links",
+    "prefix-names",
+    "prepend-to-note",
+    "properties-from-fields",
+    "properties-of-note",
+    "property-of-note",
+    "remove-properties",
+    "remove-tags",
     "rename",
+    "rename-property",
     "rename-tag",
+    "reopen-tasks",
+    "replace-pattern",
     "replace-text",
     "replace-text-in-note",
     "run-macro",
+    "section-to-note",
     "set-property",
-    "set-property-in-folder",
+    "set-property-of-notes",
+    "sort-into-folders",
     "split-by-heading",
+    "table-of-contents",
+    "tags-of-note",
     "tasks-to-new-note",
+    "weekly-note",
+    "where-is-note",
+    "written-in",
 )
 """The recipes that ship, by file name."""
 

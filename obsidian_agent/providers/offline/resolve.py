@@ -10,7 +10,7 @@ from typing import Any
 import regex
 
 from obsidian_agent.providers.offline.lexicon import stem
-from obsidian_agent.providers.offline.names import NameIndex, NameSort
+from obsidian_agent.providers.offline.names import Closeness, Found, NameIndex, NameSort
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
 from obsidian_agent.providers.offline.set_modifiers import both
@@ -128,7 +128,7 @@ def _doubt(parameter: RecipeParameter, reading: Reading) -> str:
 
 
 def _noun(parameter: RecipeParameter) -> str:
-    return {"entry": "note or folder", "destination": "folder"}.get(parameter.kind, parameter.kind)
+    return {"entry": "note or folder", "destination": "folder", "anyNotes": "note"}.get(parameter.kind, parameter.kind)
 
 
 def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any], index: NameIndex) -> tuple[Any, str | None]:
@@ -136,7 +136,8 @@ def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any]
     other = values.get(parameter.of) if parameter.of is not None else None
     match parameter.kind:
         case "path":
-            return _new_path(value, other), None
+            path = _new_path(value, other)
+            return path, f"{path} exists already" if index.find(path, ("note",)) == Found((path,), Closeness.EXACT) else None
         case "folder" if other:
             return (value if "/" in value else joined(other, value)), None
         case "newName":

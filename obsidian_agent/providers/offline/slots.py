@@ -5,18 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from obsidian_agent.providers.offline import name_slots, word_slots
+from obsidian_agent.providers.offline import list_slots, name_slots, query_slots, word_slots
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.note_sets import NoteSets
 from obsidian_agent.providers.offline.phrases import Takes
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
-from obsidian_agent.providers.offline.recipe import RecipeParameter, SetKind, SlotKind, WordKind
+from obsidian_agent.providers.offline.recipe import QueryKind, RecipeParameter, SetKind, SlotKind, WordKind
 from obsidian_agent.providers.offline.stretch import Stretch
 from obsidian_agent.providers.offline.tokens import Token
 
 _LONGEST: Mapping[SlotKind, int] = {
-    **{"tag": 4, "number": 3, "level": 3, "property": 5, "value": 10, "date": 7, "before": 10, "text": 40, "tags": 16, "properties": 16},
-    **{"span": 7, "sort": 6, "notes": 50, "anyNotes": 50, "files": 50, "exempt": 24},
+    "tag": 4,
+    "number": 3,
+    "level": 3,
+    "property": 5,
+    "value": 10,
+    "date": 7,
+    "otherDay": 7,
+    "before": 10,
+    "text": 40,
+    "tags": 16,
+    "knownProperties": 16,
+    "knownProperty": 5,
+    "span": 7,
+    "sort": 8,
+    "due": 8,
+    "group": 5,
+    "status": 4,
+    "names": 30,
+    "affix": 4,
+    "notes": 50,
+    "anyNotes": 50,
+    "files": 50,
+    "exempt": 24,
 }
 _LONGEST_NAMED = name_slots.LONGEST_NAME + 6
 """A name with its article, noun and "called"."""
@@ -65,21 +86,46 @@ class SlotReader:
                 return name_slots.macro(words, self._around)
             case "path":
                 return name_slots.path(words, self._index, free=free)
-            case "newName":
+            case "newName" | "newLabel":
                 return name_slots.new_name(words)
             case "notes" | "anyNotes" | "files" | "exempt":
-                return self._set_reading(words, kind)
+                return self._set_reading(words, kind, free)
+            case "tags" | "knownProperties" | "names" | "span" | "due" | "sort" | "group" | "status":
+                return self._query_reading(words, kind, free)
             case _:
                 return self._word_reading(words, kind, free)
 
-    def _set_reading(self, words: Stretch, kind: SetKind) -> Reading | None:
+    def _query_reading(self, words: Stretch, kind: QueryKind, free: bool) -> Reading | None:
+        match kind:
+            case "tags":
+                return list_slots.tags(words, free=free)
+            case "knownProperties":
+                return list_slots.known_properties(words, self._index)
+            case "names":
+                return list_slots.names(words)
+            case "span":
+                return query_slots.span(words, self._around)
+            case "due":
+                return query_slots.due(words, self._around)
+            case "sort":
+                return query_slots.order(words, self._index)
+            case "group":
+                return query_slots.group(words, self._index)
+            case "status":
+                return query_slots.status(words)
+            case _:
+                assert_never(kind)
+
+    def _set_reading(self, words: Stretch, kind: SetKind, place: bool) -> Reading | None:
+        """A description of notes; where the phrase says `{notes!}` ("in …") the bare name of a folder will do."""
+        read = self._sets.place if place else self._sets.notes
         match kind:
             case "exempt":
                 return self._sets.exempt(words.start, words.end)
             case "files":
-                return self._sets.notes(words.start, words.end)
+                return read(words.start, words.end)
             case "notes" | "anyNotes":
-                found = self._sets.notes(words.start, words.end)
+                found = read(words.start, words.end)
                 if found is not None and found.value["kind"] == "attachments":
                     return None
                 single = name_slots.note(words, self._index, self._around) if kind == "anyNotes" else None
@@ -95,22 +141,21 @@ class SlotReader:
                 return word_slots.heading(words)
             case "tag":
                 return word_slots.tag(words, free=free)
-            case "tags":
-                return word_slots.tags(words, free=free)
+            case "affix":
+                return word_slots.affix(words)
             case "property":
                 return word_slots.property_name(words, free=free)
-            case "properties":
-                return word_slots.properties(words, free=free)
-            case "span":
-                return word_slots.span(words, self._around)
-            case "sort":
-                return word_slots.order(words, self._index)
+            case "knownProperty":
+                return list_slots.known_property(words, self._index)
             case "value":
                 return word_slots.value(words, self._around)
             case "number" | "level":
                 return word_slots.number(words)
             case "date":
                 return word_slots.day(words, self._around)
+            case "otherDay":
+                found = word_slots.day(words, self._around)
+                return None if found is not None and found.value == self._around.today.isoformat() else found
             case "before":
                 return word_slots.before(words, self._around)
             case _:

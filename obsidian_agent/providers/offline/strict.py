@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from obsidian_agent.providers.offline.lexicon import stem
 from obsidian_agent.providers.offline.phrases import Choice, Maybe, Node, Sequence, Slot, Word
 from obsidian_agent.providers.offline.tokens import Token
 
@@ -78,4 +79,5 @@ def _sequence(parts: tuple[Node, ...], at: int, tokens: tuple[Token, ...], start
 
 
 def _is(*, word: Word, token: Token) -> bool:
-    return token.text == word.text if token.kind == "mark" else bool(token.stem) and token.stem in word.stems
+    """Whether a token is the very word, in singular or plural; classes of words don't count here."""
+    return token.text == word.text if token.kind == "mark" else bool(token.stem) and token.stem == stem(word.text)

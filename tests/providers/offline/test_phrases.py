@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.providers.offline.phrases import Choice, Maybe, PhraseError, Sequence, Slot, Word, parse, required_words
+from obsidian_agent.providers.offline.phrases import Choice, Maybe, PhraseError, Sequence, Slot, Word, needed, parse
 
 
 def test_a_phrase_is_read_as_segments():
@@ -33,7 +33,7 @@ def test_marks_of_a_phrase():
 
 def test_words_that_are_required():
     segment = parse("(zap|zip) [zop] zup {slot}").segments[0]
-    assert [sorted(stems) for stems in required_words(segment)] == [["zap", "zip"], ["zup"]]
+    assert [sorted(each.stems) for each in needed(segment)] == [["zap", "zip"], ["zup"]]
     assert isinstance(parse("(a|b c)").segments[0], Choice)
 
 
