@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
@@ -57,19 +58,20 @@ async def answer(
     """
     yield TurnStarted(question)
     try:
-        agent = make_agent(session, approve_share, conversation or Conversation(), propose=propose)
+        agent = await asyncio.to_thread(make_agent, session, approve_share, conversation or Conversation(), propose=propose)
     except ConfigError as error:
         yield TurnFailed(error.problem())
         return
     plan: ActionPlan | None = None
-    events = cast("AsyncGenerator[AgentEvent, None]", agent.plan(PlanRequest(question, session.context({}))))
+    context = await asyncio.to_thread(session.context, {})
+    events = cast("AsyncGenerator[AgentEvent, None]", agent.plan(PlanRequest(question, context)))
     async with contextlib.aclosing(events):
         async for event in events:
             if isinstance(event, PlanReady):
                 plan = event.plan
             yield event
     if plan is not None:
-        async for following in session.preview_plan(plan.to_json()):
+        async for following in session.preview_plan(plan.to_json(), instruction=question):
             yield following
 
 

@@ -8,12 +8,13 @@ front ends that must not wait.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from obsidian_agent.agent.context import Focus, run_context
 from obsidian_agent.agent.events import (
@@ -49,12 +50,12 @@ from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.text import decode
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.answering import Models
+    from obsidian_agent.agent.conversation import Conversation
+    from obsidian_agent.agent.planner import Planner
+    from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.vault.index import VaultIndex
     from obsidian_agent.vault.index_keeper import IndexKeeper
-
-if TYPE_CHECKING:
-    from obsidian_agent.agent.answering import Models
-    from obsidian_agent.agent.planner import Planner
 
 
 class MissingInput(PlanError):
@@ -102,6 +103,7 @@ class Session:
         self.focus = Focus()
         self._clock = clock
         self._open = _Open(None, None, {})
+        self._conversation: Conversation | None = None
 
     @property
     def vault_name(self) -> str:
@@ -122,6 +124,19 @@ class Session:
     def models(self) -> Models | None:
         """The model that `answering.answer` asks, and the rules for that; made when first asked for, None without one."""
         return self._make_models()
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation with the model that turns go on with."""
+        if self._conversation is None:
+            from obsidian_agent.agent.conversation import Conversation
+
+            self._conversation = Conversation()
+        return self._conversation
+
+    def new_conversation(self) -> None:
+        """Forget what was said, and what was allowed along with it."""
+        self._conversation = None
 
     @cached_property
     def keeper(self) -> IndexKeeper | None:
@@ -189,25 +204,48 @@ class Session:
 
     # --- for front ends that must not wait ---------------------------------------------------------------------------------------
 
-    async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
-        """One message of the person; ends with Answer, NeedsInput, PreviewReady or TurnFailed."""
+    async def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+        """One message of the person; ends with Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed.
+
+        With a model and somebody who can be asked about sharing (`approve`), the model looks around first, answers or proposes a plan,
+        and the session's conversation goes on. Without, whoever plans makes a plan from the message alone.
+        """
+        looks_around = approve is not None and await asyncio.to_thread(lambda: self.models) is not None
+        events = self._ask(message, approve) if looks_around and approve is not None else self._plan(message)
+        async with contextlib.aclosing(events) as turn:
+            async for event in turn:
+                yield event
+
+    async def _ask(self, message: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+        from obsidian_agent.agent.answering import answer
+
+        # Every async generator; the declared type only promises an iterator.
+        events = cast("AsyncGenerator[AgentEvent, None]", answer(self, message, approve, conversation=self.conversation))
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield event
+
+    async def _plan(self, message: str) -> AsyncGenerator[AgentEvent, None]:
         from obsidian_agent.agent.planner import PlanRequest
 
         yield TurnStarted(message)
-        context = self.context({})
+        context = await asyncio.to_thread(self.context, {})
+        planner = await asyncio.to_thread(lambda: self.planner)
         plan: ActionPlan | None = None
-        async for event in self.planner.plan(PlanRequest(message, context)):
-            yield event
-            match event:
-                case PlanReady():
-                    plan = event.plan
-                case NeedsInput():
-                    self._open = _Open(message, None, {})
-                    return
-                case Answer() | TurnFailed():
-                    return
-                case _:
-                    pass
+        events = cast("AsyncGenerator[AgentEvent, None]", planner.plan(PlanRequest(message, context)))
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield event
+                match event:
+                    case PlanReady():
+                        plan = event.plan
+                    case NeedsInput():
+                        self._open = _Open(message, None, {})
+                        return
+                    case Answer() | TurnFailed():
+                        return
+                    case _:
+                        pass
         if plan is not None:
             async for following in self._preview(plan.to_json(), {}, frozenset(), message):
                 yield following
@@ -222,10 +260,14 @@ class Session:
             yield event
 
     async def preview_plan(
-        self, document: Mapping[str, Any], disabled: frozenset[str] = frozenset(), values: Mapping[str, Any] | None = None
+        self,
+        document: Mapping[str, Any],
+        disabled: frozenset[str] = frozenset(),
+        values: Mapping[str, Any] | None = None,
+        instruction: str | None = None,
     ) -> AsyncIterator[AgentEvent]:
-        """Preview a plan: an edited one, one with steps left out, a macro's."""
-        async for event in self._preview(document, values or {}, disabled, None):
+        """Preview a plan: an edited one, one with steps left out, a macro's. `instruction` is the message that it was made from."""
+        async for event in self._preview(document, values or {}, disabled, instruction):
             yield event
 
     async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:

@@ -9,7 +9,9 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.opening import open_session
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.config.directories import directories
 from obsidian_agent.config.registry import known_vaults
+from obsidian_agent.config.settings import load_settings
 
 
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -18,9 +20,11 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
     session = open_session(options)
+    settings = load_settings(directories(options.state_dir, options.config).config)
     from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.tui.themes import DARK
 
-    ObsidianAgentApp(session).run()
+    ObsidianAgentApp(session, theme=settings.theme or DARK, keymap=settings.keymap).run()
     return Exit.DONE
 
 

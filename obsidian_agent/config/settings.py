@@ -49,7 +49,10 @@ class Settings(BaseModel):
     share_local: Annotated[
         bool, Field(title="Share with local models", description="Models on this machine may read everything but what is never shared.")
     ] = False
-    theme: Annotated[str | None, Field(title="Theme", description="Name of a theme of the terminal app.")] = None
+    theme: Annotated[str | None, Field(title="Theme", description="dark, light, or the name of a theme of the terminal app.")] = None
+    keymap: Annotated[
+        dict[str, str], Field(title="Keys", description="Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
+    ] = {}
 
 
 def load_settings(file: Path, environment: dict[str, str] | None = None) -> Settings:

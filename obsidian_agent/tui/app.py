@@ -13,7 +13,7 @@ from textual.worker import Worker, WorkerState
 from obsidian_agent.tui.commands import Commands
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.themes import DARK, THEMES
+from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 
 if TYPE_CHECKING:
     from textual import events
@@ -41,11 +41,11 @@ class ObsidianAgentApp(App[None]):
         for own in THEMES:
             self.register_theme(own)
         self._session = session
-        self._wanted_theme = theme
+        self._wanted_theme = SHORT.get(theme.lower(), theme)
         self._wanted_keymap = keymap or {}
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._session)
+        return MainScreen(self._session, self.approve_share)
 
     def on_mount(self) -> None:
         if self._wanted_theme in self.available_themes:

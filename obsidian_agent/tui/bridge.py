@@ -54,7 +54,7 @@ class Bridge:
 
         A later call takes over: what an earlier one still yields is dropped.
         """
-        from obsidian_agent.agent.events import TurnFailed
+        from obsidian_agent.agent.events import TextDelta, TurnFailed
         from obsidian_agent.errors import ObsidianAgentError
 
         self._epoch += 1
@@ -65,7 +65,8 @@ class Bridge:
         except ObsidianAgentError as error:
             self._collect(TurnFailed(error.problem()), epoch)
         except asyncio.CancelledError:
-            self._pending.clear()
+            # What was said stays; a plan that came too late must not appear.
+            self._pending = [event for event in self._pending if isinstance(event, TextDelta)]
             raise
         finally:
             if epoch == self._epoch:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
+    from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
@@ -192,8 +193,11 @@ class Session(Protocol):
         """What the person looks at; frozen into the next turn. Does not block."""
         ...
 
-    def turn(self, message: str) -> AsyncIterator[AgentEvent]:
-        """Events of one message; ends with Answer, NeedsInput, PreviewReady or TurnFailed."""
+    def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+        """Events of one message; ends with Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed.
+
+        With `approve`, a model may look around: it is asked before anything of the vault is sent.
+        """
         ...
 
     def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
@@ -201,9 +205,16 @@ class Session(Protocol):
         ...
 
     def preview_plan(
-        self, document: Mapping[str, Any], disabled: frozenset[str] = frozenset(), values: Mapping[str, Any] | None = None
+        self,
+        document: Mapping[str, Any],
+        disabled: frozenset[str] = frozenset(),
+        values: Mapping[str, Any] | None = None,
+        instruction: str | None = None,
     ) -> AsyncIterator[AgentEvent]:
-        """Preview a plan: an edited one, one with steps left out, a candidate. `values` are those of its parameters."""
+        """Preview a plan: an edited one, one with steps left out, a candidate. `values` are those of its parameters.
+
+        `instruction` is the message that the plan was made from: the preview tells what that does not name.
+        """
         ...
 
     def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:

@@ -6,6 +6,8 @@ from textual.theme import Theme
 
 DARK = "obsidian-agent-dark"
 LIGHT = "obsidian-agent-light"
+SHORT = {"dark": DARK, "light": LIGHT}
+"""What people write for them in the settings."""
 
 _SHARED = {"block-cursor-text-style": "none"}
 

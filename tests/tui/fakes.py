@@ -30,6 +30,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
+from obsidian_agent.agent.sharing import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
@@ -272,7 +273,7 @@ class FakeSession:
                 raise self.error
             yield event
 
-    async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
+    async def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
         self.calls.append(("turn", message))
         yield TurnStarted(message)
         async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
@@ -284,7 +285,11 @@ class FakeSession:
             yield event
 
     async def preview_plan(
-        self, document: Mapping[str, Any], disabled: frozenset[str] = frozenset(), values: Mapping[str, Any] | None = None
+        self,
+        document: Mapping[str, Any],
+        disabled: frozenset[str] = frozenset(),
+        values: Mapping[str, Any] | None = None,
+        instruction: str | None = None,
     ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("preview_plan", dict(document), disabled))
         if self.script:

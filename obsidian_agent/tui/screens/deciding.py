@@ -70,7 +70,7 @@ class Deciding:
 
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
-                self._turns.preview(document, frozenset(), pending.preview.context.params)
+                self._turns.preview(document, frozenset(), pending.preview.context.params, message=pending.message)
 
         self._desk.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 
@@ -107,7 +107,7 @@ class Deciding:
             self._desk.panes.chat.hint("There is no earlier plan.")
             return
         self._desk.freeze_focus()
-        self._turns.preview(last.plan.to_json(), frozenset(), last.preview.context.params)
+        self._turns.preview(last.plan.to_json(), frozenset(), last.preview.context.params, message=last.message)
 
     async def _ask_undo(self) -> None:
         if await self._desk.app.push_screen_wait(
@@ -116,4 +116,4 @@ class Deciding:
             await self._undoing.undo(None)
             pending = self._turns.pending
             if pending is not None:
-                self._turns.preview(pending.plan.to_json(), frozenset(), pending.preview.context.params)
+                self._turns.preview(pending.plan.to_json(), frozenset(), pending.preview.context.params, message=pending.message)

@@ -14,6 +14,7 @@ from obsidian_agent.tui.background import in_background
 if TYPE_CHECKING:
     from textual.app import App
 
+    from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.tui.bridge import Bridge
     from obsidian_agent.tui.widgets.panes import Panes
     from obsidian_agent.tui.widgets.transcript import Speaker
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 class Desk:
     """Made by the main screen, handed to its flows."""
 
-    def __init__(self, screen: Screen[None], bridge: Bridge, panes: Panes) -> None:
+    def __init__(self, screen: Screen[None], bridge: Bridge, panes: Panes, approve_share: ApproveShare) -> None:
         self.screen = screen
         self.bridge = bridge
         self.panes = panes
+        self.approve_share = approve_share
+        """Asks the person before something is sent to a model."""
 
     @property
     def app(self) -> App[object]:

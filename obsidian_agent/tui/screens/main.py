@@ -30,6 +30,7 @@ from obsidian_agent.tui.widgets.result import ResultPane
 from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.tui.port import Session
     from obsidian_agent.tui.screens.router import Router
 
@@ -44,11 +45,11 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, approve_share: ApproveShare) -> None:
         super().__init__()
         self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch)))
         self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change))
-        self.desk = Desk(self, self.bridge, self.panes)
+        self.desk = Desk(self, self.bridge, self.panes, approve_share)
         self.turns = Turns(self.desk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
         self.saving = Saving(self.desk, self.turns)
         self.undoing = Undoing(self.desk)

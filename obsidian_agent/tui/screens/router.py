@@ -96,7 +96,7 @@ class Router:
                 chat.transcript.end_stream(keep=False)
                 turns.preview_ready(event.preview)
             case TurnFailed():
-                chat.transcript.end_stream(keep=False)
+                chat.transcript.end_stream(mark="broke off here")
                 turns.failed(event.problem, event.problems)
             case ToolCallStarted() | ToolCallFinished() | ShareRequested() | ShareDecided() | Notice() | TokensUsed() | RoundsUsedUp():
                 self._look(event)

@@ -32,6 +32,8 @@ class Pending:
     disabled: frozenset[str]
     macro: str | None = None
     """The saved action that the plan is, if it is one."""
+    message: str | None = None
+    """What the person said that the plan was made from, if they said something."""
 
 
 class Turns:
@@ -51,6 +53,7 @@ class Turns:
         self._disabled: frozenset[str] = frozenset()
         self.macro: str | None = None
         """The saved action that is being previewed, if any."""
+        self._message: str | None = None
 
     # --- starting and stopping ------------------------------------------------------------------------------------------------
 
@@ -64,14 +67,15 @@ class Turns:
 
     def send(self, message: str) -> None:
         """A new turn with a message of the person."""
-        self.forget_plan()
-        self.start(self._bridge.session.turn(message), "Planning")
+        self.forget_plan(message=message)
+        self.start(self._bridge.session.turn(message, self._desk.approve_share), "Planning")
 
-    def forget_plan(self, *, macro: str | None = None) -> None:
-        """What comes next is another plan (that of a saved action, if named), not the one on the screen with other steps."""
+    def forget_plan(self, *, macro: str | None = None, message: str | None = None) -> None:
+        """What comes next is another plan (that of a saved action, or made from a message), not the one on the screen with other steps."""
         self._plan = None
         self._disabled = frozenset()
         self.macro = macro
+        self._message = message
 
     def cancel(self) -> bool:
         """Stop planning at once, a run after the current file. False when nothing is going on."""
@@ -86,7 +90,7 @@ class Turns:
             return
         chat, work = self.panes.chat, self.panes.work
         chat.activity.stop()
-        chat.transcript.end_stream(keep=message.cancelled)
+        chat.transcript.end_stream(keep=message.cancelled, mark="stopped here")
         if message.cancelled:
             chat.transcript.say("note", "Cancelled. Nothing was changed.")
         elif not self.engine.concluded:
@@ -133,7 +137,7 @@ class Turns:
             return
         self._show(preview, complete=True)
         first_time = self.pending is None or self.pending.plan is not plan
-        self.pending = Pending(preview, plan, self._disabled, self.macro)
+        self.pending = Pending(preview, plan, self._disabled, self.macro, self._message)
         if first_time:
             self.panes.chat.transcript.say("note", f"Plan: {sanitize.folded(plan.goal, 3)} ({_in_words(preview)})")
         chat = self.panes.chat
@@ -174,11 +178,19 @@ class Turns:
         self.panes.work.plan.wait(self._disabled)
         self.preview(plan.to_json(), self._disabled, self.pending.preview.context.params, keep=True)
 
-    def preview(self, document: Mapping[str, Any], disabled: frozenset[str], values: Mapping[str, Any], *, keep: bool = False) -> None:
-        """Preview a plan document. With `keep` it is the plan that is shown, with other steps."""
+    def preview(
+        self,
+        document: Mapping[str, Any],
+        disabled: frozenset[str],
+        values: Mapping[str, Any],
+        *,
+        keep: bool = False,
+        message: str | None = None,
+    ) -> None:
+        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from."""
         if not keep:
-            self.forget_plan()
-        self.start(self._bridge.session.preview_plan(document, disabled, values), "Computing the preview")
+            self.forget_plan(message=message)
+        self.start(self._bridge.session.preview_plan(document, disabled, values, self._message), "Computing the preview")
 
     def approve(self, preview: Preview) -> None:
         """Apply exactly the preview that was on the screen when the key was pressed."""

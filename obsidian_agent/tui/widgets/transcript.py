@@ -150,15 +150,16 @@ class Transcript(VerticalScroll):
             self._thinking.finish()
             self._thinking = None
 
-    def end_stream(self, final: str | None = None, *, keep: bool = True) -> None:
-        """The answer is complete: it becomes a frozen entry with `final` (or what came), or goes away."""
+    def end_stream(self, final: str | None = None, *, keep: bool = True, mark: str = "") -> None:
+        """The answer is complete: it becomes a frozen entry with `final` (or what came, and the `mark` after it), or goes away."""
         self.end_thinking()
         streaming, self._streaming = self._streaming, None
         text = final if final is not None else (streaming.text if streaming else "")
         if streaming is not None:
             streaming.remove()
         if keep and text.strip():
-            self.say("agent", text)
+            body = markdown_text.render(text)
+            self._add(Entry("agent", Content.assemble(body, (f"\n╌ {mark}", "$warning")) if mark else body))
 
     def clear(self) -> None:
         """Take everything away."""
