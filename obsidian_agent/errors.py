@@ -8,7 +8,8 @@ ObsidianAgentError            carries code, message, path, hint, retryable
 ├── ToolError                 a step cannot be done as asked: ARGUMENT_INVALID, TEXT_NOT_FOUND, MARKER_NOT_FOUND, COUNT_MISMATCH …
 ├── PlanError                 SCHEMA_INVALID and the other validation codes; holds every problem found
 ├── ProviderError             a model or another service failed (exit 5)
-└── JournalError              the record of runs cannot be read or written; nothing in the vault was changed
+├── JournalError              the record of runs cannot be read or written; nothing in the vault was changed
+└── AnswerNotWritten          standard output cannot take a command's answer; what was done stays done
 
 Cancellation is never one of these: it stays `asyncio.CancelledError` in async code and a result with status "cancelled" in runs.
 """
@@ -123,3 +124,9 @@ class JournalError(ObsidianAgentError):
     """The record of runs cannot be read or written; nothing in the vault was changed."""
 
     default_code = "JOURNAL_ERROR"
+
+
+class AnswerNotWritten(ObsidianAgentError):
+    """Standard output cannot take a command's answer: a full disk, a closed stream. What was done stays done."""
+
+    default_code = "IO_ERROR"

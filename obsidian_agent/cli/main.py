@@ -6,18 +6,22 @@ import argparse
 import gc
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import FrameType
 
 from obsidian_agent.cli.parser import UsageError, build_parser
-from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.errors import AnswerNotWritten, ObsidianAgentError, PlanError, Problem
 
 COMMANDS = {
     "preview": "obsidian_agent.cli.plans:preview_command",
     "run": "obsidian_agent.cli.plans:run_command",
     "plan": "obsidian_agent.cli.plans:plan_command",
     "do": "obsidian_agent.cli.plans:do_command",
+    "ask": "obsidian_agent.cli.questions:ask_command",
     "rename": "obsidian_agent.cli.plans:rename_command",
     "history": "obsidian_agent.cli.records:history_command",
     "undo": "obsidian_agent.cli.records:undo_command",
@@ -34,17 +38,22 @@ COMMANDS = {
 }
 """Each sub-command and where it lives; a command's modules are imported when it is called."""
 
-PLANNED = frozenset({"threads", "audit", "config", "companion", "mcp", "serve", "ask", "plugins"}) - COMMANDS.keys()
+PLANNED = frozenset({"threads", "audit", "config", "companion", "mcp", "serve", "plugins"}) - COMMANDS.keys()
 """Words that will be commands: never taken for the name of a vault."""
 
 RUNNING = frozenset({"run", "do", "rename"})
 """Commands that answer a run's result, also when it never came to a run."""
 
 
+ANY_BYTES = frozenset({"vault", "state_dir", "config", "plan", "file", "selection_file", "parse"})
+"""Options that name places outside the vault."""
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command line. Without a sub-command the terminal app opens."""
     arguments = list(argv)
     _speak_utf8()
+    _end_politely()
     if arguments and arguments[0] in PLANNED:
         return _report(Problem("USAGE", f"{arguments[0]} is not part of this version."), "--json" in arguments, 2)
     if not _names_command(arguments):
@@ -53,7 +62,13 @@ def main(argv: Sequence[str]) -> int:
     report = _report_run if arguments[0] in RUNNING or arguments[:2] == ["macro", "run"] else _report
     try:
         options = build_parser().parse_args(arguments)
+        _refuse_broken_text(options)
         return _dispatch(options)
+    except AnswerNotWritten as error:
+        _forget_output()
+        if sys.stderr is not None:
+            sys.stderr.write(f"{error}\n")
+        return 1
     except UsageError as error:
         return report(error.problem(), as_json, 2)
     except PlanError as error:
@@ -67,7 +82,8 @@ def main(argv: Sequence[str]) -> int:
     except EOFError:
         return report(Problem("NOT_APPROVED", "The question was not answered; nothing is done."), as_json, 3)
     except BrokenPipeError:
-        sys.stderr.close()
+        # Whoever read has seen enough.
+        _forget_output()
         return 0
     except Exception as error:
         if os.environ.get("OBSIDIAN_AGENT_DEBUG"):
@@ -82,6 +98,31 @@ def _speak_utf8() -> None:
         if isinstance(stream, io.TextIOWrapper):
             utf8 = not stream.isatty() or (stream.encoding or "").lower().replace("-", "") == "utf8"
             stream.reconfigure(encoding="utf-8" if utf8 else None, errors="backslashreplace")
+
+
+def _forget_output() -> None:
+    """Let what is still buffered go nowhere, or writing it would fail again when Python closes the stream."""
+    if sys.stdout is not None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _end_politely() -> None:
+    """SIGTERM ends a command as Ctrl+C does: with an answer and 130. A run takes both signals over while it writes."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, stop)
+
+
+def _refuse_broken_text(options: argparse.Namespace) -> None:
+    """Words that are not UTF-8 name nothing in a vault; only places outside it may hold any bytes."""
+    for name, value in vars(options).items():
+        if isinstance(value, str) and name not in ANY_BYTES and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise UsageError(f"{name.replace('_', ' ')} is not valid UTF-8.", hint="Check the terminal's encoding.")
 
 
 def _names_command(arguments: Sequence[str]) -> bool:

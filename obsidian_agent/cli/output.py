@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import sys
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from obsidian_agent.agent.events import ExecutionResult
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tui.sanitize import block
 
@@ -27,23 +28,38 @@ class Output:
 
     def document(self, document: Any) -> None:
         """The command's JSON document."""
-        text = json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
-        sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+        text = json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout is not None and sys.stdout.isatty() else None)
+        _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
     def line(self, text: str = "") -> None:
         """A line for people; nothing in JSON mode."""
         if not self.as_json:
-            print(block(text))
+            _write(block(text) + "\n")
 
     def note(self, text: str) -> None:
         """A remark on standard error."""
-        print(block(text), file=sys.stderr)
+        if sys.stderr is not None:
+            print(block(text), file=sys.stderr)
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Problems for people, one a line, with their place."""
         for problem in problems:
             place = " ".join(part for part in (problem.instance or problem.step_id, problem.path) if part)
             self.note(f"{problem.code}{f' ({place})' if place else ''}: {problem.message}")
+
+
+def _write(text: str) -> None:
+    """Write to standard output at once, so that a full disk or a closed pipe is noticed while somebody can still be told."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        told = f"The answer could not be written ({error.strerror or error}). What was done stays done: see obsidian-agent history."
+        raise AnswerNotWritten(told) from error
 
 
 SIGNS = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}

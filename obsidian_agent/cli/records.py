@@ -5,24 +5,35 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from obsidian_agent.agent.document import effects_document
+from obsidian_agent.agent.runs import Runs
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.opening import open_session
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.records import HistoryEntry
 from obsidian_agent.journal.recover import InterruptedRun, Recovery
 from obsidian_agent.journal.undo import UndoResult
 
+ALL_RUNS: Final = 1_000_000
+SHOWN_RUNS: Final = 50
+
 
 def history_command(options: argparse.Namespace, out: Output) -> Exit:
     """Runs, newest first."""
-    entries = open_session(options).runs.history(options.limit)
+    entries = open_session(options).runs.history(options.limit or (ALL_RUNS if out.as_json else SHOWN_RUNS + 1))
+    more = not out.as_json and options.limit is None and len(entries) > SHOWN_RUNS
+    entries = entries[:SHOWN_RUNS] if more else entries
     if out.as_json:
         out.document({"runs": [history_document(entry) for entry in entries]})
     for entry in entries:
         out.line(f"{entry.run_id}  {entry.time}  {entry.status}{' (undone)' if entry.undone else ''}  {entry.goal}")
+    if more:
+        out.line("There are older ones: --limit N shows more.")
     if not entries:
         out.line("No runs yet.")
     return Exit.DONE
@@ -43,10 +54,37 @@ def history_document(entry: HistoryEntry) -> dict[str, Any]:
 def undo_command(options: argparse.Namespace, out: Output) -> Exit:
     """Undo the last run, or a named one."""
     session = open_session(options)
-    planned = session.runs.undo_preview(options.run)
+    run = options.run
+    if options.force or options.skip:
+        run = _run_of(session.runs, run, [*options.force, *options.skip])
+    planned = session.runs.undo_preview(run)
     if not _agreed("Undo", planned, options.yes, out):
         return Exit.NOT_APPROVED
-    return _told(session.runs.undo(options.run, options.force, options.skip), out)
+    return _told(session.runs.undo(run, options.force, options.skip), out)
+
+
+def _run_of(runs: Runs, run: str | None, paths: Sequence[str]) -> str:
+    """The run that is meant, which has changed all these paths: the named one, else the last not undone, else the last one.
+
+    The last one counts because an undo that left a file alone is asked for again with --force.
+    """
+    entries = runs.history(ALL_RUNS)
+    named = [entry for entry in entries if run in (None, entry.run_id)]
+    entry = next((each for each in named if not each.undone), named[0] if named else None)
+    if run is None and entry is not None and not _changed(entry).issuperset(paths):
+        entry = next((each for each in named if each.undone and _changed(each).issuperset(paths)), entry)
+    if entry is None:
+        raise JournalError("There is no run to undo." if run is None else f"There is no run {run}.", code="RUN_NOT_FOUND")
+    for path in paths:
+        if not any(path == each or path.startswith(each + "/") for each in _changed(entry)):
+            raise UsageError(f"Run {entry.run_id} did not change {path}.", hint="See obsidian-agent history for what each run changed.")
+    return entry.run_id
+
+
+def _changed(entry: HistoryEntry) -> set[str]:
+    effects = entry.effects
+    names = {*effects.created, *effects.modified, *effects.deleted, *effects.folders}
+    return names.union(*((old, new) for old, new in effects.renamed))
 
 
 def redo_command(options: argparse.Namespace, out: Output) -> Exit:

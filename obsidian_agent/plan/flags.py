@@ -21,6 +21,8 @@ _REMOTE = re.compile(
     rb"(?:https?:)?//([^/\s)\"'>]+)",
     re.I | re.M,
 )
+# A web page on a canvas is loaded when the canvas is opened (JSON Canvas 1.0, nodes of type "link"); text cards hold Markdown.
+_REMOTE_CARD = re.compile(_REMOTE.pattern + rb"""|"url"\s*:\s*"(?:https?:)?//([^/\s"]+)""", re.I | re.M)
 _CODE = re.compile(
     rb"^\s*(?:```|~~~)\s*(?:dataviewjs|js-engine|run-?\w*|execute-?code|button)\b|<%[-_*+]?|<script\b|\$=|\bjavascript:", re.I | re.M
 )
@@ -36,7 +38,7 @@ def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext,
     if len(touched) > MANY_FILES:
         found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
     for change in touched:
-        found.extend(_content_flags(change, base))
+        found.extend(_content_flags(change, base) if not change.folder else _folder_flags(change))
     if instruction is not None:
         found.extend(_not_named(touched, context, instruction))
     return tuple(found)
@@ -51,17 +53,24 @@ def opaque_flags(instances: Iterable[Instance]) -> tuple[Flag, ...]:
     )
 
 
+def _folder_flags(change: NetChange) -> Iterator[Flag]:
+    """A folder is one change however much is in it, so what goes away with it is counted."""
+    if change.kind == "delete" and change.files:
+        files = f"{change.files} file{'s' if change.files > 1 else ''}"
+        yield Flag("manyFiles", f"The folder goes to .trash with {files} in it.", change.path.text)
+
+
 def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:
     content = change.content
     if content is None:
         return
     path = (change.new_path or change.path).text
-    remote = b"//" in content and _REMOTE.search(content)
+    pattern = _REMOTE_CARD if path.endswith(".canvas") else _REMOTE
+    remote = b"//" in content and pattern.search(content)
     code = any(mark in content for mark in _CODE_MARKS) and _CODE.search(content)
     before = base.read(change.before) if change.before is not None and (remote or code or len(content) < _size(change, base)) else b""
     if remote:
-        known = {host.lower() for host in _REMOTE.findall(before)}
-        hosts = sorted({host.lower() for host in _REMOTE.findall(content)} - known)
+        hosts = sorted(_hosts(pattern, content) - _hosts(pattern, before))
         if hosts:
             yield Flag("remoteUrl", "Obsidian would load from " + ", ".join(host.decode("utf-8", "replace") for host in hosts) + ".", path)
     if code and not _CODE.search(before):
@@ -69,6 +78,10 @@ def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:
     lost = len(before) - len(content)
     if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * len(before):
         yield Flag("shrink", f"It loses {round(100 * lost / len(before))} % of its text.", path)
+
+
+def _hosts(pattern: re.Pattern[bytes], text: bytes) -> set[bytes]:
+    return {found[found.lastindex or 0].lower() for found in pattern.finditer(text)}
 
 
 def _size(change: NetChange, base: VaultView) -> int:

@@ -13,6 +13,7 @@ from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.plan.scope import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES
 
 _PARAMETER_NAME = re.compile(r"[^\W\d][\w-]*")
+_STEP_OF = re.compile(r"\$\{\s*\$?steps\.(\w+)")
 
 
 def name_problems(plan: ActionPlan) -> Iterator[Problem]:
@@ -91,7 +92,7 @@ def reference_problems(plan: ActionPlan, compiled: Mapping[str, CompiledStep], u
                 elif why := reference.flaw or _unknown_target(reference, ids, captured):
                     yield True, Problem("UNKNOWN_REFERENCE", f"{reference.source}: {why}", step.id, path=where)
             for malformed in template.malformed if step.id not in unjudged else ():
-                yield _malformed(malformed, step.id, where)
+                yield _malformed(malformed, ids, step.id, where)
 
 
 def _unknown_target(reference: Reference, ids: set[str], captured: set[str]) -> str | None:
@@ -117,6 +118,9 @@ def _unknown_head(plan: ActionPlan, reference: Reference, known: Set[str], ids: 
     return True, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)
 
 
-def _malformed(malformed: Malformed, step_id: str, where: str) -> tuple[bool, Problem]:
-    said = " and stays as text." if malformed.long_text else ". Write $${ for a literal ${."
-    return not malformed.long_text, Problem("UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where)
+def _malformed(malformed: Malformed, ids: Set[str], step_id: str, where: str) -> tuple[bool, Problem]:
+    """Notes hold code, so what is no reference stays in long text; but nobody's code asks for a step of this plan."""
+    meant = _STEP_OF.match(malformed.source)
+    wrong = not malformed.long_text or (meant is not None and meant[1] in ids)
+    said = ". Write $${ for a literal ${." if wrong else " and stays as text."
+    return wrong, Problem("UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from obsidian_agent.plan.model import MAX_BACKOFF_MS, MAX_INSTANCES, MAX_STEPS, 
 
 VERSION: Final = "1.0"
 _MAX_ATTEMPTS: Final = 5
+_PATH_ARGUMENT = re.compile(r"/steps/\d+/args/(?:path|from|to|folder)")
 
 
 @dataclass(slots=True)
@@ -31,7 +33,8 @@ def shape(document: object) -> Shaped:
     if too_large := _too_large(document):
         return Shaped(problems=too_large, final=True)
     if flaw := jsonvalues.flaw(document):
-        return Shaped(problems=[Problem("SCHEMA_INVALID", flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP")
+        code = "PATH_INVALID" if _PATH_ARGUMENT.fullmatch(flaw.pointer) else "SCHEMA_INVALID"
+        return Shaped(problems=[Problem(code, flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP")
     version = document.get("version")
     if isinstance(version, str) and version != VERSION:
         message = f"Version {version[:20]!r} of the plan language is not known; this program reads version {VERSION!r}."

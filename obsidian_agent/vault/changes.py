@@ -126,7 +126,8 @@ class NetChange:
     """The net effect on one path, as shown and approved.
 
     `before` is where the old content can be read in the vault as it was (None: there was none), `content` the new content
-    (None: unchanged). A renamed and edited file is one rename with content.
+    (None: unchanged). A renamed and edited file is one rename with content. A folder that goes to the trash is one change; `files` counts
+    the files that go with it.
     """
 
     kind: ChangeKind
@@ -135,6 +136,7 @@ class NetChange:
     before: VaultPath | None = None
     content: bytes | None = None
     folder: bool = False
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def net_changes(
     found: dict[str, NetChange] = {}
     for deletion in deletions:
         before = None if deletion.folder else deletion.path
-        found[deletion.path.nfc] = NetChange("delete", deletion.path, before=before, folder=deletion.folder)
+        found[deletion.path.nfc] = NetChange("delete", deletion.path, before=before, folder=deletion.folder, files=deletion.files)
     for move in moves:
         if move.origin.text != move.path.text:
             found[move.origin.nfc] = NetChange("rename", move.origin, new_path=move.path, folder=True)

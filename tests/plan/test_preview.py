@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -232,6 +233,22 @@ def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
 def test_flags_are_computed_from_the_contents(make_vault: MakeVault, before: str, after: str, kind: str) -> None:
     ready = dry_run(make_vault({"a.md": before}), plan(step("w", "vault.writeFile", {"path": "a.md", "content": after})))
     assert [flag.kind for flag in ready.flags] == [kind]
+
+
+def test_web_pages_on_a_canvas_are_flagged(make_vault: MakeVault) -> None:
+    card = {"type": "link", "url": "https://evil.test/?d=1"}
+    ready = dry_run(make_vault({}), plan(create("c", "Board.canvas", json.dumps({"nodes": [card], "edges": []}))))
+    assert [(flag.kind, flag.path, "evil.test" in flag.detail) for flag in ready.flags] == [("remoteUrl", "Board.canvas", True)]
+
+
+def test_a_folder_that_goes_away_says_how_much_is_in_it(make_vault: MakeVault) -> None:
+    store = make_vault({"Old/a.md": "", "Old/deep/b.md": "", "c.md": ""})
+    ready = dry_run(
+        store,
+        plan(step("m", "vault.rename", {"from": "c.md", "to": "Old/c.md"}), step("d", "vault.delete", {"path": "Old", "recursive": True})),
+        policy=Policy(allow_deletes=True),
+    )
+    assert [(flag.kind, flag.path, "3 files" in flag.detail) for flag in ready.flags] == [("manyFiles", "Old", True)]
 
 
 def test_what_was_there_before_is_not_flagged(make_vault: MakeVault) -> None:

@@ -188,6 +188,12 @@ def test_paths_of_any_use(judge: Any, path: str, code: str) -> None:
         assert [(each.code, each.step_id, each.path) for each in judged.problems] == [(code, "r", path)]
 
 
+@pytest.mark.parametrize("path", ["a\0b.md", "a\ud800.md"])
+def test_paths_that_no_disk_can_name(judge: Any, path: str) -> None:
+    assert codes(judge({**READ, "args": {"path": path}})) == ["PATH_INVALID"]
+    assert codes(judge({**CREATE, "args": {"path": "a.md", "content": path}})) == ["SCHEMA_INVALID"]
+
+
 @pytest.mark.parametrize(
     "path", ["What is X?.md", "${selection}: notes.md", "${activeFolder}/x.md", "$steps.c.path", "a..b/v1.2", "${date|date:YYYY/MM}/x.md"]
 )
@@ -222,8 +228,8 @@ def test_in_long_text_only_what_is_surely_meant_is_an_error(judge: Any) -> None:
     judged = judge({**CREATE, "args": {"path": "B.md", "content": content}})
     assert judged.valid
     assert [each.code for each in judged.warnings] == ["UNKNOWN_REFERENCE"] * 3
-    for wrong in ("${$steps.zzz.x}", "${$vars.zzz}", "${date|nope}"):
-        assert codes(judge({**CREATE, "args": {"path": "B.md", "content": wrong}})) == ["UNKNOWN_REFERENCE"]
+    for wrong in ("${$steps.zzz.x}", "${$vars.zzz}", "${date|nope}", "last: ${steps.r.items[-1].path}", "${$steps.r.items.*}"):
+        assert codes(judge(READ, {**CREATE, "args": {"path": "B.md", "content": wrong}})) == ["UNKNOWN_REFERENCE"]
 
 
 def test_loop_names_hold_in_args_and_when_but_not_in_from(judge: Any) -> None:

@@ -1,0 +1,102 @@
+"""How a command line ends when something outside it goes wrong: signals, streams that take no answer, words that are no text."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from support import MakeVault
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault) -> Path:
+    return Path(make_vault({"a.md": "one\n"}).real_path)
+
+
+@pytest.fixture
+def start(tmp_path: Path, vault: Path) -> Start:
+    """Start a command on a vault of one note, as a process of its own."""
+
+    def run(*arguments: str | bytes, stdout: int | IO[bytes] = subprocess.PIPE, shell: str = 'exec "$0" "$@"') -> subprocess.Popen[bytes]:
+        place = ["--vault", str(vault), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        command = [sys.executable, "-m", "obsidian_agent", *arguments, *place]
+        return subprocess.Popen(["sh", "-c", shell, *command], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+
+    return run
+
+
+def plan_file(tmp_path: Path, count: int) -> str:
+    step = {
+        "id": "new",
+        "tool": "vault.createFile",
+        "foreach": {"from": list(range(count)), "itemName": "n"},
+        "args": {"path": "N/${n}.md", "content": "x"},
+    }
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    return str(file)
+
+
+def answer(process: subprocess.Popen[bytes]) -> tuple[int, Any, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, json.loads(out) if out else None, err.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_before_anything_is_written_is_answered(start: Start, tmp_path: Path, vault: Path, number: signal.Signals) -> None:
+    fifo = tmp_path / "plan.json"
+    os.mkfifo(fifo)
+    process = start("run", str(fifo), "--yes", "--json")
+    writing = os.open(fifo, os.O_WRONLY)  # returns once the command waits for its plan
+    time.sleep(0.05)
+    process.send_signal(number)
+    code, result, _ = answer(process)
+    os.close(writing)
+    assert (code, result["status"], result["errors"][0]["code"]) == (130, "cancelled", "CANCELLED")
+    assert os.listdir(vault) == ["a.md"]
+
+
+def test_a_disk_that_takes_no_answer_is_told(start: Start, tmp_path: Path, vault: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("/dev/full is a device of Linux")
+    with open("/dev/full", "wb") as full:
+        code, _, told = answer(start("run", plan_file(tmp_path, 1), "--yes", "--json", stdout=full))
+    assert code == 1
+    assert "The answer could not be written" in told
+    assert "history" in told
+    assert "Traceback" not in told
+    assert (vault / "N/0.md").read_text() == "x"
+
+
+def test_without_streams_a_run_still_ends(start: Start, tmp_path: Path, vault: Path) -> None:
+    code, _, told = answer(start("run", plan_file(tmp_path, 1), "--yes", "--json", shell='exec "$0" "$@" >&-'))
+    assert (code, "Traceback" in told) == (1, False)
+    assert (vault / "N/0.md").exists()
+    code, document, _ = answer(start("undo", "--yes", "--json", shell='exec "$0" "$@" 2>&-'))
+    assert (code, document["restored"]) == (0, ["N", "N/0.md"])
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(start: Start) -> None:
+    process = start("tools")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    told = process.stderr.read()
+    assert (process.wait(60), told) == (0, b"")
+
+
+def test_words_that_are_no_text_are_refused(start: Start) -> None:
+    code, document, _ = answer(start("undo", b"\xff", "--yes", "--json"))
+    assert code == 2
+    assert "UTF-8" in document["message"]

@@ -1,0 +1,76 @@
+"""history and undo from the command line: which run is meant, and which files of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault) -> Path:
+    return Path(make_vault({"a.md": "one\n", "b.md": "two\n"}).real_path)
+
+
+@pytest.fixture
+def call(tmp_path: Path, vault: Path, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        code = main([*arguments, "--json", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def append(call: Call, tmp_path: Path) -> Callable[[str], str]:
+    """Append a line to a note by a run; its id."""
+
+    def run(path: str) -> str:
+        step = {"id": "s", "tool": "vault.updateFile", "args": {"path": path, "mode": "append", "content": "more"}}
+        file = tmp_path / "plan.json"
+        file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+        return str(call("run", str(file), "--yes")[1]["runId"])
+
+    return run
+
+
+def test_a_file_left_alone_can_be_forced_afterwards(call: Call, append: Callable[[str], str], vault: Path) -> None:
+    first = append("a.md")
+    (vault / "a.md").write_text("mine\n")
+    code, told = call("undo", "--yes")
+    assert (code, [each["path"] for each in told["conflicts"]]) == (4, ["a.md"])
+    assert (vault / "a.md").read_text() == "mine\n"
+    code, told = call("undo", "--yes", "--force", "a.md")
+    assert (code, told["runId"], told["restored"]) == (0, first, ["a.md"])
+    assert (vault / "a.md").read_text() == "one\n"
+
+
+def test_paths_that_the_run_did_not_change_are_refused(call: Call, append: Callable[[str], str], vault: Path) -> None:
+    append("a.md")
+    newest = append("b.md")
+    for word in ("--force", "--skip"):
+        code, told = call("undo", "--yes", word, "a.md")
+        assert code == 2
+        assert newest in told["message"]
+    assert call("undo", "none", "--yes", "--force", "a.md")[0] == 1
+    assert (vault / "b.md").read_text() == "two\nmore\n"
+
+
+def test_history_tells_all_runs_to_programs_and_the_newest_to_people(
+    call: Call, append: Callable[[str], str], capsys: pytest.CaptureFixture[str], tmp_path: Path, vault: Path
+) -> None:
+    runs = [append("a.md") for _ in range(3)]
+    assert [run["runId"] for run in call("history")[1]["runs"]] == runs[::-1]
+    assert [run["runId"] for run in call("history", "--limit", "2")[1]["runs"]] == runs[:0:-1]
+    main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--limit", "1"])
+    assert runs[2] in capsys.readouterr().out
