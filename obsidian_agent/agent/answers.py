@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from obsidian_agent.agent.events import Answer, TurnFailed
 from obsidian_agent.errors import ToolError
+from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import preview
@@ -40,7 +41,8 @@ def answer(plan: ActionPlan, wording: Wording, asking: Asking) -> Answer | TurnF
         return TurnFailed(checked.problems[0], checked.problems)
     if any(asking.tools[step.tool].risk is not Risk.READ_ONLY for step in checked.plan.steps):
         raise ValueError(f"the plan of a question changes something: {plan.goal}")
-    done = preview(checked, asking.tools, asking.view, asking.context)
+    bound = bind(checked.plan, {})
+    done = preview(checked, asking.tools, asking.view, replace(asking.context, params={**asking.context.params, **bound.values}))
     if done.errors:
         return TurnFailed(done.errors[0], done.errors)
     items = _items(_at(done.outputs, wording.items, asking.shown))
@@ -48,7 +50,7 @@ def answer(plan: ActionPlan, wording: Wording, asking: Asking) -> Answer | TurnF
     text = wording.none if not counted else wording.one if counted == 1 and wording.one else wording.some
     heading = _filled(text, asking.shown, counted)
     lines = _lines(items, wording.item, asking) if counted and wording.item else []
-    return Answer("\n".join([heading, *lines]), _sources(items, wording.sources) if wording.sources else ())
+    return Answer("\n".join([heading, *lines]), _sources(items, wording.sources, asking.shown) if wording.sources else ())
 
 
 def _lines(items: list[Any], template: str | None, asking: Asking) -> list[str]:
@@ -59,8 +61,10 @@ def _lines(items: list[Any], template: str | None, asking: Asking) -> list[str]:
     return lines + ([f"… and {len(items) - MOST_LINES} more."] if len(items) > MOST_LINES else [])
 
 
-def _sources(items: list[Any], field: str) -> tuple[str, ...]:
-    """The paths of the notes, each once."""
+def _sources(items: list[Any], field: str, shown: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths of the notes, each once; `${name}` is the note of a parameter."""
+    if field.startswith("${"):
+        return (shown[field[2:-1]],)
     found: dict[str, None] = {}
     for item in items:
         value = item.get(field) if isinstance(item, dict) else item if field == "item" else None

@@ -31,7 +31,8 @@ class Facts:
 def plan_of(recipe: Recipe, resolved: Resolved, facts: Facts) -> ActionPlan | None:
     """The plan of a recipe for these values, or None while a value is missing that the plan holds as text.
 
-    Values that are missing else are parameters without a default, so that the form asks for them.
+    Values that are missing else are parameters without a default, so that the form asks for them; an argument that holds only an optional
+    value which was not given is left out.
     """
     document = recipe.plan_for(facts.met, frozenset(resolved.values))
     if document is None:
@@ -39,10 +40,12 @@ def plan_of(recipe: Recipe, resolved: Resolved, facts: Facts) -> ActionPlan | No
     inlined = {name: str(value) for name, value in resolved.values.items() if isinstance(value, str | int | float)}
     texts = inlined | dict(facts.texts)
     objects = {name: _literal(value) for name, value in resolved.values.items() if isinstance(value, dict | list)}
-    if any(name not in texts and name not in objects for name in _inlines(document)):
+    absent = frozenset(name for name, parameter in recipe.parameters.items() if parameter.optional and resolved.values.get(name) is None)
+    said = [_without(step, absent) for step in document.get("steps", [])]
+    if any(name not in texts and name not in objects for name in _inlines([said, document["goal"]])):
         return None
     shown = {name: _said(value) for name, value in resolved.values.items()} | dict(facts.shown)
-    steps = [_step(_spread(step, objects), texts, resolved.references, shown) for step in document.get("steps", [])]
+    steps = [_step(_spread(step, objects), texts, resolved.references, shown) for step in said]
     used = _references(steps)
     parameters = {
         name: _declaration(parameter.kind, parameter.description, resolved.values.get(name))
@@ -81,6 +84,16 @@ def _declaration(kind: SlotKind, description: str, value: Any) -> dict[str, Any]
 def _literal(value: Any) -> Any:
     """A value whose texts are taken literally, but for the one reference that stands for the open note."""
     return _rewritten(value, lambda text: text if text == _ACTIVE else escaped(text))
+
+
+def _without(step: Mapping[str, Any], absent: frozenset[str]) -> dict[str, Any]:
+    """A step without the arguments that hold only an optional value which was not given."""
+    marks = {f"<<{name}>>" for name in absent} | {f"${{{name}}}" for name in absent}
+    return {**step, "args": {key: value for key, value in step.get("args", {}).items() if key not in marks and _mark(value) not in marks}}
+
+
+def _mark(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _spread(value: Any, objects: Mapping[str, Any]) -> Any:

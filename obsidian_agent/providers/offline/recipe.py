@@ -89,7 +89,8 @@ class Answer(RecipeModel):
     """How the outputs of a plan that only reads become an answer in words.
 
     `items` names a list among the outputs ("find.files"); the texts may hold `{count}` (its length, or the number that `count` names) and
-    the parameters as `${name}`. `item` is one line of the list, as in `util.formatList`; `sources` the field that holds a note's path.
+    the parameters as `${name}`. `item` is one line of the list, as in `util.formatList`; `sources` the field that holds a
+    note's path, or the parameter that is one.
     """
 
     items: str

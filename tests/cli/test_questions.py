@@ -1,0 +1,85 @@
+"""ask from the command line: answers with their sources, what is asked back, and who answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+Ask = Callable[..., tuple[int, Any]]
+
+FILES = {
+    "Inbox.md": "- [ ] call the bank\n- [x] done\n[[Ideas]] and [[Nowhere]]\n",
+    "Ideas.md": "---\ntags: [idea]\nstatus: open\n---\n# Plans\n\n## Later\n",
+    "Projects/Site.md": "#idea see [[Ideas]]\n- [ ] ship\n",
+}
+
+
+@pytest.fixture
+def ask(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Ask with `--json`; the exit code and the document."""
+    vault = make_vault(FILES).real_path
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        state = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        code = main(["ask", *arguments, "--json", *state])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_an_answer_comes_with_its_sources(ask: Ask) -> None:
+    assert ask("Which notes link to Ideas?", "--offline") == (
+        0,
+        {
+            "answer": "2 notes:\n- Inbox.md\n- Projects/Site.md",
+            "sources": ["Inbox.md", "Projects/Site.md"],
+            "usage": None,
+            "outcome": "done",
+        },
+    )
+
+
+def test_without_a_model_recipes_answer_too(ask: Ask) -> None:
+    code, document = ask("How many open tasks do I have?")
+    assert (code, document["outcome"]) == (0, "done")
+    assert "2" in document["answer"]
+
+
+def test_what_no_recipe_answers_is_said(ask: Ask) -> None:
+    code, document = ask("Why is the sky blue?", "--offline")
+    assert (code, document["outcome"], document["answer"]) == (3, "needs-input", "")
+    assert "model" in document["message"]
+
+
+@pytest.mark.parametrize("order", ["delete Inbox", "rename Inbox to Outbox", "create a note called X"])
+def test_an_order_is_no_question(ask: Ask, tmp_path: Path, order: str) -> None:
+    code, document = ask(order, "--offline")
+    assert (code, document["outcome"]) == (3, "needs-input")
+    assert sorted(path.name for path in (tmp_path / "vault").rglob("*.md")) == ["Ideas.md", "Inbox.md", "Site.md"]
+
+
+def test_a_model_answers_when_one_is_chosen(ask: Ask, tmp_path: Path) -> None:
+    script = tmp_path / "answers.jsonl"
+    script.write_text(json.dumps({"text": "Two ideas.", "usage": [7, 3]}) + "\n")
+    code, document = ask("What are my ideas?", "--model", f"scripted/{script}")
+    assert (code, document["answer"], document["usage"]) == (0, "Two ideas.", {"promptTokens": 7, "completionTokens": 3})
+
+
+def test_offline_wins_over_a_model(ask: Ask, tmp_path: Path) -> None:
+    code, document = ask("How many notes do I have?", "--offline", "--model", "scripted/none")
+    assert (code, document["usage"]) == (0, None)
+    assert "3" in document["answer"]
+
+
+def test_the_open_note_is_this_note(ask: Ask) -> None:
+    code, document = ask("What are the headings of this note?", "--offline", "--active-file", "Ideas.md")
+    assert code == 0
+    assert "Plans" in document["answer"]
+    assert document["sources"] == ["Ideas.md"]
