@@ -14,7 +14,7 @@ from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.index_facts import note_facts
 from obsidian_agent.vault.linkgraph import links_of
 from obsidian_agent.vault.paths import VaultPath
-from obsidian_agent.vault.scan import Link, ScannedNote, scan_lossy
+from obsidian_agent.vault.scan import Link, ScannedNote, names_of, scan_lossy
 
 
 class MetadataInput(ToolModel):
@@ -60,7 +60,7 @@ def _get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal:
     data = ctx.view.read(path)
     note = scan_lossy(data) if path.is_note else scan_lossy(b"")
     links = note.links if path.is_note else links_of(path, data)
-    facts = note_facts(note)
+    facts = note_facts(names_of(note))
     index = index_of(ctx.view)
     output = MetadataOutput(
         path=path.text,

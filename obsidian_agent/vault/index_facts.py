@@ -14,7 +14,7 @@ from obsidian_agent.vault.canvas import canvas_links
 from obsidian_agent.vault.linkgraph import CANVAS
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.resolve import link_key
-from obsidian_agent.vault.scan import ScannedNote, scan_lossy
+from obsidian_agent.vault.scan import Names, names_in
 
 _NOTE: Final = ".md"
 
@@ -51,16 +51,15 @@ def asks_content(text: str) -> bool:
 def facts_of(path: VaultPath, data: bytes) -> Facts:
     """The facts in a file's bytes."""
     if path.is_note:
-        return note_facts(scan_lossy(data))
+        return note_facts(names_in(data))
     if path.suffix == CANVAS:
         return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
     return NOTHING
 
 
-def note_facts(note: ScannedNote) -> Facts:
-    """The facts in a scanned note."""
-    targets = tuple([link.target for link in note.links if link.target])
-    return Facts(distinct_tags(tag.name for tag in note.tags), note.aliases, note.properties, targets, note.lossy)
+def note_facts(names: Names) -> Facts:
+    """The facts in what a note names."""
+    return Facts(distinct_tags(names.tags), names.aliases, names.properties, names.targets, names.lossy)
 
 
 def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ what can matter, and only a note in which the end of a block decides what is hid
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault import frontmatter, scan_outline
@@ -17,18 +18,22 @@ from obsidian_agent.vault.markdown_lists import tasks_of
 from obsidian_agent.vault.scan_blocks import NeedsBlocks, flat_tables, line_starts, regions
 from obsidian_agent.vault.scan_inline import InlineScanner
 from obsidian_agent.vault.scan_model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
-from obsidian_agent.vault.scan_properties import aliases, property_links, property_tags
+from obsidian_agent.vault.scan_properties import aliases, property_links, property_tag_names, property_tags
+from obsidian_agent.vault.scan_quick import targets_and_tags
 from obsidian_agent.vault.text import decode
 
 __all__ = [
     "BlockId",
     "FrontmatterSpan",
     "Link",
+    "Names",
     "NoteHeading",
     "NoteTag",
     "NoteTask",
     "ScannedNote",
     "links_in",
+    "names_in",
+    "names_of",
     "scan",
     "scan_by_blocks",
     "scan_lossy",
@@ -68,6 +73,49 @@ def links_in(data: bytes) -> tuple[Link, ...]:
     except (UnicodeDecodeError, NeedsBlocks):
         return scan_lossy(data).links
     return tuple(inline.links)
+
+
+class Names(NamedTuple):
+    """What an index keeps of a note: of links the targets that are not empty, of tags the names, in order, and no places."""
+
+    targets: tuple[str, ...]
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    properties: Mapping[str, Any]
+    lossy: bool
+
+
+def names_in(data: bytes) -> Names:
+    """What `scan_lossy` says of a note, without places, in a quarter of the time."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return names_of(scan_lossy(data))
+    front = frontmatter.span(text) if text.startswith("---") else None
+    found = targets_and_tags(text, front.body_start if front else 0) if not text.startswith("\ufeff") else None
+    if found is None:
+        return names_of(scan_lossy(data))
+    targets, tags = found
+    if front is None:
+        return Names(tuple(targets), tuple(tags), (), {}, False)
+    block = text[front.content_start : front.content_end]
+    try:
+        values, broken = frontmatter.read_block(block), False
+    except VaultError:
+        values, broken = {}, True
+    raw = block.encode() if "[[" in block or "tags" in block.lower() else b""
+    if b"[[" in raw:
+        links = [link.target for link in property_links(raw, 0, len(raw), values, broken=broken)]
+        targets = [*filter(None, links), *targets]
+    if raw and values:
+        tags = [*property_tag_names(raw, 0, len(raw), values), *tags]
+    return Names(tuple(targets), tuple(tags), aliases(values) if values else (), values, False)
+
+
+def names_of(note: ScannedNote) -> Names:
+    """The names in a scanned note."""
+    links = tuple([link.target for link in note.links if link.target])
+    return Names(links, tuple([tag.name for tag in note.tags]), note.aliases, note.properties, note.lossy)
 
 
 def scan_by_blocks(data: bytes) -> ScannedNote:

@@ -46,6 +46,14 @@ _DEEPEST: Final = 16
 _new = tuple.__new__
 
 
+def tag_name(name: str) -> str:
+    """The name of the tag that a run of characters behind a `#` is; "" when it is none."""
+    if not name.isascii() and (stop := _NOT_IN_TAG.search(name)):
+        name = name[: stop.start()]
+    name = name.rstrip("/")
+    return name if name.isalpha() or _NO_NUMBER.search(name) else ""
+
+
 class InlineScanner:
     """Collects what is in the text of one note. Ranges must be given in ascending order, because lines are counted on the way."""
 
@@ -161,12 +169,7 @@ class InlineScanner:
             self._inside(event.start(2), event.end(2))
 
     def _tag(self, event: re.Match[bytes]) -> None:
-        raw = event[4]
-        name = raw.decode()
-        if not raw.isascii() and (stop := _NOT_IN_TAG.search(name)):
-            name = name[: stop.start()]
-        name = name.rstrip("/")
-        if name.isalpha() or _NO_NUMBER.search(name):
+        if name := tag_name(event[4].decode()):
             start = event.start()
             end = start + 1 + (len(name) if name.isascii() else len(name.encode()))
             self.tags.append(_new(NoteTag, (name, start, end, self._line_at(start), False)))

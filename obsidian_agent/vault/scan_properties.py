@@ -111,12 +111,20 @@ def aliases(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 def property_tags(data: bytes, start: int, end: int, values: Mapping[str, Any]) -> Iterator[NoteTag]:
     """The tags of the block between two offsets."""
+    for names in _tag_lists(values):
+        yield from _placed(data, start, end, names)
+
+
+def property_tag_names(data: bytes, start: int, end: int, values: Mapping[str, Any]) -> list[str]:
+    """The names of the tags that `property_tags` finds."""
+    names = [name for names in _tag_lists(values) for name in names]
+    return names if names and _tags_key(data, start, end) else []
+
+
+def _tag_lists(values: Mapping[str, Any]) -> Iterator[list[str]]:
     for name, value in values.items():
-        if name.lower() != "tags":
-            continue
-        names = [text for text in map(_tag_text, _listed(value)) if text]
-        if names:
-            yield from _placed(data, start, end, names)
+        if name.lower() == "tags" and (names := [text for text in map(_tag_text, _listed(value)) if text]):
+            yield names
 
 
 def _listed(value: Any) -> list[Any]:
@@ -131,11 +139,15 @@ def _tag_text(value: Any) -> str:
     return "" if value is None or isinstance(value, (dict, list)) else str(value).strip().lstrip("#")
 
 
-def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
+def _tags_key(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
+    """The key of the property that holds tags."""
     key = data.find(b"tags", start, end)
     found = _TAGS_KEY.match(data, data.rfind(b"\n", 0, key) + 1, end) if key >= 0 else None
-    if found is None or found.start(1) != key:
-        found = _TAGS_KEY.search(data, start, end)
+    return found if found is not None and found.start(1) == key else _TAGS_KEY.search(data, start, end)
+
+
+def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[NoteTag]:
+    found = _tags_key(data, start, end)
     if found is None:
         return
     line = data.count(b"\n", 0, found.start(1)) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.scan import links_in, scan, scan_by_blocks, scan_lossy
+from obsidian_agent.vault.scan import links_in, names_in, names_of, scan, scan_by_blocks, scan_lossy
 from obsidian_agent.vault.scan_model import ScannedNote
 
 _LINKS = ("[[a]]", "![[i.png|100]]", "[[b#h|c]]", "[[a\\|b]]", "[[Sq]x]]", "[[#h]]", "[[|]]", "[[ ]]", "[t](n.md)", "![p](q%20r.png)")
@@ -126,6 +126,64 @@ def test_the_links_alone_are_the_same_links(text: str) -> None:
     assert links_in(text.encode()) == scan_lossy(text.encode()).links
 
 
+_PLAIN_PIECES = (
+    *("[[a]]", "[[a|b]]", "[[a\\|b]]", "![[i.png]]", "[t](n.md)", "[t](<n m.md>)", "[u](https://x.y/z)", "[^1]", "[ ]", "[x]", "[n]"),
+    *("#tag", "#a/b", "#1", "(#t)", "a#b", "x/#f", "]#z", "`#u", "\\#v", "é#w", ">#y", "\u00a0#nb", "#日本", "#a’b", "![", "[", "](", ")"),
+    *("`c`", "`[[c]]`", "`a|b`", "``", "$5", "$x$", "<br>", "a<br>", "<https://x.y>", "<", "< b", "~~", "~~~", "a%%", "%%", "\\[[e]]", "|"),
+    *("text", "more words.", "^id", "é"),
+)
+_PLAIN_STARTS = (
+    *([""] * 8),
+    *(
+        "- ",
+        "- [ ] ",
+        "  - ",
+        "    - ",
+        "\t- ",
+        "\t",
+        "    ",
+        "> ",
+        "# ",
+        "1. ",
+        "2. [ ] ",
+        "| ",
+        "|---|",
+        "---",
+        "```",
+        "````",
+        "  ```",
+        "%%",
+        "$$",
+        "~~~",
+    ),
+    *("a | b", "- | -", "%% x", "y %%", "```py", "===", "<div>"),
+)
+_PLAIN_NOTE = st.builds(
+    lambda front, lines: front + "\n".join(lines),
+    st.sampled_from(
+        ["", "", "---\ntags: [a, b/c]\nup: '[[b]]'\naliases: x\n---\n", "---\nTags: [q]\na: [\n---\n", '---\n"tags": x\n---\n', "---\n"]
+    ),
+    st.lists(
+        st.one_of(
+            st.just(""),
+            st.builds(
+                lambda start, pieces, glue: start + glue.join(pieces),
+                st.sampled_from(_PLAIN_STARTS),
+                st.lists(st.sampled_from(_PLAIN_PIECES), max_size=4),
+                st.sampled_from([" ", " ", ""]),
+            ),
+        ),
+        max_size=9,
+    ),
+)
+
+
+@given(st.one_of(_PLAIN_NOTE, _NOTE))
+@settings(max_examples=600, deadline=None)
+def test_the_names_alone_are_the_same_names(text: str) -> None:
+    assert names_in(text.encode()) == names_of(scan_lossy(text.encode()))
+
+
 def _quotes(data: bytes, note: ScannedNote) -> None:
     for link in note.links:
         whole, target = data[link.start : link.end].decode(), data[link.target_start : link.target_end].decode()
@@ -168,3 +226,4 @@ def test_any_bytes_are_read(data: bytes) -> None:
     note = scan_lossy(data)
     assert note.lossy or scan(data) == note
     assert links_in(data) == note.links
+    assert names_in(data) == names_of(note)

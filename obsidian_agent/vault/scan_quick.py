@@ -1,0 +1,113 @@
+"""The targets of links and the tags in running text, and nothing else: what an index of a whole vault needs, in a few microseconds a note.
+
+One expression finds all that can be a link or a tag and passes over what hides one, as long as that begins and ends plainly. Whatever is not
+plain is found too, as a single character; then the note is left to `scan`. So this module never decides anything difficult, and a law holds
+it to what `scan` says.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from obsidian_agent.vault.scan_blocks import NeedsBlocks, flat_tables
+from obsidian_agent.vault.scan_destination import decoded, is_external
+from obsidian_agent.vault.scan_inline import tag_name
+
+_IN_TAG: Final = r"""[^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]"""
+_NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"
+_WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?:[^\[\]\n]++|\](?!\])|\[(?!\[))++\]\]"
+
+# As in scan_inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
+# is something that is not plain. Brackets that are certainly no link are not found at all: nothing is hidden in them.
+_EVENT: Final = re.compile(
+    rf"""\\[!-/:-@\[-`{{-~]
+    |{_WIKILINK}
+    |\[[^\[\]\\`\n\#|]*+\]\([^\s()<>\\|]++\)
+    |\[[^\[\]\\`\n\#|$<~%]*+\]\(<[^<>\n\\|]++>\)
+    |\[(?![^\[\]\\`\n\#|$<~%]*+\](?!\())
+    |\#(?<![^ \t\n\r\v\f>(]\#){_IN_TAG}++
+    |\#(?<![^\\][0-9A-Za-z_/.,:;=?&"'@!+-]\#)(?={_IN_TAG})
+    |`[^`\n|]++`(?!`)
+    |`(?<![^\n]`)``(?!`)[^`\n]*+(?:\n(?!\ {{0,3}}```)[^\n]*+)*+\n\ {{0,3}}```++[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}
+    |`
+    |\$(?![ \t\r\n]|\Z)
+    |<[A-Za-z][A-Za-z0-9+.\-]{{1,31}}:[^\s<>|]*+>
+    |<(?<=[^\s>]<)/?[A-Za-z][A-Za-z0-9-]*+\ ?/?>
+    |<(?=[A-Za-z/!?])
+    |~(?<![^\s>]~)(?=~~)
+    |%(?<![^\n]%)%[^%\#\n]*+\n[^%\#]*+%%[^\n\#]*+(?=\n|\Z){_NOT_INDENTED}
+    |%(?<![^\s>]%)(?=%)""",
+    re.VERBOSE | re.ASCII,
+)
+_TABLE: Final = re.compile(r"\n[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)")
+_PIPED: Final = re.compile(rb"\[\[[^\[\]\n]*?(?<!\\)\||```")
+
+
+def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | None:
+    """The targets of the links to files, as written, and the names of the tags, in the order of a note's text from `start` on.
+
+    None when that takes more than a look. There must be no byte order mark at `start`.
+    """
+    if ("\t" in text or "    " in text) and _tables(text, start) is None:
+        return None
+    targets: list[str] = []
+    tags: list[str] = []
+    piped = False
+    for event in _EVENT.findall(text, start):
+        first = event[0]
+        if first == "[" and event[-1] == "]":
+            target = event[2:-2]
+            if "|" in target:
+                piped = piped or target.count("|") != target.count("\\|")
+                if (pipe := target.find("|")) > 0:
+                    target = target[:pipe].removesuffix("\\")
+            if "#" in target:
+                target = target[: target.index("#")]
+            if target := target.strip():
+                targets.append(target)
+        elif first == "#" and len(event) > 1:
+            if name := tag_name(event[1:]):
+                tags.append(name)
+        elif len(event) == 1:
+            if not _is_harmless(event, text, start):
+                return None
+        elif first == "[":
+            if target := _destination(event):
+                targets.append(target)
+        elif first == "`":
+            piped = piped or "|" in event
+    return None if piped and _may_cross_cells(text, start) else (targets, tags)
+
+
+def _is_harmless(event: str, text: str, start: int) -> bool:
+    """Whether a character that can open something has nothing in the note that could close it."""
+    if event == "[":
+        return text.find("](", start) < 0
+    return event == "$" and text.count("$", start) == 1
+
+
+def _destination(event: str) -> str:
+    raw = event[event.index("](") + 2 : -1].encode()
+    if raw[0] == 60:
+        raw = raw[1:-1]
+    return "" if is_external(raw) else decoded(raw).partition("#")[0].strip()
+
+
+def _tables(text: str, start: int) -> list[tuple[int, int]] | None:
+    data = text.encode()
+    try:
+        return flat_tables(data, start if len(data) == len(text) else len(text[:start].encode()))
+    except NeedsBlocks:
+        return None
+
+
+def _may_cross_cells(text: str, start: int) -> bool:
+    """Whether a link or a fence with a pipe in it stands where that pipe may be the border of a table's cell."""
+    if not _TABLE.search(text, start):
+        return False
+    tables = _tables(text, start)
+    if tables is None:
+        return True
+    data = text.encode()
+    return any(_PIPED.search(data, first, last) for first, last in tables)
