@@ -133,11 +133,14 @@ def _names_command(arguments: Sequence[str]) -> bool:
 def _dispatch(options: argparse.Namespace) -> int:
     from obsidian_agent.cli.output import Output
 
-    if options.command != "app":
-        # A headless command lives for one plan: what it allocates it keeps, and collecting cycles would only cost time.
-        gc.disable()
     module, _, name = COMMANDS[options.command].partition(":")
     command: Callable[[argparse.Namespace, Output], int] = getattr(import_module(module), name)
+    # A headless command lives for one plan: what it allocates it keeps, and collecting cycles would only cost time. The app lives long.
+    if options.command == "app":
+        gc.freeze()
+        gc.enable()
+    else:
+        gc.disable()
     return int(command(options, Output(options.json, options.verbose)))
 
 

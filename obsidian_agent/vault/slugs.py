@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import regex
@@ -11,11 +12,11 @@ from obsidian_agent.errors import ToolError
 MOST_BYTES = 240
 """Bytes of UTF-8: what file systems take for a name, with room for an extension and a number."""
 
-_APOSTROPHES = regex.compile(r"(?<=\p{L})['\u2019\u02bc](?=\p{L})")
+# Compiled (and kept by `regex`) when first used: that takes longer than all the rest of this module.
+_APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
 _KEPT = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
-_NO_WORD = regex.compile(rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+", regex.V1)
-_CLUSTER = regex.compile(r"\X")
-_DEVICE = regex.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
+_NO_WORD = rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+"
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
 _EMPTY = "untitled"
 
 
@@ -30,8 +31,8 @@ def slug(title: str, separator: str = "-", max_length: int | None = None) -> str
         raise ToolError(f"“{separator}” cannot separate the words of a slug.", hint="Use -, _, ., ~, + or a blank.")
     if max_length is not None and max_length < 1:
         raise ToolError(f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more.")
-    folded = unicodedata.normalize("NFC", _APOSTROPHES.sub("", title).lower())
-    words = [word for part in _NO_WORD.split(folded) if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))]
+    folded = unicodedata.normalize("NFC", regex.sub(_APOSTROPHES, "", title).lower())
+    words = [word for part in regex.split(_NO_WORD, folded, flags=regex.V1) if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))]
     return _no_device(_joined(words, separator, max_length) or _EMPTY[:max_length], max_length)
 
 
@@ -54,7 +55,7 @@ def _no_device(name: str, most: int | None) -> str:
 
 def _cut(word: str, most: int | None) -> str:
     kept = ""
-    for cluster in _CLUSTER.findall(word):
+    for cluster in regex.findall(r"\X", word):
         if not _fits(kept + cluster, most):
             break
         kept += cluster
