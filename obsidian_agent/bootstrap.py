@@ -21,6 +21,7 @@ from obsidian_agent.vault.store import VaultStore
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.planner import Planner
+    from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.vault.index_keeper import IndexKeeper
 
 
@@ -39,6 +40,7 @@ class Wiring:
     share_allow: tuple[str, ...] = ()
     share_deny: tuple[str, ...] = ()
     share_local: bool = False
+    auto_title: bool = False
 
 
 def build_session(wiring: Wiring) -> Session:
@@ -57,18 +59,29 @@ def build_session(wiring: Wiring) -> Session:
     return session
 
 
+def build_chats(wiring: Wiring, session: Session) -> Chats:
+    """The threads of a session's vault."""
+    from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.agent.threads.store import ThreadStore
+    from obsidian_agent.agent.threads.turning import SessionTurns
+
+    folder = wiring.state / "vaults" / vault_key(wiring.store.real_path) / "threads"
+    return Chats(ThreadStore(folder, _clock(wiring.now)), SessionTurns(session, wiring.auto_title))
+
+
 def _models(wiring: Wiring, spec: str) -> Models:
     # Imported here, as the planner is.
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.ledger import Ledger
     from obsidian_agent.agent.planner import Sampling
     from obsidian_agent.agent.sharing import SharingRules
-    from obsidian_agent.providers.registry import open_provider
+    from obsidian_agent.providers.manager import ProviderManager
 
     ledger = Ledger(wiring.state / "vaults" / vault_key(wiring.store.real_path) / "sent.jsonl", _clock(None))
     rules = SharingRules.of(wiring.share_allow, wiring.share_deny, local=wiring.share_local)
     sampling = Sampling(wiring.temperature, wiring.max_tokens)
-    return Models(lambda: open_provider(spec, base_url=wiring.base_url), sampling, rules, ledger)
+    vendor = spec.partition("/")[0]
+    return Models(spec, ProviderManager(wiring.base_url, base_url_of=vendor), sampling, rules, ledger)
 
 
 def _keeper(wiring: Wiring) -> IndexKeeper:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from obsidian_agent.agent.conversation import Conversation
@@ -20,6 +19,7 @@ from obsidian_agent.agent.sharing import ApproveShare, SharingRules
 from obsidian_agent.errors import ConfigError, VaultError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import Provider
+from obsidian_agent.providers.manager import ProviderManager
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.view import VaultView
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Models:
-    """The model that a session asks, how, under which rules, and where what is sent to it is written down."""
+    """The models that a session asks (`spec` unless another one is named), how, under which rules, and where what is sent is written down."""
 
-    open: Callable[[], Provider]
+    spec: str
+    providers: ProviderManager
     sampling: Sampling
     rules: SharingRules
     ledger: Ledger
 
-    @cached_property
+    @property
     def provider(self) -> Provider:
-        """The provider, opened when it is first asked for. Raises `ConfigError`."""
-        return self.open()
+        """The provider of the settings, made when it is first asked for. Raises `ConfigError`."""
+        return self.providers.get(self.spec)
 
 
 async def answer(
@@ -50,15 +51,16 @@ async def answer(
     *,
     conversation: Conversation | None = None,
     propose: bool = True,
+    model: str | None = None,
 ) -> AsyncIterator[AgentEvent]:
-    """One message of the person to the session's model, in a conversation (None: a new one).
+    """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
 
     Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (values of the
     plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the session's rules or `approve_share` do not allow.
     """
     yield TurnStarted(question)
     try:
-        agent = await asyncio.to_thread(make_agent, session, approve_share, conversation or Conversation(), propose=propose)
+        agent = await asyncio.to_thread(make_agent, session, approve_share, conversation or Conversation(), propose=propose, model=model)
     except ConfigError as error:
         yield TurnFailed(error.problem())
         return
@@ -87,7 +89,9 @@ def real_path(store: VaultStore) -> Callable[[VaultPath], VaultPath]:
     return real
 
 
-def make_agent(session: Session, approve_share: ApproveShare, conversation: Conversation, *, propose: bool = True) -> Agent:
+def make_agent(
+    session: Session, approve_share: ApproveShare, conversation: Conversation, *, propose: bool = True, model: str | None = None
+) -> Agent:
     """An agent over a session's vault and model. Raises `ConfigError` when no model is chosen, or it cannot be opened."""
     models, store = session.models, session.store
     if models is None:
@@ -98,7 +102,7 @@ def make_agent(session: Session, approve_share: ApproveShare, conversation: Conv
         return dry_run_over(open_view, session.context, session.tools)
 
     return Agent(
-        provider=models.provider,
+        provider=models.provider if model is None else models.providers.get(model),
         tools=session.tools,
         policy=session.policy,
         vault=Vault(session.view, real_path(store), Scrubber.of(store.real_path, str(models.ledger.file.parent))),

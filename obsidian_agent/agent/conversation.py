@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from obsidian_agent.agent.ledger import Sending
 from obsidian_agent.agent.sharing import Grants, Part
@@ -19,12 +20,24 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
+class Keeper(Protocol):
+    """Who writes a conversation down while it goes on."""
+
+    def message(self, message: ChatMessage) -> None:
+        """A message was added."""
+        ...
+
+    def moved(self) -> None:
+        """The messages so far were dropped: they are not for the model that comes next."""
+        ...
+
+
 @dataclass(slots=True)
 class Conversation:
     """One conversation. Between turns every call in `messages` has exactly one result, directly after it.
 
     `shared` is what of the vault is in the messages, by path; `unsent` what of that no request has carried yet; `told` where the messages
-    were sent to last; `plain`: providers that refused tools.
+    were sent to last; `plain`: providers that refused tools. `keeper` is told of everything that is added.
     """
 
     id: str = field(default_factory=new_id)
@@ -34,6 +47,7 @@ class Conversation:
     unsent: list[Sending] = field(default_factory=list)
     told: str = ""
     plain: set[str] = field(default_factory=set)
+    keeper: Keeper | None = None
     _ids: set[str] = field(default_factory=set)
 
     def fresh(self, call: ToolCall) -> ToolCall:
@@ -46,16 +60,21 @@ class Conversation:
 
     def ask(self, message: ChatMessage) -> None:
         """The person's message."""
-        self.messages.append(message)
+        self._add(message)
 
     def hear(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
         """The model's message; nothing is kept of one that is empty."""
         if text.strip() or calls:
-            self.messages.append(ChatMessage("assistant", text, calls))
+            self._add(ChatMessage("assistant", text, calls))
 
     def answer(self, call: ToolCall, text: str) -> None:
         """The result of a call."""
-        self.messages.append(ChatMessage("tool", text, call_id=call.id))
+        self._add(ChatMessage("tool", text, call_id=call.id))
+
+    def _add(self, message: ChatMessage) -> None:
+        self.messages.append(message)
+        if self.keeper is not None:
+            self.keeper.message(message)
 
     def cancel(self) -> None:
         """Give every call that is still without a result the one that says so."""
@@ -73,6 +92,8 @@ class Conversation:
             self.messages.clear()
             self.shared.clear()
             self.unsent.clear()
+            if self.keeper is not None:
+                self.keeper.moved()
 
     def plain_messages(self) -> tuple[ChatMessage, ...]:
         """The conversation for a model without tools: what was said, without calls and results."""

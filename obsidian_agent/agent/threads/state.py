@@ -1,0 +1,241 @@
+"""A thread as its records tell it. Reading is a fold: nothing else knows what a thread was like when the program ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, get_args
+
+from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK, Conversation
+from obsidian_agent.agent.sharing import Level, Part
+from obsidian_agent.agent.threads.records import Record, message_in
+from obsidian_agent.agent.threads.summing import TurnUsage
+from obsidian_agent.providers.base import ChatMessage
+
+VERSIONS_KEPT: Final = 20
+CRASH_MARK: Final = "\n\n[The program ended here, before the answer did.]"
+SUMMARY_HEAD: Final = "Summary of the conversation so far, made to save room; the original is kept on this machine:\n\n"
+
+_CUTS: Final = (CRASH_MARK, CUT_MARK, BROKEN_MARK)
+
+SaidRole = Literal["person", "model", "look", "notice", "plan", "run", "failed"]
+SaidState = Literal["whole", "cut", "unsent"]
+"""`cut`: the answer broke off, by whatever; `unsent`: the program ended before the model was asked."""
+
+
+_ROLES: Final[Mapping[str, SaidRole]] = {name: name for name in get_args(SaidRole) if name != "person"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Something in a thread as people read it. `time` is ISO 8601; `data` depends on the role (see `recording`)."""
+
+    role: SaidRole
+    text: str
+    time: str = ""
+    state: SaidState = "whole"
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The end of a turn. `said` and `messages` are how many there were."""
+
+    number: int
+    time: str
+    said: int
+    messages: int
+
+
+@dataclass(slots=True)
+class ThreadState:
+    """A thread, read. `messages` are what a model gets; `said` what people see; `model` is None where the settings decide."""
+
+    id: str
+    created: str
+    title: str = ""
+    titled_by: str = ""
+    model: str | None = None
+    updated: str = ""
+    messages: list[ChatMessage] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
+    shared: dict[str, Part] = field(default_factory=dict)
+    told: str = ""
+    plain: set[str] = field(default_factory=set)
+    usage: list[TurnUsage] = field(default_factory=list)
+    done: dict[str, bool] = field(default_factory=dict)
+    versions: list[Version] = field(default_factory=list)
+    damaged: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many messages of the person and of models there are."""
+        return sum(1 for each in self.said if each.role in ("person", "model"))
+
+    def conversation(self) -> Conversation:
+        """The conversation to go on with. What the person allowed earlier is asked for again."""
+        ids = {call.id for message in self.messages for call in message.calls}
+        return Conversation(
+            id=self.id, messages=list(self.messages), shared=dict(self.shared), told=self.told, plain=set(self.plain), _ids=ids
+        )
+
+
+def thread_of(records: Iterable[Record], damaged: int = 0) -> ThreadState | None:
+    """The thread that records tell of; None when there is no first line."""
+    folding: Folding | None = None
+    for record in records:
+        if folding is None:
+            identity, created = record.get("id"), record.get("created")
+            if record["k"] == "thread" and isinstance(identity, str) and isinstance(created, str):
+                folding = Folding(ThreadState(identity, created, updated=created))
+            continue
+        folding.take(record)
+    return folding.end(damaged) if folding is not None else None
+
+
+@dataclass(slots=True)
+class Folding:
+    """A thread on the way; `state` is what it is so far. `history` holds, by version, what a model got then."""
+
+    state: ThreadState
+    stream: list[str] = field(default_factory=list)
+    asked: int | None = None
+    """Where in `said` the person's words stand that no message holds yet."""
+    history: dict[int, tuple[list[ChatMessage], list[Said], dict[str, Part]]] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        """One more record. What is not understood is left out."""
+        state = self.state
+        if isinstance(time := record.get("time"), str):
+            state.updated = time
+        match record:
+            case {"k": "set"}:
+                self._set(record)
+            case {"k": "asked", "text": str(text)}:
+                self.settle()
+                self.asked = len(state.said)
+                state.said.append(Said("person", text, str(time or ""), "unsent"))
+            case {"k": "message"} if (message := message_in(record)) is not None:
+                self._message(message, str(time or ""))
+            case {"k": "stream", "text": str(text)}:
+                self.stream.append(text)
+            case {"k": "said", "role": str(role), "text": str(text)}:
+                self._said(role, text, str(time or ""), record.get("data"))
+            case {"k": "sources", "paths": list(paths)}:
+                self._sources([path for path in paths if isinstance(path, str)])
+            case {"k": "usage"} if (usage := TurnUsage.from_json(record)) is not None:
+                state.usage.append(usage)
+            case {"k": "shared"}:
+                self._shared(record)
+            case {"k": "moved"}:
+                state.messages.clear()
+                state.shared.clear()
+            case {"k": "compacted", "upTo": int(count), "summary": str(summary)}:
+                state.messages[:count] = [ChatMessage("user", f"{SUMMARY_HEAD}{summary}")]
+            case {"k": "done", "index": str(task), "on": bool(on)}:
+                state.done[task] = on
+            case {"k": "version", "n": int(number)}:
+                self._version(number, str(time or ""))
+            case {"k": "rewound", "n": int(number)} if number in self.history:
+                messages, said, shared = self.history[number]
+                state.messages, state.said, state.shared = list(messages), list(said), dict(shared)
+                self.stream.clear()
+                self.asked = None
+            case _:
+                pass
+
+    def end(self, damaged: int) -> ThreadState:
+        """The thread, with an answer that was still coming marked as cut, and every call with its result."""
+        self.settle()
+        self.state.damaged = damaged
+        self.state.messages = whole(self.state.messages)
+        return self.state
+
+    def _set(self, record: Record) -> None:
+        state = self.state
+        title, by = record.get("title"), record.get("titledBy")
+        if isinstance(title, str):
+            state.title, state.titled_by = title, by if isinstance(by, str) else ""
+        if "model" in record and (record["model"] is None or isinstance(record["model"], str)):
+            state.model = record["model"]
+
+    def _message(self, message: ChatMessage, time: str) -> None:
+        state = self.state
+        state.messages.append(message)
+        if message.role == "user":
+            self._sent()
+        if message.role == "assistant":
+            self.stream.clear()
+            if message.text.strip():
+                state.said.append(Said("model", message.text, time, "cut" if message.text.endswith(_CUTS) else "whole"))
+
+    def _sent(self) -> None:
+        """The person's words have found their place."""
+        if self.asked is not None:
+            said = self.state.said
+            said[self.asked] = replace(said[self.asked], state="whole")
+            self.asked = None
+
+    def _said(self, role: str, text: str, time: str, data: Any) -> None:
+        if (known := _ROLES.get(role)) is not None:
+            self.state.said.append(Said(known, text, time, data=data if isinstance(data, dict) else {}))
+
+    def _sources(self, paths: list[str]) -> None:
+        said = self.state.said
+        at = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "model"), None)
+        if at is not None:
+            said[at] = replace(said[at], data={**said[at].data, "sources": paths})
+
+    def _shared(self, record: Record) -> None:
+        state, shared = self.state, record.get("shared")
+        state.shared = {}
+        for path, entry in shared.items() if isinstance(shared, dict) else ():
+            match entry:
+                case [1 | 2 | 3 as level, int(characters)]:
+                    state.shared[path] = Part(path, Level(level), characters)
+                case _:
+                    continue
+        state.told = told if isinstance(told := record.get("told"), str) else ""
+        plain = record.get("plain")
+        state.plain = {name for name in plain if isinstance(name, str)} if isinstance(plain, list) else set()
+
+    def _version(self, number: int, time: str) -> None:
+        state = self.state
+        self._sent()
+        self.settle()
+        self.history[number] = (list(state.messages), list(state.said), dict(state.shared))
+        state.versions = [each for each in state.versions if each.number != number]
+        state.versions.append(Version(number, time, len(state.said), len(state.messages)))
+        for old in state.versions[:-VERSIONS_KEPT]:
+            self.history.pop(old.number, None)
+        state.versions = state.versions[-VERSIONS_KEPT:]
+
+    def settle(self) -> None:
+        """What was coming and did not come to its end, as the message that it has become."""
+        text = "".join(self.stream)
+        self.stream.clear()
+        if text.strip():
+            self._message(ChatMessage("assistant", f"{text}{CRASH_MARK}"), self.state.updated)
+        self.asked = None
+
+
+def whole(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
+    """The messages with exactly one result for every call, directly after it: what services accept."""
+    found: list[ChatMessage] = []
+    waiting: list[str] = []
+
+    def give_up() -> None:
+        found.extend(ChatMessage("tool", CANCELLED, call_id=each) for each in waiting)
+        waiting.clear()
+
+    for message in messages:
+        if message.role == "tool":
+            if message.call_id in waiting:
+                waiting.remove(message.call_id)
+                found.append(message)
+            continue
+        give_up()
+        found.append(message)
+        waiting = [call.id for call in message.calls]
+    give_up()
+    return found
