@@ -7,12 +7,16 @@ the Kelvin sign, ligatures) are known: notes that hold them are marked when they
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 _ASCII_RUN: Final = re.compile(r"[\x00-\x7f]+")
+ODD_CHARACTERS: Final = (
+    "\u00df\u0130\u0131\u0149\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\u1e9e\u212a\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
+)
+"""The characters that are not ASCII, but one of whose cases is or holds some."""
+
+_ODD: Final = re.compile("|".join(ODD_CHARACTERS).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,6 @@ def folded_needle(text: str) -> Needle | None:
     return Needle(run.encode(), lower=True) if run else None
 
 
-@cache
-def _odd() -> re.Pattern[bytes]:
-    """The characters that are not ASCII, but one of whose cases is or holds some."""
-    code_points = (chr(code) for code in range(0x80, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
-    odd = [char for char in code_points if any(map(str.isascii, char.casefold() + char.lower() + char.upper()))]
-    return re.compile(b"|".join(re.escape(char.encode()) for char in odd))
-
-
 def folds_oddly(data: bytes) -> bool:
     """Whether bytes hold characters that case folding turns into ASCII letters, or ASCII into them."""
-    return not data.isascii() and _odd().search(data) is not None
+    return not data.isascii() and _ODD.search(data) is not None

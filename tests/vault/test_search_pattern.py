@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.search_lines import lines_with
-from obsidian_agent.vault.search_needle import exact_needle, folded_needle, folds_oddly
+from obsidian_agent.vault.search_needle import ODD_CHARACTERS, exact_needle, folded_needle, folds_oddly
 from obsidian_agent.vault.search_pattern import required_text
 
 
@@ -65,3 +66,8 @@ def test_lines_that_may_hold_a_text_are_all_that_do(text, query):
     assert {number: line for number, line in every if query in line} == exact
     wanted = {number: line for number, line in every if query.casefold() in line.casefold()}
     assert wanted.items() <= folded.items() <= dict(every).items()
+
+
+def test_the_odd_characters_are_all_there_are():
+    every = (chr(code) for code in range(0x80, sys.maxunicode + 1))
+    assert "".join(each for each in every if any(map(str.isascii, each.casefold() + each.lower() + each.upper()))) == ODD_CHARACTERS
