@@ -76,13 +76,11 @@ def text_column(name: str, texts: Iterable[str | bytes]) -> dict[str, Iterable[B
     return {name: [b"".join(encoded)], f"{name}.ends": [ends.tobytes()]}
 
 
-def row_column(name: str, rows: Sequence[Iterable[int]]) -> dict[str, Iterable[Buffer]]:
-    """The sections of a `Rows`."""
-    ids, ends = array(IDS), array(LONG)
-    for row in rows:
-        ids.extend(row)
-        ends.append(len(ids))
-    return {name: [ids.tobytes()], f"{name}.ends": [ends.tobytes()]}
+def row_column(name: str, rows: Sequence[bytes]) -> dict[str, Iterable[Buffer]]:
+    """The sections of a `Rows`, from the bytes of arrays of ids."""
+    width = array(IDS).itemsize
+    ends = array(LONG, accumulate([len(row) // width for row in rows]))
+    return {name: [b"".join(rows)], f"{name}.ends": [ends.tobytes()]}
 
 
 def number_column(name: str, kind: NumberKind, values: Iterable[int]) -> dict[str, Iterable[Buffer]]:

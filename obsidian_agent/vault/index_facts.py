@@ -44,17 +44,27 @@ def holds_facts(path: VaultPath) -> bool:
 
 
 def asks_content(text: str) -> bool:
-    """Whether a path that is mere text can be one for which `holds_facts`; cheap, for lists of very many."""
-    return text[-7:].lower().endswith((_NOTE, CANVAS))
+    """`holds_facts` of a path that is mere text; cheap, for lists of very many."""
+    tail = text[-7:].lower()
+    if tail[-3:] == _NOTE:
+        stem = text[:-3]
+    elif tail == CANVAS:
+        stem = text[:-7]
+    else:
+        return False
+    return stem.rpartition("/")[2].strip(".") != ""
 
 
 def facts_of(path: VaultPath, data: bytes) -> Facts:
     """The facts in a file's bytes."""
     if path.is_note:
         return note_facts(names_in(data))
-    if path.suffix == CANVAS:
-        return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
-    return NOTHING
+    return canvas_facts(data) if path.suffix == CANVAS else NOTHING
+
+
+def canvas_facts(data: bytes) -> Facts:
+    """The facts in a canvas."""
+    return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
 
 
 def note_facts(names: Names) -> Facts:

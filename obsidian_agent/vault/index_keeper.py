@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Final
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.index_build import is_settled, scan_files
+from obsidian_agent.vault.index_apart import refresh_apart
+from obsidian_agent.vault.index_build import Cancelled, is_settled, scan_files
 from obsidian_agent.vault.index_facts import NOTHING, facts_of, holds_facts
 from obsidian_agent.vault.index_file import UnusableIndex
+from obsidian_agent.vault.index_merge import merged
+from obsidian_agent.vault.index_part import no_collection
 from obsidian_agent.vault.index_paths import KnownPaths
-from obsidian_agent.vault.index_snapshot import UNSETTLED, Row, Snapshot, write_snapshot
+from obsidian_agent.vault.index_records import UNSETTLED, Records
+from obsidian_agent.vault.index_snapshot import Snapshot, write_snapshot
 from obsidian_agent.vault.index_stored import Changed, StoredIndex
 from obsidian_agent.vault.index_walk import Stamp, stamp, walk_stamps
-from obsidian_agent.vault.index_worker import no_collection
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.search_packs import Packs
 from obsidian_agent.vault.store import VaultStore
@@ -41,30 +44,40 @@ _MANY: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """What the keeper is at: `ready` once questions are answered at once, `files` that it knows."""
+    """What the keeper is at: `ready` once questions are answered at once, `files` that it knows, how long the last refresh took.
+
+    While files are being scanned `done` of `total` are; else both are 0.
+    """
 
     ready: bool
     files: int
     seconds: float
+    done: int = 0
+    total: int = 0
 
 
 class IndexKeeper:
     """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
 
-    def __init__(self, store: VaultStore, folder: Path) -> None:
+    def __init__(self, store: VaultStore, folder: Path, *, apart: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
+        """With `apart` many files are scanned by processes only, for a program whose threads must not be held up. `progress` is told how
+        many files of how many are scanned."""
         self._store = store
         self._folder = folder
+        self._apart = apart
+        self._tell = progress
         self._lock = threading.RLock()
         self._index: StoredIndex | None = None
         self._path = KnownPaths()
         self._seconds = 0.0
         self._in_memory = False
+        self._scanned = (0, 0)
 
     @property
     def status(self) -> IndexStatus:
         """Never blocks."""
         index = self._index
-        return IndexStatus(index is not None, 0 if index is None else len(index.snapshot), self._seconds)
+        return IndexStatus(index is not None, 0 if index is None else len(index.snapshot), self._seconds, *self._scanned)
 
     @property
     def latest(self) -> StoredIndex | None:
@@ -80,10 +93,15 @@ class IndexKeeper:
         """Compare with every file on disk; load or build first where that was not done. The index as the disk is now."""
         with self._lock, no_collection():
             started = time.perf_counter()
-            if self._index is None:
-                self._index = self._loaded()
-            index = self._compared(self._index, cancelled) if self._index is not None else self._built(cancelled)
-            self._index = self._saved(index)
+            try:
+                if self._index is None:
+                    self._index = self._loaded()
+                index = self._compared(self._index, cancelled) if self._index is not None else self._built(cancelled)
+                self._index = self._saved(index, cancelled)
+            except Cancelled:
+                raise VaultError("Indexing was cancelled.", code="CANCELLED") from None
+            finally:
+                self._scanned = (0, 0)
             self._seconds = time.perf_counter() - started
             return self._index
 
@@ -125,18 +143,26 @@ class IndexKeeper:
         return StoredIndex(snapshot, Changed(), self._store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
-        files = sorted(walk_stamps(self._store))
+        if self._by_another(cancelled) and (index := self._loaded()) is not None:
+            return self._compared(index, cancelled)
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            built = scan_files(self._store, files, self._folder, cancelled=cancelled)
-            if built is None:
-                raise VaultError("Building the index was cancelled.", code="CANCELLED")
-            self._write(built.rows, built.packs)
+            built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
+            self._write(built.records, built.packs)
             return self._read()
         except (OSError, UnusableIndex):
             # Without a place to keep it the index lives in memory, as if every file had just changed.
             self._in_memory = True
             return self._compared(self._over(Snapshot(None)), cancelled)
+
+    def _by_another(self, cancelled: Callable[[], bool]) -> bool:
+        """Let a process of its own do what there is to scan and write, where that is wanted; whether it did."""
+        return self._apart and refresh_apart(self._store.real_path, self._folder, cancelled, self._report)
+
+    def _report(self, done: int, total: int) -> None:
+        self._scanned = (done, total)
+        if self._tell is not None:
+            self._tell(done, total)
 
     def _compared(self, index: StoredIndex, cancelled: Callable[[], bool]) -> StoredIndex:
         known = dict(zip(index.snapshot.paths, index.snapshot.stamps(), strict=True))
@@ -159,7 +185,7 @@ class IndexKeeper:
             self._learn(changed, self._path(text), None, now_ns)
         for count, (text, found) in enumerate(news):
             if count % _MANY == 0 and cancelled():
-                raise VaultError("Refreshing the index was cancelled.", code="CANCELLED")
+                raise Cancelled
             self._learn(changed, self._path(text), found, now_ns)
         return index.with_changes(changed)
 
@@ -183,14 +209,16 @@ class IndexKeeper:
 
     # --- keeping -----------------------------------------------------------------------------------------------------------------
 
-    def _saved(self, index: StoredIndex) -> StoredIndex:
+    def _saved(self, index: StoredIndex, cancelled: Callable[[], bool]) -> StoredIndex:
         """The same index, written if enough of it is new."""
         new = len(index.changed.delta.stale)
         if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
             return index
         try:
+            if self._by_another(cancelled) and (saved := self._loaded()) is not None:
+                return self._compared(saved, cancelled)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
-                return self._built(lambda: False)
+                return self._built(cancelled)
             return self._merged(index)
         except (OSError, UnusableIndex, PathRefused):
             return index
@@ -198,17 +226,14 @@ class IndexKeeper:
     def _merged(self, index: StoredIndex) -> StoredIndex:
         """A snapshot of what is known: the texts of what changed go into one more pack."""
         snapshot, delta = index.snapshot, index.changed.delta
-        files = sorted((text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files)
-        built = scan_files(self._store, files, self._folder, len(snapshot.packs))
-        if built is None:
-            return index
-        kept = (snapshot.row(file) for file, text in enumerate(snapshot.paths) if text not in delta.stale)
-        self._write(sorted([*kept, *built.rows]), [*snapshot.packs, *built.packs])
+        files = [(text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files]
+        built = scan_files(self._store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
+        self._write(merged(snapshot, delta.stale, built.records), [*snapshot.packs, *built.packs])
         return self._read()
 
-    def _write(self, rows: list[Row], packs: list[str]) -> None:
+    def _write(self, records: Records, packs: list[str]) -> None:
         replaced = self._index.snapshot.packs if self._index is not None else ()
-        write_snapshot(self._folder / FILE, rows, packs)
+        write_snapshot(self._folder / FILE, records, packs)
         os.chmod(self._folder, 0o700)
         for file in self._folder.iterdir():
             if file.name != FILE and file.name not in packs:

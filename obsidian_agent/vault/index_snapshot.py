@@ -6,52 +6,23 @@ import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from obsidian_agent.vault.index_columns import IDS, LONG, Rows, Texts, number_column, numbers, row_column, text_column
-from obsidian_agent.vault.index_facts import Facts, name_key, tag_key, tag_within, target_name
+from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target_name
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex, read_sections, write_sections
+from obsidian_agent.vault.index_records import Packed, Records
 from obsidian_agent.vault.index_walk import Stamp
 
-UNSETTLED: Final = Stamp(-1, 0, 0, 0)
-"""The stamp of a file that may still have been changing when it was read: it differs from that of every file."""
-
-
-class Packed(NamedTuple):
-    """Where the bytes of a note lie: the number of a pack of texts, and a place in it."""
-
-    pack: int
-    start: int
-    size: int
-
-
-class Row(NamedTuple):
-    """What a snapshot keeps of one file. `facts` are packed; `tags` and `targets` are theirs."""
-
-    path: str
-    stamp: Stamp
-    facts: bytes
-    tags: Sequence[str]
-    targets: Sequence[str]
-    packed: Packed
-    flags: int
-
-
-LOSSY: Final = 1
-"""Flag of a note that is not UTF-8."""
-
-FOLDS_ODDLY: Final = 2
-"""Flag of a note with characters that case folding turns into ASCII letters, as it does with the sharp s."""
-
-NO_FACTS: Final = b""
-NOT_PACKED: Final = Packed(0, 0, 0)
+_ENCODED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def pack_facts(facts: Facts) -> bytes:
     """Facts as they are kept."""
     fields = [facts.tags, facts.aliases, dict(facts.properties), facts.targets, int(facts.lossy)]
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _ENCODED(fields).encode("utf-8", "surrogatepass")
 
 
 def unpack_facts(data: Buffer) -> Facts:
@@ -67,7 +38,7 @@ class Snapshot:
 
     def __init__(self, file: Path | None) -> None:
         if file is None:
-            sections = {name: memoryview(b"".join(chunks)) for name, chunks in _sections((), ()).items()}
+            sections = {name: memoryview(b"".join(chunks)) for name, chunks in _sections(Records.blank([], []), ()).items()}
         else:
             sections = read_sections(file)
         try:
@@ -106,11 +77,9 @@ class Snapshot:
         """The facts of a file."""
         return unpack_facts(self._facts.raw(file))
 
-    def row(self, file: int) -> Row:
-        """Everything that is kept of a file."""
-        facts = self.facts(file)
-        raw = bytes(self._facts.raw(file))
-        return Row(self.paths[file], self.stamp(file), raw, facts.tags, facts.targets, self.packed(file), self.flags[file])
+    def raw_facts(self, file: int) -> bytes:
+        """The facts of a file as they are kept."""
+        return bytes(self._facts.raw(file))
 
     def packed(self, file: int) -> Packed:
         """Where the text of a note lies."""
@@ -136,6 +105,10 @@ class Snapshot:
         """Every tag's key and how many notes have it."""
         return ((self._tags[at], len(self._tagged[at])) for at in range(len(self._tags)))
 
+    def tag_rows(self) -> Iterator[tuple[str, memoryview]]:
+        """Every tag's key and the ids of the notes that have it."""
+        return ((self._tags[at], self._tagged[at]) for at in range(len(self._tags)))
+
     def naming(self, name: str) -> Iterator[tuple[str, memoryview]]:
         """The targets of links that end with a name, each with the ids of the files that have it."""
         for at in self.targets.range_of(name, target_name):
@@ -154,33 +127,24 @@ class Snapshot:
             at += 1
 
 
-def write_snapshot(file: Path, rows: Iterable[Row], packs: Sequence[str]) -> None:
-    """Put the snapshot of these files (sorted by path) at `file`. `packs` are the names of the files with their texts."""
-    write_sections(file, _sections(tuple(rows), packs))
+def write_snapshot(file: Path, records: Records, packs: Sequence[str]) -> None:
+    """Put the snapshot of these files at `file`. `packs` are the names of the files with their texts."""
+    write_sections(file, _sections(records, packs))
 
 
-def _sections(rows: Sequence[Row], packs: Sequence[str]) -> dict[str, Iterable[Buffer]]:
-    tagged: dict[str, list[int]] = {}
-    sources: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        for key in dict.fromkeys(map(tag_key, row.tags)):
-            tagged.setdefault(key, []).append(at)
-        for target in dict.fromkeys(row.targets):
-            sources.setdefault(target, []).append(at)
-    tags = sorted(tagged)
-    targets = [target for _, target in sorted((target_name(target), target) for target in sources)]
-    names = [name_key(row.path) for row in rows]
+def _sections(records: Records, packs: Sequence[str]) -> dict[str, Iterable[Buffer]]:
+    names = [name_key(path) for path in records.paths]
     sections: dict[str, Iterable[Buffer]] = {"packs": [json.dumps(packs).encode()]}
-    sections["paths"] = ["\n".join([row.path for row in rows]).encode()]
+    sections["paths"] = ["\n".join(records.paths).encode()]
     for position, field in enumerate(Stamp._fields):
-        sections |= number_column(f"stamps.{field}", "q", (row.stamp[position] for row in rows))
-    for position, field in enumerate(Packed._fields):
-        sections |= number_column(f"packed.{field}", LONG, (row.packed[position] for row in rows))
-    sections |= number_column("flags", "B", (row.flags for row in rows))
-    sections |= text_column("facts", (row.facts for row in rows))
-    sections |= text_column("tags", tags)
-    sections |= row_column("tagged", [tagged[key] for key in tags])
-    sections |= text_column("targets", targets)
-    sections |= row_column("sources", [sources[target] for target in targets])
-    sections |= number_column("by_name", "I", sorted(range(len(rows)), key=names.__getitem__))
+        sections |= number_column(f"stamps.{field}", "q", [stamp[position] for stamp in records.stamps])
+    for name, column in zip(Packed._fields, records.packed, strict=True):
+        sections[f"packed.{name}"] = [column.tobytes()]
+    sections["flags"] = [bytes(records.flags)]
+    sections |= {"facts": [records.facts], "facts.ends": [array(LONG, accumulate(records.fact_sizes)).tobytes()]}
+    sections |= text_column("tags", [tag.key for tag in records.tagged])
+    sections |= row_column("tagged", [tag.ids for tag in records.tagged])
+    sections |= text_column("targets", [each.target for each in records.sources])
+    sections |= row_column("sources", [each.ids for each in records.sources])
+    sections |= number_column("by_name", "I", sorted(range(len(names)), key=names.__getitem__))
     return sections

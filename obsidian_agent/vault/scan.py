@@ -103,12 +103,12 @@ def names_in(data: bytes) -> Names:
         values, broken = frontmatter.read_block(block), False
     except VaultError:
         values, broken = {}, True
-    raw = block.encode() if "[[" in block or "tags" in block.lower() else b""
-    if b"[[" in raw:
+    if "[[" in block:
+        raw = block.encode()
         links = [link.target for link in property_links(raw, 0, len(raw), values, broken=broken)]
         targets = [*filter(None, links), *targets]
-    if raw and values:
-        tags = [*property_tag_names(raw, 0, len(raw), values), *tags]
+    if values:
+        tags = property_tag_names(block, values) + tags
     return Names(tuple(targets), tuple(tags), aliases(values) if values else (), values, False)
 
 

@@ -115,15 +115,18 @@ def property_tags(data: bytes, start: int, end: int, values: Mapping[str, Any]) 
         yield from _placed(data, start, end, names)
 
 
-def property_tag_names(data: bytes, start: int, end: int, values: Mapping[str, Any]) -> list[str]:
-    """The names of the tags that `property_tags` finds."""
+def property_tag_names(block: str, values: Mapping[str, Any]) -> list[str]:
+    """The names of the tags that `property_tags` finds in a block, without their places."""
     names = [name for names in _tag_lists(values) for name in names]
-    return names if names and _tags_key(data, start, end) else []
+    if not names or block.startswith("tags:") or "\ntags:" in block:
+        return names
+    raw = block.encode()
+    return names if _tags_key(raw, 0, len(raw)) else []
 
 
 def _tag_lists(values: Mapping[str, Any]) -> Iterator[list[str]]:
-    for name, value in values.items():
-        if name.lower() == "tags" and (names := [text for text in map(_tag_text, _listed(value)) if text]):
+    for key in values:
+        if len(key) == 4 and key.lower() == "tags" and (names := [text for text in map(_tag_text, _listed(values[key])) if text]):
             yield names
 
 

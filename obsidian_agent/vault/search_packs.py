@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.index_snapshot import FOLDS_ODDLY, LOSSY, Snapshot
+from obsidian_agent.vault.index_records import FOLDS_ODDLY, LOSSY
+from obsidian_agent.vault.index_snapshot import Snapshot
 from obsidian_agent.vault.search_needle import Needle
 
 CHUNK: Final = 1 << 18
