@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from obsidian_agent.agent.events import ShareDecided, ShareRequested, TurnEvent
 from obsidian_agent.agent.sharing import REFUSED, AllowedBy, ApproveShare, Gate, ShareDecision, ShareRequest
@@ -14,6 +15,8 @@ class Permission:
     """What may be sent of the items of one request, and why: by path."""
 
     allowed: Mapping[str, AllowedBy] = field(default_factory=dict)
+    args: Mapping[str, Any] | None = None
+    """Other arguments that the person gave the call: nothing is allowed before it looked again."""
 
     @property
     def paths(self) -> frozenset[str]:
@@ -45,6 +48,7 @@ class Asker:
             question = replace(request, items=left)
             yield ShareRequested(question)
             decision = await self._decide(question)
+            permission.args = decision.args if decision.scope == "no" and question.args else None
             self.gate.grants.record(question, decision)
             for path in decision.chosen(question):
                 assert decision.scope != "no", "then nothing is chosen"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from obsidian_agent.agent.model_tools import PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, limits_of
@@ -49,6 +49,8 @@ class ReadCall:
     rows: int
     offset: int = 0
     why: str = ""
+    changed: bool = False
+    """Whether the arguments are the person's instead of the model's."""
 
     @property
     def key(self) -> str:
@@ -74,6 +76,24 @@ class BadCall:
 
 
 Understood = ReadCall | ProposalCall | BadCall
+
+
+def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
+    """The same call with other arguments of the person's. Raises `ToolError` where they are not the tool's."""
+    if (found := jsonvalues.flaw(dict(args))) is not None:
+        raise ToolError(f"{found.message} (at {found.pointer or '/'})")
+    given = dict(args)
+    rows, offset = _page(given, call.limits) if call.read.rows is not None else (call.rows, call.offset)
+    fields = {info.alias or name for name, info in call.tool.input.model_fields.items()}
+    given |= {name: value for name, value in (("limit", rows), ("offset", offset)) if name in fields and call.read.rows is not None}
+    parse_input(call.tool, given)
+    return replace(call, args=given, rows=rows, offset=offset, changed=True)
+
+
+def read_call(name: str, tools: Mapping[str, Tool]) -> ReadCall:
+    """A call of a read tool without arguments: what `with_arguments` checks others against. Raises `ToolError` for any other tool."""
+    limits = limits_of(name)
+    return ReadCall("", name, _readable(name, tools, propose=False), READ_TOOLS[name], {}, limits, limits.usual_rows)
 
 
 def understand(call: ToolCall, tools: Mapping[str, Tool], *, propose: bool) -> Understood:

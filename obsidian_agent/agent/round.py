@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeVar, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 from obsidian_agent.agent.asking import Asker, Permission
-from obsidian_agent.agent.calls import BadCall, ProposalCall, ReadCall, Understood
+from obsidian_agent.agent.calls import BadCall, ProposalCall, ReadCall, Understood, with_arguments
 from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted, TurnEvent
 from obsidian_agent.agent.ledger import Sending
 from obsidian_agent.agent.looking import Found, Shared, prepare
@@ -25,6 +25,8 @@ from obsidian_agent.vault.view import VaultView
 AT_ONCE: Final = 4
 MOST_CALLS: Final = 32
 """Calls that are carried out in one round; a model that makes more has to make the others again."""
+MOST_CHANGES: Final = 20
+"""So often the person may change the arguments of one call."""
 
 Value = TypeVar("Value")
 
@@ -122,23 +124,48 @@ class Round:
                 found.append((call, outcome))
         permissions: dict[str, Permission] = {}
         questions = [call.id for call, each in found if around.asker.open_question(self._request(call, each))]
+        settled: list[tuple[ReadCall, Found]] = []
         for call, each in found:
-            request = self._request(call, each, questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
             permission = permissions[call.id] = Permission()
-            if call.key in self.refused:
-                permission.allowed = around.asker.settled(request)
-                continue
-            async with contextlib.aclosing(around.asker.ask(request, permission)) as events:
+            place = (questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
+            async with contextlib.aclosing(self._settle(call, each, permission, place, settled)) as events:
                 async for event in events:
                     yield event
-            if each.items and not permission.allowed:
-                self.refused.add(call.key)
-        handed = await _in_parallel([partial(each.shared, permissions[call.id].paths) for call, each in found])
-        for (call, _), shared in zip(found, handed, strict=True):
+        handed = await _in_parallel([partial(each.shared, permissions[call.id].paths) for call, each in settled])
+        for (call, _), shared in zip(settled, handed, strict=True):
             if isinstance(shared, Problem):
                 self._fail(call.id, shared)
             else:
                 self.results[call.id] = self._result(call, shared, permissions[call.id])
+
+    async def _settle(
+        self, call: ReadCall, found: Found, permission: Permission, place: tuple[int, int], settled: list[tuple[ReadCall, Found]]
+    ) -> AsyncGenerator[TurnEvent, None]:
+        """Ask about one call until the person has decided; with other arguments of theirs it looks again first."""
+        asker = self.around.asker
+        for _ in range(MOST_CHANGES):
+            request = self._request(call, found, *place)
+            if call.key in self.refused:
+                permission.allowed = asker.settled(request)
+                break
+            async with contextlib.aclosing(asker.ask(request, permission)) as events:
+                async for event in events:
+                    yield event
+            if permission.args is None:
+                if found.items and not permission.allowed:
+                    self.refused.add(call.key)
+                break
+            (again,) = await _in_parallel([partial(self._look_again, call, permission.args)])
+            if isinstance(again, Problem):
+                self._fail(call.id, again)
+                return
+            call, found = again
+            permission.allowed, permission.args = {}, None
+        settled.append((call, found))
+
+    def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, Found]:
+        changed = with_arguments(call, args)
+        return changed, prepare(changed, self.around.open_view(), self.around.run)
 
     def _request(self, call: ReadCall, found: Found, number: int = 1, total: int = 1) -> ShareRequest:
         provider = self.around.provider
@@ -158,7 +185,8 @@ class Round:
     def _result(self, call: ReadCall, shared: Shared, permission: Permission) -> Result:
         if shared.document is None:
             return Result(NOT_SHARED, complete=False)
-        text = result_text(f"result of {call.tool.name}", shared.document, self.around.mark)
+        document = {"argumentsByThePerson": dict(call.args), **shared.document} if call.changed else shared.document
+        text = result_text(f"result of {call.tool.name}", document, self.around.mark)
         parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
         return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
 

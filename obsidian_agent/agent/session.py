@@ -34,7 +34,7 @@ from obsidian_agent.agent.executor import execute
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
-from obsidian_agent.errors import ObsidianAgentError, PlanError
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.model import ActionPlan
@@ -167,6 +167,16 @@ class Session:
     def context(self, values: Mapping[str, Any]) -> RunContext:
         """The focus, the clock and bound parameters, frozen."""
         return run_context(self.store, self.view(), self.focus, self._clock(), values)
+
+    def check_call(self, tool: str, args: Mapping[str, Any]) -> tuple[Problem, ...]:
+        """What is wrong with other arguments for a read that a model asked for."""
+        from obsidian_agent.agent.calls import read_call, with_arguments
+
+        try:
+            with_arguments(read_call(tool, self.tools), args)
+        except ObsidianAgentError as error:
+            return (error.problem(),)
+        return ()
 
     # --- the synchronous core ----------------------------------------------------------------------------------------------------
 

@@ -111,11 +111,12 @@ class ShareDecision:
 
     "once": these now. "thread": these, at this level (where lines were shown, other lines of the same files too), as long as the
     conversation lasts. "folder": these, and everything in the request's folder at this level, as long as the conversation lasts; items that
-    were not chosen are asked for again. "no": nothing.
+    were not chosen are asked for again. "no": nothing; with `args`, the tool is to look again with these arguments and ask anew.
     """
 
     scope: Scope
     paths: frozenset[str] | None = None
+    args: Mapping[str, Any] | None = None
 
     def chosen(self, request: ShareRequest) -> frozenset[str]:
         """The paths of the request that may be sent; what was not asked for cannot be chosen."""

@@ -83,7 +83,7 @@ class ObsidianAgentApp(App[None]):
         """Ask the person whether something may be sent to a model: what an agent loop awaits before it sends anything."""
         from obsidian_agent.tui.screens.share import ask
 
-        return await ask(self, request)
+        return await ask(self, request, self._session.check_call)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help

@@ -54,7 +54,7 @@ class Bridge:
 
         A later call takes over: what an earlier one still yields is dropped.
         """
-        from obsidian_agent.agent.events import TextDelta, TurnFailed
+        from obsidian_agent.agent.events import TurnFailed
         from obsidian_agent.errors import ObsidianAgentError
 
         self._epoch += 1
@@ -65,12 +65,19 @@ class Bridge:
         except ObsidianAgentError as error:
             self._collect(TurnFailed(error.problem()), epoch)
         except asyncio.CancelledError:
-            # What was said stays; a plan that came too late must not appear.
-            self._pending = [event for event in self._pending if isinstance(event, TextDelta)]
+            self._pending.clear()
             raise
         finally:
             if epoch == self._epoch:
                 self._flush()
+
+    def give_up(self) -> None:
+        """Deliver what was said so far and nothing of the turn after it: a plan that comes too late must not appear."""
+        from obsidian_agent.agent.events import TextDelta
+
+        self._pending = [event for event in self._pending if isinstance(event, TextDelta)]
+        self._flush()
+        self._epoch += 1
 
     async def execute(self, preview: Preview) -> None:
         """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""

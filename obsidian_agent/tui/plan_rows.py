@@ -155,5 +155,14 @@ def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
 
 
 def deletions(changes: Iterable[NetChange]) -> list[str]:
-    """Safe names of what is deleted, in quotes."""
-    return [f"“{sanitize.line(change.path.text)}”" for change in changes if change.kind == "delete"]
+    """Safe names of what is deleted, in quotes, folders with the number of files that go with them."""
+    return [
+        f"“{sanitize.line(change.path.text)}”" + (f" with {files_in_words(change.files)}" if change.files else "")
+        for change in changes
+        if change.kind == "delete"
+    ]
+
+
+def files_in_words(count: int) -> str:
+    """`1 file`, `1,200 files`."""
+    return f"{count:,} file{'s' if count != 1 else ''}"

@@ -189,6 +189,10 @@ class Session(Protocol):
         """The text of a note, line ends as they are."""
         ...
 
+    def check_call(self, tool: str, args: Mapping[str, Any]) -> Sequence[Problem]:
+        """What is wrong with other arguments for a read that a model asked for. Does not block."""
+        ...
+
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn. Does not block."""
         ...

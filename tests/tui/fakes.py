@@ -258,6 +258,9 @@ class FakeSession:
             raise VaultError(f"There is no note {path}.", code="FILE_NOT_FOUND", path=path)
         return self.texts[path]
 
+    def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
+        return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
+
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         self.focus = (active_file, selection, cursor)
 

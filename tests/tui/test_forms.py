@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.tui.literals import literals
-from obsidian_agent.tui.screens.plan_editor import editable
+from obsidian_agent.tui.screens.json_editor import editable
 from obsidian_agent.tui.screens.values_form import converted
 from tui.fakes import plan_of
 

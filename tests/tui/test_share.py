@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from obsidian_agent.agent.sharing import REFUSED, Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.share import Share, readable_size
+from obsidian_agent.tui.widgets.entry import TextEntry
 from tui.driving import Driver, driving
 from tui.fakes import vault_path
 
@@ -14,15 +16,15 @@ BAD = "[/x]\x1b[2J"
 
 
 def request(*paths: str) -> ShareRequest:
-    items = tuple(ShareItem(vault_path(path), Level.PREVIEW, 100, 25, BAD, (f"line of {path}", BAD)) for path in paths)
-    purpose, question = "Search the notes", {"query": "x"}
+    items = tuple(ShareItem(vault_path(path), Level.PREVIEW, 1200, 300, BAD, (f"line of {path}", BAD)) for path in paths)
+    purpose, question = "Search the notes", {"query": "what was asked"}
     return ShareRequest("c1", "results", "vault.searchText", purpose, question, items, "openai", "https://api.example", number=1, total=2)
 
 
 async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecision]:
     """The question on the screen, past its grace period."""
     task = asyncio.create_task(app.app.approve_share(question))
-    await app.pilot.pause(0.1)
+    await app.pilot.pause(0.05)
     screen = app.app.screen
     assert isinstance(screen, Share)
     screen._clock = lambda: app.now
@@ -30,57 +32,72 @@ async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecisi
     return task
 
 
-@pytest.mark.parametrize(("key", "scope"), [("a", "once"), ("t", "thread"), ("f", "folder")])
-async def test_what_is_switched_on_is_sent(key: str, scope: str) -> None:
-    async with driving() as app:
-        task = await asked(app, request("Diary/A.md", "Diary/B.md"))
-        assert "openai" in app.screen()
-        assert "https://api.example" in app.screen()
-        assert "line of Diary/A.md" in app.screen()
-        app.now += 1
-        await app.press("space", key)
-        assert await task == ShareDecision(scope, frozenset({"Diary/B.md"}))  # type: ignore[arg-type]
+async def test_what_is_switched_on_is_sent() -> None:
+    async with driving(size=(80, 24)) as app:
+        for key, scope in (("a", "once"), ("t", "thread"), ("f", "folder")):
+            task = await asked(app, request("Diary/A.md", "Diary/B.md"))
+            shown = app.screen()
+            for words in ("openai", "https://api.example", "what was asked", "line of Diary/A.md", "1.2 kB", "~300 tok", "2 of 2 chosen"):
+                assert words in shown
+            app.now += 1
+            await app.pilot.press("space")
+            await app.pilot.pause()
+            assert "1 of 2 chosen · 1.2 kB · about 300 tokens" in app.screen()
+            await app.pilot.press(key)
+            assert await task == ShareDecision(scope, frozenset({"Diary/B.md"}))  # type: ignore[arg-type]
+        await app.settle()
         assert isinstance(app.app.screen, MainScreen)
 
 
-async def test_closing_sends_nothing() -> None:
-    async with driving() as app:
-        task = await asked(app, request("A.md"))
-        await app.press("escape")
+async def test_whatever_is_no_answer_sends_nothing() -> None:
+    async with driving(size=(200, 50)) as app:
+        task = await asked(app, request(f"{BAD}.md"))
+        assert "[/x]␛[2J.md" in app.screen()
+        assert "\x1b" not in app.screen()
+        await app.pilot.press("a", "t", "f", "e", "enter")
+        assert not task.done(), "keys right after the question"
+        await app.pilot.press("escape")
         assert await task == REFUSED
-
-
-async def test_keys_right_after_the_question_allow_nothing() -> None:
-    async with driving() as app:
-        task = await asked(app, request("A.md"))
-        await app.press("a", "t", "f", "enter")
-        assert not task.done()
-        await app.press("escape")
-        assert await task == REFUSED
-
-
-async def test_choosing_none_is_a_valid_answer() -> None:
-    async with driving() as app:
         task = await asked(app, request("A.md", "B.md"))
         app.now += 1
-        await app.press("ctrl+d", "a")
-        assert await task == ShareDecision("once", frozenset())
-
-
-async def test_the_question_goes_away_with_the_turn_that_asked() -> None:
-    async with driving() as app:
+        await app.pilot.press("ctrl+d")
+        await app.pilot.pause()
+        assert "the model is told that nothing was shared" in app.screen()
+        await app.pilot.press("a")
+        assert await task == ShareDecision("once", frozenset()), "choosing none is a valid answer"
         task = await asked(app, request("A.md"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await app.settle()
-        assert isinstance(app.app.screen, MainScreen)
+        assert isinstance(app.app.screen, MainScreen), "the question goes away with the turn that asked"
 
 
-async def test_names_and_reasons_are_shown_as_they_are() -> None:
-    async with driving(size=(200, 50)) as app:
-        task = await asked(app, request(f"{BAD}.md"))
-        assert "[/x]␛[2J.md" in app.screen()
-        assert "\x1b" not in app.screen()
-        await app.press("escape")
-        await task
+async def test_arguments_are_edited_and_checked() -> None:
+    async with driving() as app:
+        task = await asked(app, request("A.md"))
+        app.now += 1
+        await app.pilot.press("e")
+        await app.pilot.pause()
+        editor = app.app.screen
+        assert isinstance(editor, JsonEditor)
+        for text, complaint in (("{", "no valid JSON"), ("{}", "'query' is missing."), ("[]", "A JSON object is wanted")):
+            editor.query_one(TextEntry).text = text
+            await app.pilot.press("ctrl+s")
+            await app.pilot.pause()
+            assert app.app.screen is editor, complaint
+            assert complaint.removeprefix("no ") in app.screen()
+        editor.query_one(TextEntry).text = '{"query": "less"}'
+        await app.pilot.press("ctrl+s")
+        assert await task == ShareDecision("no", args={"query": "less"})
+        task = await asked(app, request("A.md"))
+        app.now += 1
+        await app.pilot.press("e")
+        await app.pilot.pause()
+        task.cancel()
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen), "the editor goes away with the question"
+
+
+def test_sizes_for_people() -> None:
+    assert [readable_size(count) for count in (0, 999, 1200, 3_400_000)] == ["0 B", "999 B", "1.2 kB", "3.4 MB"]

@@ -59,8 +59,8 @@ class Desk:
         if path is not None:
             self.run(partial(self.show_note, path, quiet=True), "note", exclusive=True)
 
-    async def show_note(self, path: str, *, quiet: bool = False) -> None:
-        """Read a note in a thread and show it. With `quiet` a note that is gone is closed without a word."""
+    async def show_note(self, path: str, line: int | None = None, *, quiet: bool = False) -> None:
+        """Read a note in a thread and show it, at a line (from 1). With `quiet` a note that is gone is closed without a word."""
         try:
             text = await self.bridge.call(self.bridge.session.read_note, path)
         except ObsidianAgentError:
@@ -68,6 +68,6 @@ class Desk:
                 raise
             self.panes.note.close()
             return
-        self.panes.note.open(path, text)
+        self.panes.note.open(path, text, line)
         if not quiet:
             self.panes.go("note")

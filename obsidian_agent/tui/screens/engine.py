@@ -45,6 +45,7 @@ class Engine:
         """Stop planning at once, a run after the current file. False when nothing is going on."""
         match self.phase:
             case "planning":
+                self._desk.bridge.give_up()
                 if self._worker is not None:
                     self._worker.cancel()
                 # A worker that has not begun yet ends without a word.

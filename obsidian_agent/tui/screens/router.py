@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
     from obsidian_agent.tui.screens.turns import Turns
 
+PROPOSE_PLAN = "propose_plan"
 _PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")
 
 
@@ -111,18 +112,25 @@ class Router:
             case ToolCallStarted():
                 transcript.end_stream()
                 self._answer = StreamedAnswer()
-                transcript.say("note", f"{event.purpose} ({event.tool})" + (f": {event.why}" if event.why else ""))
+                if event.tool == PROPOSE_PLAN:
+                    activity.start("Checking the plan")
+                    return
+                transcript.say("note", _look_in_words(event))
                 activity.start("Looking around")
             case ToolCallFinished():
                 if event.problem is not None:
                     transcript.say("note", event.problem.message)
-                activity.start("Planning")
+                activity.start("Thinking")
             case ShareRequested():
                 activity.start("Waiting for your answer")
             case ShareDecided():
+                if event.decision.args is not None:
+                    transcript.say("note", "You changed the arguments; looking again.")
+                    activity.start("Looking around")
+                    return
                 sent, asked = len(event.decision.chosen(event.request)), len(event.request.items)
                 transcript.say("note", f"Sent {sent} of {asked} to {event.request.provider}." if sent else "Nothing was sent.")
-                activity.start("Planning")
+                activity.start("Thinking")
             case Notice():
                 transcript.say("note", event.problem.message)
             case TokensUsed():
@@ -163,3 +171,17 @@ class Router:
             chat.transcript.stream(shown)
         else:
             chat.transcript.end_thinking()
+
+
+def _look_in_words(event: ToolCallStarted) -> str:
+    """What the model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
+    told = next((value for name, value in event.args.items() if name not in ("limit", "offset")), "")
+    match told:
+        case str():
+            what = f": “{sanitize.shortened(told, 120)}”" if told else ""
+        case list():
+            names = ", ".join(sanitize.shortened(str(each).rpartition("/")[2], 60) for each in told[:3])
+            what = f": {names}" + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+        case _:
+            what = ""
+    return f"{event.purpose}{what}" + (f" – {sanitize.shortened(event.why, 240)}" if event.why else "")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -20,19 +20,25 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from obsidian_agent.agent.sharing import Scope, ShareDecision, ShareItem, ShareRequest
+    from obsidian_agent.errors import Problem
+
+CheckCall = Callable[[str, Mapping[str, Any]], "Sequence[Problem]"]
+"""What is wrong with other arguments for a tool."""
 
 GRACE_SECONDS = 0.5
 """So long after the question appears the keys that allow something do nothing."""
 
 PREVIEW_LINES = 8
+ARGS_SHOWN = 4
 
-_LEVELS = {1: "name only", 2: "some lines", 3: "whole text"}
+_LEVELS = {1: "name", 2: "lines", 3: "whole"}
 _TITLES = {
     "files": "Send these notes to the model?",
     "results": "Send what was found to the model?",
     "selection": "Send the selected text to the model?",
     "history": "Send what another model was shown?",
 }
+_PAGING = ("limit", "offset")
 
 
 class ShareList(VirtualList["ShareItem"]):
@@ -47,10 +53,16 @@ class ShareList(VirtualList["ShareItem"]):
     def draw_row(self, row: ShareItem, width: int) -> Content:
         on = row.path.text in self.chosen
         sign = (" ● send ", "$success") if on else (" ○ keep ", "$quiet")
-        note = f"  {_LEVELS[row.level]} · about {row.tokens:,} tokens" + (f" · {sanitize.shortened(row.why, 120)}" if row.why else "")
-        return Content.assemble(
-            sign, (sanitize.shortened(row.path.text, 200) or "(no file)", "$foreground" if on else "$quiet"), (note, "$quiet")
+        folder, _, name = row.path.text.rpartition("/")
+        left = Content.assemble(
+            sign,
+            (sanitize.shortened(name, 200) or "(no file)", "$foreground" if on else "$quiet"),
+            (f"  {sanitize.shortened(folder, 200)}" if folder else "", "$quiet"),
         )
+        right = f"  {_LEVELS[row.level]:<5} {readable_size(row.size):>7} {f'~{row.tokens:,}':>7} tok"
+        room = max(width - len(right), 12)
+        left = left.truncate(room, ellipsis=True)
+        return Content.assemble(left, " " * max(0, room - left.cell_length), (right, "$quiet"))
 
     def choose(self, paths: set[str]) -> None:
         """Other switches."""
@@ -63,27 +75,18 @@ class Share(Modal["ShareDecision"]):
 
     BINDINGS = bindings("share")
 
-    def __init__(self, request: ShareRequest, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, request: ShareRequest, check: CheckCall | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         folder = f"the folder “{sanitize.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
         super().__init__(_TITLES[request.kind], f"f allows {folder}, as much of each file as here, for the rest of the conversation.")
         self._request = request
+        self._check = check
         self._clock = clock
         self._open_from = clock() + GRACE_SECONDS
 
     def body(self) -> ComposeResult:
-        request = self._request
-        count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
-        yield Static(
-            Content.assemble(
-                ("To ", "$quiet"),
-                (sanitize.shortened(request.provider, 80), "bold"),
-                (f" at {sanitize.shortened(request.address, 120)}{count}\n", "$quiet"),
-                (sanitize.shortened(request.purpose, 200), "$foreground"),
-                (f"  {sanitize.line(request.tool)}\n", "$quiet"),
-            ),
-            markup=False,
-        )
-        yield ShareList(request.items)
+        yield Static(_head(self._request), markup=False)
+        yield ShareList(self._request.items)
+        yield Static("", id="share-total", markup=False)
         yield Static("", id="share-preview", markup=False)
 
     def on_mount(self) -> None:
@@ -94,12 +97,18 @@ class Share(Modal["ShareDecision"]):
         self._show(event.index)
 
     def _show(self, index: int) -> None:
-        """Exactly what would be sent of the highlighted item, as far as there is room."""
+        """Exactly what would be sent of the highlighted item, as far as there is room, and what all that is switched on comes to."""
         item = self._request.items[index] if 0 <= index < len(self._request.items) else None
-        lines = [sanitize.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]] if item is not None else []
+        reasons = {each.why for each in self._request.items}
+        lines = [sanitize.shortened(item.why, 160)] if item is not None and item.why and len(reasons) > 1 else []
+        lines += [sanitize.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]] if item is not None else []
         if item is not None and len(item.previews) > PREVIEW_LINES:
             lines.append(f"… {len(item.previews) - PREVIEW_LINES:,} more lines")
         self.query_one("#share-preview", Static).update(Content.styled("\n".join(["", *lines]) if lines else "", "$quiet"))
+        chosen = [each for each in self._request.items if each.path.text in self.query_one(ShareList).chosen]
+        words = f"{len(chosen)} of {len(self._request.items)} chosen · {readable_size(sum(each.size for each in chosen))}"
+        words += f" · about {sum(each.tokens for each in chosen):,} tokens" if chosen else " · the model is told that nothing was shared"
+        self.query_one("#share-total", Static).update(Content.styled(f" {words}", "$primary"))
 
     # --- switches -------------------------------------------------------------------------------------------------------------
 
@@ -120,28 +129,92 @@ class Share(Modal["ShareDecision"]):
 
     # --- answers --------------------------------------------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._check is not None and bool(self._request.args) if action == "edit" else True
+
     def action_send(self, scope: Scope) -> None:
         from obsidian_agent.agent.sharing import ShareDecision
 
-        now = self._clock()
-        if now < self._open_from:
-            self._open_from = now + GRACE_SECONDS
+        if self._too_early():
             return
         chosen = frozenset(self.query_one(ShareList).chosen)
         self.dismiss(ShareDecision(scope, chosen))
+
+    def action_edit(self) -> None:
+        """Let the tool look again with other arguments."""
+        from obsidian_agent.agent.sharing import ShareDecision
+        from obsidian_agent.tui.screens.json_editor import JsonEditor
+
+        request, check = self._request, self._check
+        if check is None or self._too_early():
+            return
+
+        def edited(document: Mapping[str, Any] | None) -> None:
+            if document is not None:
+                self.dismiss(ShareDecision("no", args=document))
+
+        head = "Edit the arguments. The tool looks again with them, and you are asked again before anything is sent."
+        self.app.push_screen(
+            JsonEditor(head, request.args, kept="Nothing was sent.", check=lambda document: check(request.tool, document)), edited
+        )
 
     def action_close(self) -> None:
         from obsidian_agent.agent.sharing import REFUSED
 
         self.dismiss(REFUSED)
 
+    def _too_early(self) -> bool:
+        now = self._clock()
+        if now >= self._open_from:
+            return False
+        self._open_from = now + GRACE_SECONDS
+        return True
 
-async def ask(app: App[None], request: ShareRequest) -> ShareDecision:
+
+def _head(request: ShareRequest) -> Content:
+    count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
+    address = f" at {sanitize.shortened(request.address, 120)}" if request.address else ""
+    parts: list[tuple[str, str]] = [
+        ("To ", "$quiet"),
+        (sanitize.shortened(request.provider, 80), "bold"),
+        (f"{address}{count}\n", "$quiet"),
+        (sanitize.shortened(request.purpose, 200), "$foreground"),
+        (f"  {sanitize.line(request.tool)}\n", "$quiet"),
+    ]
+    args = [(name, value) for name, value in request.args.items() if name not in _PAGING]
+    for name, value in args[:ARGS_SHOWN]:
+        parts += [(f"  {sanitize.shortened(name, 40)}  ", "$quiet"), (f"{sanitize.shortened(_plain(value), 200)}\n", "$foreground")]
+    if len(args) > ARGS_SHOWN:
+        parts.append((f"  and {len(args) - ARGS_SHOWN} more\n", "$quiet"))
+    reasons = {item.why for item in request.items if item.why}
+    if len(reasons) == 1:
+        parts += [("Why: ", "$quiet"), (f"{sanitize.shortened(reasons.pop(), 240)}\n", "$foreground")]
+    return Content.assemble(*parts)
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case list() if all(isinstance(item, str) for item in value):
+            return f"{len(value)} files" if len(value) > 1 else str(value[0]) if value else "none"
+        case _:
+            return str(value)
+
+
+def readable_size(count: int) -> str:
+    """Bytes for people: `812 B`, `1.2 kB`, `3.4 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+async def ask(app: App[None], request: ShareRequest, check: CheckCall | None = None) -> ShareDecision:
     """Ask the person and wait. When the turn that asks is cancelled, the question goes away with it."""
     from obsidian_agent.agent.sharing import REFUSED
 
     answer: asyncio.Future[ShareDecision] = asyncio.get_running_loop().create_future()
-    screen = Share(request)
+    screen = Share(request, check)
 
     def answered(decision: ShareDecision | None) -> None:
         if not answer.done():
@@ -151,5 +224,5 @@ async def ask(app: App[None], request: ShareRequest) -> ShareDecision:
     try:
         return await answer
     finally:
-        if app.screen is screen:
+        while screen in app.screen_stack and app.screen is not app.screen_stack[0]:
             app.pop_screen()

@@ -230,12 +230,28 @@ class Turns:
             self.panes.go("work")
         self.panes.chat.transcript.say("good" if result.success else "bad", sentence(result))
         self._desk.vault_changed()
+        if self.last is not None and (wanted := note_to_open(self.last.preview, result)) is not None:
+            self._desk.run(partial(self._desk.show_note, *wanted), "note", exclusive=True)
         if result.success and self.last is not None and self.last.macro is not None:
             self._desk.run(partial(self._bridge.call, self._bridge.session.saved.count, self.last.macro), "count")
 
 
 NO_RESULT = "The run ended without a result. The history (F3) shows what was done."
 NO_SELECTION = "Selection is empty. Please select text first.\nSelect bullet points to create notes from (Ctrl+O opens a note)."
+
+
+def note_to_open(preview: Preview, result: ExecutionResult) -> tuple[str, int | None] | None:
+    """The note that the plan asked to show last, if that step was done, and the line (from 1)."""
+    for instance in reversed(preview.instances):
+        if instance.tool != "workspace.openFile":
+            continue
+        output = result.outputs.get(instance.step_id)
+        if isinstance(output, list):
+            output = output[instance.index] if instance.index is not None and instance.index < len(output) else None
+        if isinstance(output, Mapping) and output.get("opened") and isinstance(output.get("path"), str):
+            line = instance.args.get("line")
+            return output["path"], line if isinstance(line, int) else None
+    return None
 
 
 def _in_words(preview: Preview) -> str:

@@ -164,13 +164,13 @@ class NotePane(Vertical):
     def area(self) -> NoteArea:
         return self.query_one(NoteArea)
 
-    def open(self, path: str, text: str) -> None:
-        """Show a note. The same note again keeps the cursor's line."""
-        row = self.area.cursor_location[0] if path == self.path else 0
+    def open(self, path: str, text: str, line: int | None = None) -> None:
+        """Show a note, with the cursor in a line (from 1). Without one the same note again keeps the cursor's line."""
+        row = line - 1 if line is not None else self.area.cursor_location[0] if path == self.path else 0
         self.path = path
         self._note = NoteText.of(text)
         self.area.load(self._note.screen)
-        self.area.move_cursor((min(row, len(self._note.source) - 1), 0))
+        self.area.move_cursor((max(0, min(row, len(self._note.source) - 1)), 0), center=line is not None)
         self._show_parts()
         self.post_message(self.FocusChanged())
 

@@ -267,6 +267,13 @@ def _start(rows: list[PlanRow], before: tuple[str, str] | None) -> int:
     return 0
 
 
+def _with_its_files(change: NetChange) -> str:
+    """What goes along with a folder."""
+    if not change.folder:
+        return ""
+    return f" The folder goes with {plan_rows.files_in_words(change.files)} in it." if change.files else " The folder is empty."
+
+
 def _without_lines(change: NetChange) -> str:
     match change.kind:
         case "mkdir":
@@ -278,7 +285,7 @@ def _without_lines(change: NetChange) -> str:
                 else "Renamed; the content changes, but not as lines of text."
             )
         case "delete":
-            return "Moves to the vault's .trash folder." + (" A folder with all it holds." if change.folder else "")
+            return "Moves to the vault's .trash folder." + _with_its_files(change)
         case "create":
             return "A new, empty file." if not change.content else "A new file that is not text."
         case "modify":

@@ -7,7 +7,7 @@ from typing import assert_never
 from textual.content import Content
 
 from obsidian_agent.tui import sanitize
-from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow
+from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 KIND_STYLES = {"delete": "$error", "rename": "$secondary", "modify": "$warning", "create": "$success", "mkdir": "$success"}
@@ -65,7 +65,8 @@ def _change(row: ChangeRow, width: int) -> Content:
     head = (f" {CHANGE_WORDS[change.kind]:<7}", KIND_STYLES[change.kind])
     room = max(width - 10, 12)
     if change.new_path is None:
-        return Content.assemble(head, *_path(change.path.text, room), *_doubts(change.path.text))
+        whole = f"  folder, {files_in_words(change.files)}" if change.folder and change.kind == "delete" else ""
+        return Content.assemble(head, *_path(change.path.text, room - len(whole)), (whole, "$error"), *_doubts(change.path.text))
     half = max((room - 3) // 2, 8)
     old, new = change.path.text, change.new_path.text
     edited = [("  and edited", "$warning")] if change.content is not None else []

@@ -1,0 +1,114 @@
+"""The app with a model, over real HTTP: a question, two of three files, an answer with its sources; then a plan that looked first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llm_server import KEY, Call, LlmServer, Reply
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.vault.store import VaultStore
+from tui.driving import Driver
+
+NOTES = {
+    "Garden.md": "# Garden\n\nWater the beans.\n",
+    "Diary.md": "# Diary\n\nA secret about the garden.\n",
+    "Log.md": "# Log\n\nGarden done.\n",
+}
+PLAN = {
+    "version": "1.0",
+    "goal": "Note the beans",
+    "riskLevel": "writes",
+    "steps": [
+        {"id": "new", "tool": "vault.createFile", "args": {"path": "Beans.md", "content": "# Beans\n\nSee [[Garden]].\n"}},
+        {"id": "show", "tool": "workspace.openFile", "args": {"path": "Beans.md", "line": 3}},
+    ],
+}
+
+
+def call(name: str, identity: str, **arguments: object) -> Call:
+    return Call(name, json.dumps(arguments), identity)
+
+
+SCRIPT = [
+    Reply("Let me look.", thinking="Which notes?", calls=(call("vault__readFiles", "r1", filePaths=list(NOTES), why="they may say it"),)),
+    Reply("Water the **beans**, says [[Garden]].", usage=(900, 30)),
+    Reply("", calls=(call("vault__searchText", "s1", query="beans", why="to find them"),)),
+    Reply("Here is a plan.", calls=(call("propose_plan", "p1", plan=PLAN),)),
+    Reply("word " * 400, delay=0.01),
+    Reply("Half an answer", ending="clean-cut", cut_after=1),
+]
+
+
+async def until(app: Driver, true: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if true():
+            await app.pilot.pause()
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(app.transcript())
+
+
+async def question(app: Driver) -> Share:
+    await until(app, lambda: isinstance(app.app.screen, Share))
+    screen = app.app.screen
+    assert isinstance(screen, Share)
+    screen._open_from = 0.0
+    return screen
+
+
+async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OBSIDIAN_AGENT_API_KEY", KEY)
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    for name, text in NOTES.items():
+        (vault / name).write_text(text)
+    with LlmServer(SCRIPT) as server, VaultStore.open(vault) as store:
+        session = build_session(Wiring(store, tmp_path / "state", model="custom/test", base_url=server.openai_url))
+        app = ObsidianAgentApp(session)
+        async with app.run_test(size=(120, 40)) as pilot:
+            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+            driver.prompt.text = "What about the garden?"
+            await pilot.press("enter")
+            await question(driver)
+            assert "they may say it" in driver.screen()
+            await pilot.press("down", "space", "a")
+            await until(driver, lambda: "From Garden.md, Log.md" in driver.transcript())
+            assert "Thought for" in driver.transcript()
+            assert "Water the beans, says [[Garden]]." in driver.transcript()
+            assert "secret" not in json.dumps(server.requests[1].body)
+            assert "NOT_SHARED" in json.dumps(server.requests[1].body)
+
+            driver.prompt.text = "Make a note about the beans"
+            await pilot.press("enter")
+            await question(driver)
+            assert "Water the beans." in driver.screen(), "the lines that would be sent"
+            await pilot.press("a")
+            await until(driver, lambda: driver.stage == "plan" and driver.plan.complete)
+            assert "Here is a plan." in driver.transcript()
+            assert not (vault / "Beans.md").exists()
+            driver.wait_out_grace()
+            await driver.press("a")
+            assert (vault / "Beans.md").read_text() == "# Beans\n\nSee [[Garden]].\n"
+            await until(driver, lambda: driver.panes.note.path == "Beans.md")
+            assert driver.panes.front == "note"
+            assert driver.panes.note.area.cursor_location[0] == 2
+
+            driver.prompt.focus()
+            driver.prompt.text = "Go on"
+            await pilot.press("enter")
+            await until(driver, lambda: "word word" in driver.transcript())
+            await pilot.press("escape")
+            await until(driver, lambda: "Cancelled" in driver.transcript())
+            said = driver.transcript()
+            assert said.index("word word") < said.index("stopped here") < said.index("Cancelled")
+            assert driver.panes.chat.transcript._streaming is None
+            await driver.send("And now?")
+            await until(driver, lambda: "broke off here" in driver.transcript())
+            assert "The person stopped the answer here" in json.dumps(server.requests[-1].body)
