@@ -5,14 +5,13 @@ Inserted text takes the note's line ends and ends with one. Lines are 1-based, o
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault import frontmatter
-from obsidian_agent.vault.markdown_lines import HEADING, UNDERLINE, Line, scan
+from obsidian_agent.vault.markdown_headings import headings_of
+from obsidian_agent.vault.markdown_lines import HEADING, scan
 from obsidian_agent.vault.markdown_lists import Bullet, Task, bullets, tasks
 from obsidian_agent.vault.slugs import slug
 from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newlines
@@ -37,7 +36,6 @@ __all__ = [
     "tasks",
 ]
 
-_NO_PARAGRAPH = re.compile(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
 _MOST_NAMED = 12
 
 
@@ -74,17 +72,6 @@ def headings(text: str) -> list[Heading]:
         Heading(title, level, first.number, first.start, last.next, end)
         for (title, level, first, last), end in zip(found, ends, strict=True)
     ]
-
-
-def headings_of(lines: Sequence[Line]) -> Iterator[tuple[str, int, Line, Line]]:
-    """The headings among the lines of a note: text, level, first and last line."""
-    for position, line in enumerate(lines):
-        if line.hidden or line.quotes or line.indent > 3 or not line.body:
-            continue
-        if line.body[0] == "#" and (mark := HEADING.match(line.body)):
-            yield (mark["text"] or "").strip(), len(mark["marks"]), line, line
-        elif line.body[0] in "=-" and (title := _underlined(lines, position)):
-            yield title.body, 1 if line.body[0] == "=" else 2, title, line
 
 
 def section(text: str, heading: str) -> Section:
@@ -189,18 +176,6 @@ def _without_blank_lines(body: str) -> int:
         return 0
     newline = body.find("\n", end)
     return len(body) if newline < 0 else newline + 1
-
-
-def _underlined(lines: Sequence[Line], position: int) -> Line | None:
-    """The line that an underline makes a heading: a paragraph of one line, as Obsidian has it."""
-    if position == 0 or not UNDERLINE.match(lines[position].body):
-        return None
-    title = lines[position - 1]
-    if title.hidden or title.quotes or title.indent > 3 or not title.body or title.depth is not None or _NO_PARAGRAPH.match(title.body):
-        return None
-    above = lines[position - 2] if position > 1 else None
-    alone = above is None or above.hidden or not above.body or HEADING.match(above.body) is not None
-    return title if alone else None
 
 
 def _section_ends(levels: list[int], starts: list[int], length: int) -> list[int]:

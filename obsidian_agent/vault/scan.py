@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault import frontmatter, scan_outline
-from obsidian_agent.vault.markdown import headings_of
+from obsidian_agent.vault.markdown_headings import headings_of
 from obsidian_agent.vault.markdown_lines import Line
 from obsidian_agent.vault.markdown_lines import scan as scan_lines
 from obsidian_agent.vault.markdown_lists import tasks_of

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault import frontmatter, yaml_nodes
+from obsidian_agent.vault import frontmatter, yaml_events
 from obsidian_agent.vault.yaml_nodes import parse
 
 BLOCKS = (
@@ -43,7 +43,7 @@ def test_line_ends_of_windows_give_the_same_values_and_spans(block: str) -> None
 @pytest.mark.parametrize("block", BLOCKS)
 def test_without_libyaml_the_answer_is_the_same(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = texts(block)
-    monkeypatch.setattr(yaml_nodes, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_events, "_LOADER", yaml.SafeLoader)
     assert texts(block) == fast
 
 
@@ -57,7 +57,7 @@ def test_without_libyaml_edits_are_the_same(block: str, value: Any, monkeypatch:
             return error.code
 
     fast = edited()
-    monkeypatch.setattr(yaml_nodes, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_events, "_LOADER", yaml.SafeLoader)
     assert edited() == fast
 
 
