@@ -70,8 +70,6 @@ def scan_files(
         files = sorted(chain(first, walk))
         paths = [text for text, _ in files]
         jobs = _jobs(store, paths, folder, len(workers) or 1)
-        for worker, job in zip(workers, jobs, strict=False):
-            worker.start(job)
         records = Records.blank(paths, [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
         parts = _Parts(jobs, cancelled, progress).results(workers)
     _fill(records, jobs, parts, first_pack)
@@ -106,7 +104,7 @@ class _Parts:
         answers: queue.SimpleQueue[tuple[int, int | Part | None]] = queue.SimpleQueue()
 
         def wait(number: int, worker: Worker) -> None:
-            answers.put((number, worker.answer(lambda count: answers.put((number, count)))))
+            answers.put((number, worker.scan(self._jobs[number], lambda count: answers.put((number, count)))))
 
         for number, worker in enumerate(workers):
             threading.Thread(target=wait, args=(number, worker), name="index-part", daemon=True).start()

@@ -48,18 +48,14 @@ class Worker:
             self._questions.close()
         self._process.wait()
 
-    def start(self, job: Job) -> None:
-        """Hand over the job."""
-        with suppress(BrokenPipeError):
-            _put(self._questions, (job.real_path, list(job.ids), list(job.paths), job.pack))
-
-    def answer(self, report: Callable[[int], None]) -> Part | None:
-        """Wait for what was found, None when the process failed; `report` is told how many files are done."""
+    def scan(self, job: Job, report: Callable[[int], None]) -> Part | None:
+        """Hand over the job and wait for what was found, None when the process failed; `report` is told how many files are done."""
         try:
+            _put(self._questions, (job.real_path, list(job.ids), list(job.paths), job.pack))
             while isinstance(message := _get(self._answers), int):
                 report(message)
             return Part(*message)
-        except (EOFError, ValueError, TypeError):
+        except (OSError, EOFError, ValueError, TypeError):
             return None
         finally:
             self._answers.close()
