@@ -25,6 +25,7 @@ from obsidian_agent.providers.offline.matcher import LIKELY_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
+from obsidian_agent.providers.offline.resolve import joined
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.view import VaultView
 
@@ -76,7 +77,7 @@ class _Turn:
         self._questions = questions
         self._view = planner.view()
         self._daily = DailySettings.read(planner.config)
-        self._names = ViewNames(self._view, self._daily)
+        self._names = ViewNames(self._view, self._daily, self._meant, templates_folder(planner.config))
         self._macros = {} if questions else {macro.name: macro for macro in planner.macros()}
         context = request.context
         self._around = Surroundings(
@@ -110,6 +111,14 @@ class _Turn:
         if first.recipe.answer is not None:
             return answer(plan, first.recipe.answer, Asking(self._view, self._request.context, self._tools, self._shown(first)))
         return self._doubted(first) or PlanReady(plan)
+
+    def _meant(self, described: Mapping[str, Any]) -> list[str] | None:
+        """What a description means, without templates: they are rarely meant, and make no difference between two readings."""
+        folder = templates_folder(self._config)
+        found = meant(described, self._view, self._request.context, self._tools)
+        if found is None or folder is None:
+            return found
+        return [path for path in found if not path.startswith(f"{folder}/")] or found
 
     def _doubted(self, found: Match) -> NeedsInput | None:
         """What to ask before notes that were only described are changed: there are none, or templates are among them."""
@@ -149,7 +158,9 @@ class _Turn:
         if isinstance(target, str) and isinstance(heading, str) and heading not in self._names.headings(target):
             met.add("newHeading")
         if isinstance(note := values.get("note"), str):
-            texts["noteFolder"] = "${activeFolder}" if references.get("note") == "activeFile" else escaped(note.rpartition("/")[0])
+            texts["besideNote"] = (
+                "${activeFolder}/" if references.get("note") == "activeFile" else escaped(joined(note.rpartition("/")[0], ""))
+            )
         if isinstance(template := values.get("template"), str):
             title = "${path|basename}"
             texts["templateContent"] = with_references(self._names.text(template) or "", title, formats, now)
@@ -246,6 +257,7 @@ class _Turn:
 
     def _candidate(self, found: Match, remark: str = "") -> Candidate:
         plan = self._plan(found) if found.recipe.name != "run-macro" else None
+        remark += "".join(f" ({told})" for told in found.resolved.remarks)
         title = (plan.goal if plan is not None else found.recipe.title) + remark
         declared = plan.parameters if plan is not None else {}
         values = (

@@ -48,11 +48,19 @@ class DailySettings:
 
 
 class ViewNames:
-    """Names of everything below the root of a view, at the moment it was made."""
+    """Names of everything below the root of a view, at the moment it was made. `find` tells which files a description means."""
 
-    def __init__(self, view: VaultView, daily: DailySettings) -> None:
+    def __init__(
+        self,
+        view: VaultView,
+        daily: DailySettings,
+        find: Callable[[Mapping[str, Any]], Sequence[str] | None] = lambda described: None,
+        templates: str | None = None,
+    ) -> None:
+        self.templates = templates
         self._view = view
         self._daily = daily
+        self._find = find
         notes: list[str] = []
         files: list[str] = []
         folders: list[str] = []
@@ -87,6 +95,11 @@ class ViewNames:
     def _sections(self, note: str) -> Sequence[markdown.Heading]:
         text = self.text(note)
         return markdown.headings(text) if text is not None else []
+
+    def meant(self, described: Mapping[str, Any]) -> frozenset[str] | None:
+        """The paths that a description of notes means, or None when it cannot be told."""
+        found = self._find(described)
+        return None if found is None else frozenset(found)
 
     def daily_note(self, day: date) -> str:
         """Where the daily note of a day belongs."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from operator import ge, gt, le, lt
 from typing import Any, Final
 
 import regex
@@ -31,6 +32,8 @@ from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.view import VaultView
 
 _DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
+_NUMBER: Final = re.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _DATE_PROPERTIES: Final = ("date", "created", "day", "published")
 _WHEN: Final = "A date (YYYY-MM-DD, that is its beginning) or an ISO date and time."
 
@@ -52,6 +55,10 @@ class Condition(ToolModel):
         description="Property: its value, or a list of which it has one; it may be in the property's list; a link by its target; "
         "null: it is missing or empty.",
     )
+    at_least: dict[str, float | str] | None = Field(default=None, description="Property: a number or date (YYYY-MM-DD) that it reaches.")
+    at_most: dict[str, float | str] | None = Field(default=None, description="Property: a number or date that it does not exceed.")
+    above: dict[str, float | str] | None = Field(default=None, description="As atLeast, but not equal.")
+    below: dict[str, float | str] | None = Field(default=None, description="As atMost, but not equal.")
     has: list[str] | None = Field(default=None, description="Has all these properties, with a value or without.")
     name: str | list[str] | None = Field(
         default=None, description="A part of the name, in any case, or a pattern with * and ?; one of several."
@@ -153,6 +160,10 @@ class Judge:
         for name, value in (wanted.property or {}).items():
             self.asked_facts = True
             yield self._property(name, value)
+        for limits, holds in ((wanted.at_least, ge), (wanted.at_most, le), (wanted.above, gt), (wanted.below, lt)):
+            for name, limit in (limits or {}).items():
+                self.asked_facts = True
+                yield self._compared(name, limit, holds)
         for name in wanted.has or ():
             self.asked_facts = True
             yield _having(index, name)
@@ -164,6 +175,18 @@ class Judge:
             return lambda path: value_of(self.index.facts(path).properties, name) in (None, "", [])
         filters = [PropertyFilter(name, each, self.index) for each in (value if isinstance(value, list) else [value])]
         return lambda path: any(each.fits(path) for each in filters)
+
+    def _compared(self, name: str, limit: float | str, holds: Callable[[Any, Any], bool]) -> Check:
+        """Numbers with a number, dates with a date; what is neither never fits."""
+
+        def fits(path: VaultPath) -> bool:
+            value = comparable(value_of(self.index.facts(path).properties, name))
+            wanted = comparable(limit)
+            return value is not None and isinstance(value, str) == isinstance(wanted, str) and holds(value, wanted)
+
+        if comparable(limit) is None:
+            raise ToolError(f"{limit!r} is neither a number nor a date.", hint="Write a number, or a date like 2026-03-14.")
+        return fits
 
     def _dated(self, after: str | None, before: str | None) -> Check:
         first, last = _day(after, "datedAfter"), _day(before, "datedBefore")
@@ -237,6 +260,18 @@ class Judge:
         except VaultError as error:
             self.problems[path.text] = error.problem()
             return ""
+
+
+def comparable(value: Any) -> float | str | None:
+    """A number, or the beginning of a text that is a date; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    text = value.strip() if isinstance(value, str) else ""
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    return text[:10] if _DATE.match(text) else None
 
 
 def whole_words(text: str) -> regex.Pattern[str]:

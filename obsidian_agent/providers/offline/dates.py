@@ -29,6 +29,7 @@ _AHEAD = regex.compile(rf"in ({_COUNT}) ({_UNIT})s?|({_COUNT}) ({_UNIT})s? from 
 _RELATIVE = regex.compile(rf"(last|previous|this|current|next|past|coming) ({_UNIT})")
 _ROLLING = regex.compile(rf"(?:the )?(?:last|past|previous) ({_COUNT}) ({_UNIT})s?")
 _WEEKDAY = regex.compile(rf"(?:(last|next|this|on|coming) )?({'|'.join(_WEEKDAYS)})")
+_FROM_TO = regex.compile(r"(?:from |(?P<between>between ))?(?P<first>.+?)(?: (?P<and>to|until|till|through|and) | ?[–—] ?| - )(?P<last>.+)")
 _OLDER = regex.compile(
     rf"(?:is |are |were |was )?(?:older than|more than|over|"
     r"(?:have |has )?(?:not|haven't|hasn't|never)(?: been)? (?:changed|modified|touched|edited|opened|updated) (?:for|in|since)|"
@@ -74,7 +75,7 @@ def parse(text: str, today: date) -> Span | None:
         if phrase == known:
             return one_day(today + timedelta(days=offset))
     try:
-        return _calendar(phrase, today) or _relative(phrase, today)
+        return _calendar(phrase, today) or _relative(phrase, today) or _range(phrase, today)
     except (ValueError, OverflowError):
         return None
 
@@ -116,6 +117,30 @@ def _calendar(phrase: str, today: date) -> Span | None:
     if regex.fullmatch(r"\d{4}", phrase) and 1900 <= int(phrase) < 2200:
         return Span(date(int(phrase), 1, 1), date(int(phrase) + 1, 1, 1))
     return None
+
+
+def _range(phrase: str, today: date) -> Span | None:
+    """From a day to another, both included: "June 17 to June 19", "between 3 and 5 March", "2025-01-01 - 2025-01-31"."""
+    match = _FROM_TO.fullmatch(phrase)
+    if match is None or (match["and"] == "and" and not match["between"]):
+        return None
+    first, last = match["first"], match["last"]
+    begin, end = _single(first, today), _single(last, today)
+    if begin is None and end is not None and first.isdigit():
+        begin = _single(regex.sub(r"\d{1,2}(?:st|nd|rd|th)?(?!\d)", first, last, count=1), today)
+    elif end is None and begin is not None and last.isdigit():
+        end = _single(regex.sub(r"\d{1,2}(?:st|nd|rd|th)?(?!\d)", last, first, count=1), today)
+    if begin is None or end is None or begin.start is None or end.end is None or begin.start >= end.end:
+        return None
+    return Span(begin.start, end.end)
+
+
+def _single(phrase: str, today: date) -> Span | None:
+    if phrase in ("today", "now"):
+        return one_day(today)
+    if phrase == "yesterday":
+        return one_day(today - timedelta(days=1))
+    return _calendar(phrase, today) or _relative(phrase, today)
 
 
 def _relative(phrase: str, today: date) -> Span | None:

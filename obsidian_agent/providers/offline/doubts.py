@@ -31,6 +31,8 @@ _PICKING = word_set(
 )
 """Words with which people leave a choice to the reader: "something better", "the right folder"."""
 
+_INSTRUCTING = word_set("every each all called named tagged into under containing note notes folder whose which that")
+
 _JOINING = frozenset(("and", "then", "but", "or"))
 _PLACING = PREPOSITIONS | {"before", "after", "behind", "above"}
 _LEADING = frozenset(("to", "into", "from", "of"))
@@ -57,14 +59,19 @@ def as_name(words: Stretch) -> float:
         following = tokens[position + 1].text[:1] if position + 1 < len(tokens) else ""
         if token.lower in _JOINING and following.islower():
             doubt += 0.5
-        elif token.lower in _TELLING:
+        elif token.lower in _TELLING and not token.text[:1].isupper():
             doubt += 0.2
     return doubt
 
 
 def _opening(words: Stretch) -> float:
     """The doubt about a name that begins like a description: "for each month"."""
-    return 0.4 if words.first.lower in _TELLING else 0.0
+    return 0.4 if words.first.lower in _TELLING and not words.first.text[:1].isupper() else 0.0
+
+
+def as_heading(words: Stretch) -> float:
+    """The doubt about bare words being a heading: those of an instruction are not."""
+    return 0.4 * sum(token.lower in _INSTRUCTING or token.stem in _VERBS for token in words)
 
 
 def as_new_name(words: Stretch, *, said: bool) -> float:

@@ -93,7 +93,14 @@ def match(
             if alignment is not None:
                 found.extend(
                     _matches(
-                        recipe, alignment, text, tokens, given or {}, index, _QUESTION_COST if question and recipe.answer is None else 0.0
+                        recipe,
+                        alignment,
+                        text,
+                        tokens,
+                        given or {},
+                        index,
+                        _QUESTION_COST if question and recipe.answer is None else 0.0,
+                        around.active_file,
                     )
                 )
         judged = _judge(sorted(found, key=lambda each: each.cost))
@@ -132,6 +139,7 @@ def _matches(
     given: Mapping[str, Any],
     index: NameIndex,
     doubt: float,
+    active: str | None,
 ) -> list[Match]:
     readings = dict(alignment.readings)
     cost = alignment.cost + doubt + (1.0 if recipe.destructive and alignment.typos else 0.0)
@@ -140,12 +148,14 @@ def _matches(
     texts = {name: reading.text for name, reading in readings.items()}
     return [
         Match(recipe, resolved, cost + resolved.cost + 0.001 * number, left_out, texts=texts)
-        for number, resolved in enumerate(resolve(recipe, readings, given, index))
+        for number, resolved in enumerate(resolve(recipe, readings, given, index, active))
     ]
 
 
 def _whole_vault(recipe: Recipe, readings: Mapping[str, Reading]) -> float:
     """The doubt that every note of the vault is meant to be changed; none when the vault was named. To delete them all is never sure."""
+    if any(recipe.parameters[name].kind == "within" for name in readings):
+        return 0.0
     for name, reading in readings.items():
         value = reading.value
         if recipe.parameters[name].kind not in SET_KINDS or not isinstance(value, dict) or not value["where"].keys() <= {"not"}:

@@ -25,10 +25,14 @@ _ROOT = regex.compile(
     r"(?:the )?(?:vault )?root(?: folder| of the vault| of my vault)?|(?:the |my )?(?:whole |entire )?vault|everywhere"
     r"|(?:all|every) (?:my )?notes?|top level"
 )
+_MY_NOTES = regex.compile(r"(?:(?:[Aa]ll|[Ee]very(?: one)? of) )?(?:of )?my (?:own )?notes")
+"""Not a folder called Notes, which would be said so."""
+
 _DAILY = regex.compile(
     r"(?:the |my )?(?:(?P<before>.+?)(?:'s)? )?(?:daily note|daily page|journal|journal note)(?: page)?"
     r"(?: (?:of|for|from|on))?(?: (?P<after>.+))?"
 )
+_DAYS_OWN = regex.compile(r"(?P<before>today|tomorrow|yesterday)'s(?P<after>(?!))?(?: (?:note|page|one))?")
 _NAME_NOUNS = CALLED | word_set("name title new the a an as by under")
 _SEVERAL = frozenset(("notes", "files", "pages", "documents"))
 """Nouns that are seldom said of one note."""
@@ -63,9 +67,13 @@ def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: 
         if around.active_file is None:
             return Reading(0.3, None, words.raw, issue="inactive")
         return Reading(0.0, around.active_file.rpartition("/")[0], words.raw, "activeFolder")
+    if _MY_NOTES.fullmatch(words.raw):
+        return Reading(0.0, "", words.raw)
     found = _named(words, index, ("folder",))
     if found is None or found.issue != "unknown" or existing:
         return found
+    if found.text.startswith(("/", "~")):
+        return Reading(0.0, found.text, found.text)
     name = found.text.strip("/")
     inner = words.trimmed(DETERMINERS | FOLDER_NOUNS | CALLED, FOLDER_NOUNS)
     if not name:
@@ -118,13 +126,13 @@ def template(words: Stretch, index: NameIndex) -> Reading | None:
     if inner.quoted is None and not inner.plain:
         return None
     name = inner.quoted or inner.raw
-    for candidate in (name, f"{name} template", words.raw):
-        found = index.find(candidate, ("note",))
-        if found is None:
-            continue
-        paths = tuple(each for each in found.paths if "template" in each.casefold()) or found.paths
-        return _reading(paths, _CLOSENESS_COST[found.closeness], name)
-    return _unknown(inner, name)
+    looked_up = [index.find(candidate, ("note",)) for candidate in (name, f"{name} template", words.raw)]
+    known = [found for found in looked_up if found is not None]
+    for found in known:
+        templates = tuple(path for path in found.paths if "template" in path.casefold())
+        if templates:
+            return _reading(templates, _CLOSENESS_COST[found.closeness], name)
+    return _reading(known[0].paths, _CLOSENESS_COST[known[0].closeness], name) if known else _unknown(inner, name)
 
 
 def macro(words: Stretch, around: Surroundings) -> Reading | None:
@@ -149,7 +157,8 @@ def _this_note(words: Stretch, around: Surroundings) -> Reading | None:
 
 
 def _daily_note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
-    match = _DAILY.fullmatch(" ".join(words.raw.casefold().replace("’", "'").split()))
+    said = " ".join(words.raw.casefold().replace("’", "'").split())
+    match = _DAILY.fullmatch(said) or _DAYS_OWN.fullmatch(said)
     if match is None or (match["before"] is not None and match["after"] is not None):
         return None
     span = dates.parse(match["before"] or match["after"] or "today", around.today)

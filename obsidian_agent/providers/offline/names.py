@@ -67,6 +67,15 @@ class VaultNames(Protocol):
         """All properties: by name, their values by what a person would call them (a link by the text that it shows)."""
         ...
 
+    @property
+    def templates(self) -> str | None:
+        """The folder of templates by the vault's own settings."""
+        ...
+
+    def meant(self, described: Mapping[str, Any]) -> frozenset[str] | None:
+        """The paths that a description of notes means (`where` and `kind` of `vault.find`), or None when it cannot be told."""
+        ...
+
 
 class Closeness(IntEnum):
     """How well a name fits, best first. Below STEMS the reading must be confirmed."""
@@ -199,7 +208,7 @@ class NameIndex:
         if len(said) < 2:
             return ()
         near = (each for word in sorted(said) for each in self._by_word[sort].get(word, ()))
-        return [each.path for each in near if each.own <= said <= each.own | each.above]
+        return list(dict.fromkeys(each.path for each in near if each.own <= said <= each.own | each.above))
 
     @cached_property
     def _tables(self) -> dict[NameSort, tuple[dict[str, list[str]], dict[str, list[str]]]]:
@@ -242,7 +251,9 @@ class NameIndex:
                 own = _stems(_fold(_bare(path)))
                 if own:
                     above = frozenset(self._folder_stems(path.rpartition("/")[0]))
-                    table.setdefault(own[0], []).append(_Words(path, frozenset(own), above))
+                    telling = [word for word in own if not word.isdigit()]
+                    for words in (own, telling) if telling and len(telling) < len(own) else (own,):
+                        table.setdefault(words[0], []).append(_Words(path, frozenset(words), above | frozenset(own)))
         return tables
 
     def _folder_stems(self, folder: str) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from obsidian_agent.providers.offline import dates, name_slots, phrases, set_modifiers, word_slots
-from obsidian_agent.providers.offline.lexicon import NOTE_NOUNS, stem, word_set
+import regex
+
+from obsidian_agent.providers.offline import dates, name_slots, phrases, set_modifiers, type_nouns, word_slots
+from obsidian_agent.providers.offline.lexicon import DETERMINERS, NEGATIONS, NOTE_NOUNS, stem, word_set
 from obsidian_agent.providers.offline.name_lists import NameLists, listed
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
@@ -36,6 +38,8 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "recording": ("mp3", "wav", "m4a", "ogg", "webm"),
 }
 _LONGEST_HOLE = 8
+_LONGEST_KIND = 3
+_EACH = frozenset(("every", "each", "any", "all"))
 _LONGEST_TEXT = 6
 _MOST_MODIFIERS = 5
 _EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for]").segments[0]
@@ -54,6 +58,7 @@ class NoteSets:
         self._lists = NameLists(text, tokens, index)
         self._holes: dict[tuple[str, int, str | None], list[Part]] = {}
         self._behind: dict[int, list[Part]] = {}
+        self._front: dict[int, list[Part]] = {}
         self._sets: dict[int, dict[int, Reading]] = {}
         self._exempt: dict[int, dict[int, Reading]] = {}
         week = set_modifiers.week_ago(around.today)
@@ -78,6 +83,15 @@ class NoteSets:
         value = {"where": either([{"folder": folder} for folder in part.value]), "kind": "notes"}
         return Reading(part.cost, value, self._words(start, end).raw, issue="near" if part.doubt else None, doubt=part.doubt)
 
+    def folders(self, start: int, end: int) -> Reading | None:
+        """Folders alone, as a condition."""
+        part = next((part for part in self._hole("folders", start, Walked(start)) if part.end == end), None)
+        if part is None or part.doubt is not None:
+            return None
+        return Reading(
+            part.cost + 0.1, {"where": either([{"folder": folder} for folder in part.value]), "kind": "any"}, self._words(start, end).raw
+        )
+
     def exempt(self, start: int, end: int) -> Reading | None:
         """What is to be left out: a description, or the bare name of a folder, a tag, a property's value or a note."""
         if start not in self._exempt:
@@ -89,9 +103,15 @@ class NoteSets:
         found: dict[int, Reading] = {}
         for part in parts:
             if part.end not in found or part.cost < found[part.end].cost:
-                raw = self._words(start, part.end).raw
-                found[part.end] = Reading(part.cost, part.value, raw, issue="near" if part.doubt else None, doubt=part.doubt)
+                found[part.end] = self._reading(self._words(start, part.end).raw, part)
         return found
+
+    def _reading(self, raw: str, part: Part) -> Reading:
+        """A description as a reading; one that a word of leaves open is a choice."""
+        ways = [{**part.value, "where": where} for where in type_nouns.expanded(part.value["where"])]
+        if len(ways) > 1:
+            return Reading(part.cost, None, raw, issue="ambiguous", choices=tuple(ways), doubt=part.doubt)
+        return Reading(part.cost, ways[0], raw, issue="near" if part.doubt else None, doubt=part.doubt)
 
     # --- descriptions -------------------------------------------------------------------------------------------------------------
 
@@ -116,6 +136,7 @@ class NoteSets:
             head = front.end
             if head >= len(self._tokens):
                 continue
+            yield from self._typed(front, start)
             token = self._tokens[head]
             kind = self._kind_of(token)
             if kind is None:
@@ -129,12 +150,63 @@ class NoteSets:
                 if said or part.end > head + 1:
                     yield part
 
+    def _typed(self, front: Part, start: int) -> Iterator[Part]:
+        """A head that is a kind of note in this vault ("movies", "meeting notes"), in the plural, behind "every", or with a noun."""
+        quantified = any(token.lower in _EACH for token in self._tokens[start : front.end])
+        for part in listed(self._tokens, front.end, self._plural_kind, frozenset(("and",))):
+            if len(part.value[1]) > 1 and (meanings := type_nouns.joint(part.value[1])):
+                yield from self._modified(
+                    Part(part.end, both(front.value, type_nouns.one_of(meanings)), front.cost + 0.05, front.doubt), "notes"
+                )
+        for end in range(front.end + 1, min(front.end + _LONGEST_KIND, len(self._tokens)) + 1):
+            words = self._words(front.end, end)
+            if not words.plain or words.ragged or words.last.lower in _NO_TEXT | _QUANTIFIERS | _PRONOUNS:
+                break
+            noun = end < len(self._tokens) and self._tokens[end].lower in NOTE_NOUNS
+            plural = _plural(words.last)
+            meanings = list(type_nouns.kinds(words.raw, self._index)) if noun or plural or quantified else []
+            doubt = None
+            if not meanings and not noun and _plural(words.last) and len(words) == 1 and words.last.lower not in _PARTS:
+                yield from self._unknown_kind(front, end)
+            if not meanings and noun and len(words) == 1 and words.last.lower not in _FREE | DETERMINERS | NEGATIONS:
+                meanings = [{"name": words.raw}]
+                doubt = f"“{words.raw}” is taken as a part of the names"
+            if meanings:
+                where = both(front.value, type_nouns.one_of(meanings))
+                head = Part(end + int(noun), where, front.cost + (0.5 if doubt else 0.05), front.doubt or doubt)
+                yield from self._modified(head, "notes")
+
+    def _unknown_kind(self, front: Part, end: int) -> Iterator[Part]:
+        """A noun that the vault does not know, of notes in a folder: "the vacations in Travel"."""
+        for part in self._modified(Part(end, front.value, front.cost + 0.4, front.doubt), "notes"):
+            if part.end > end and "folder" in part.value["where"]:
+                doubt = f"“{self._words(end - 1, end).raw}” is taken to mean the notes there"
+                yield Part(part.end, part.value, part.cost, part.doubt or doubt)
+
+    def _plural_kind(self, at: int) -> list[Part]:
+        """What nouns in the plural may mean from a token on, each with all its meanings."""
+        return list(self._each(at, _LONGEST_KIND, self._one_kind))
+
+    def _one_kind(self, words: Stretch) -> Part | None:
+        if not words.plain or not _plural(words.last) or words.last.lower in _NO_TEXT:
+            return None
+        meanings = list(type_nouns.kinds(words.raw, self._index))
+        return Part(words.end, meanings) if meanings else None
+
     def _in_front(self, at: int) -> Iterator[Part]:
+        """What stands before a head: nothing, or up to two modifiers."""
         yield Part(at, {})
-        for modifier in set_modifiers.before():
-            yield from self._apply(modifier, at)
-        if at + 1 < len(self._tokens) and self._tokens[at].lower == "daily":
-            yield Part(at + 1, dict(self._index.names.daily_set))
+        for first in self._before_head(at):
+            yield first
+            for second in self._before_head(first.end):
+                yield Part(second.end, both(first.value, second.value), first.cost + second.cost, first.doubt or second.doubt)
+
+    def _before_head(self, at: int) -> list[Part]:
+        if at not in self._front:
+            self._front[at] = [part for modifier in set_modifiers.before() for part in self._apply(modifier, at)]
+            if at + 1 < len(self._tokens) and self._tokens[at].lower == "daily":
+                self._front[at].append(Part(at + 1, dict(self._index.names.daily_set)))
+        return self._front[at]
 
     def _kind_of(self, token: Token) -> tuple[tuple[str, ...], str] | None:
         """The endings and the kind of what a head names; None for a word that is none."""
@@ -215,7 +287,7 @@ class NoteSets:
                 continue
             for end in range(walked.end + 1, min(walked.end + 12, len(self._tokens)) + 1):
                 left_out = self.exempt(walked.end, end)
-                if left_out is not None:
+                if left_out is not None and left_out.value is not None:
                     where = both(part.value, {"not": left_out.value["where"]})
                     yield Part(end, {"where": where, "kind": kind}, part.cost + left_out.cost, part.doubt or left_out.doubt)
 
@@ -277,6 +349,12 @@ class NoteSets:
                 yield from self._each(start, 9, self._before)
             case "text":
                 yield from self._each(start, _LONGEST_TEXT, self._said)
+            case "state" | "kind" | "maker":
+                yield from self._each(start, 4, lambda words: self._meant(words, name))
+            case "number":
+                yield from self._each(start, 1, self._number)
+            case "year":
+                yield from self._each(start, 1, self._year)
 
     def _several(self, start: int, read: Callable[[int], list[Part]]) -> Iterator[Part]:
         for part in listed(self._tokens, start, read):
@@ -358,16 +436,40 @@ class NoteSets:
             return None
         return Part(words.end, words.raw, 0.02 * len(words) + 0.15 * sum(token.lower in _NO_TEXT for token in words))
 
+    def _meant(self, words: Stretch, hole: str) -> Part | None:
+        """What a word stands for in this vault."""
+        if words.quoted is None and (not words.plain or words.last.lower in _NO_TEXT):
+            return None
+        read = {"state": type_nouns.states, "kind": type_nouns.kinds, "maker": type_nouns.makers}[hole]
+        meanings = list(read(words.quoted or words.raw, self._index))
+        return Part(words.end, type_nouns.one_of(meanings)) if meanings else None
+
+    def _number(self, words: Stretch) -> Part | None:
+        text = words.first.text
+        return Part(words.end, float(text) if "." in text else int(text)) if _NUMBER.fullmatch(text) else None
+
+    def _year(self, words: Stretch) -> Part | None:
+        span = dates.parse(words.raw, self._around.today) if _YEAR.fullmatch(words.first.text) else None
+        return Part(words.end, (words.first.text, span)) if span is not None else None
+
     def _words(self, start: int, end: int) -> Stretch:
         return Stretch(self._text, self._tokens, start, end)
 
 
+_NUMBER = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
+_YEAR = regex.compile(r"(?:19|20)\d\d")
 _FREE = word_set("my all the and or of our every each notes note files pages from in")
 _NO_TEXT = word_set("in from to into and or of with that which the a an all any as is are by on for under tagged")
+_PARTS = frozenset(type_nouns.NEVER) | _PRONOUNS | _LOOSE | frozenset(("today", "yesterday", "tomorrow"))
+_IRREGULAR = word_set("people children men women series media")
 _PLURAL = frozenset(("everything", "anything", "everyone", "everybody", "stuff", "all"))
 _PROPERTY_IN_BRACKETS = Modifier(
     phrases.parse("[with|the] {property} [of|=|:|is] {values}").segments[0], lambda values: set_modifiers.of_property(values)
 )
+
+
+def _plural(token: Token) -> bool:
+    return token.lower != token.stem or token.lower in _IRREGULAR
 
 
 def _texts(value: Any) -> Iterator[str]:

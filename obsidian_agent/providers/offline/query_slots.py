@@ -48,12 +48,12 @@ def span(words: Stretch, around: Surroundings) -> Reading | None:
 
 
 def due(words: Stretch, around: Surroundings) -> Reading | None:
-    """When tasks are due, as limits of `vault.listTasks`."""
+    """When tasks are due, as limits of `vault.listTasks`; those that are done are not due any more."""
     if _OVERDUE.fullmatch(words.spoken):
-        return Reading(0.0, {"dueBefore": around.today.isoformat()}, words.raw)
+        return Reading(0.0, {"dueBefore": around.today.isoformat(), "status": "open"}, words.raw)
     match = _DUE.fullmatch(words.spoken)
     found = dates.parse(match[1], around.today) if match else None
-    return Reading(0.0, _limits(found), words.raw) if found is not None else None
+    return Reading(0.0, {**_limits(found), "status": "open"}, words.raw) if found is not None else None
 
 
 def order(words: Stretch, index: NameIndex) -> Reading | None:

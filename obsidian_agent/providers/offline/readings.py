@@ -31,7 +31,7 @@ class Reading:
     """A value for a slot. `cost` is the doubt, 0 for none; `text` is what the instruction says.
 
     `reference` names a value of the run's context that stands for it ("this note" is `activeFile`), so that a saved plan follows along.
-    With `issue` the value is open: `choices` are the paths to choose from.
+    With `issue` the value is open: `choices` are the values to choose from.
     """
 
     cost: float
@@ -39,6 +39,6 @@ class Reading:
     text: str
     reference: str | None = None
     issue: Issue | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
     doubt: str | None = None
     """What a person should confirm, where the issue alone does not say it."""

@@ -7,6 +7,7 @@ A recipe is shaped like a macro: its plan refers to its parameters as `${name}`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Literal, Self
@@ -17,17 +18,31 @@ from obsidian_agent.providers.offline import phrases
 
 NameKind = Literal["note", "folder", "entry", "path", "newName", "newLabel", "destination", "template", "macro"]
 WordKind = Literal[
-    "text", "affix", "heading", "newHeading", "tag", "property", "knownProperty", "value", "number", "level", "date", "otherDay", "before"
+    "text",
+    "affix",
+    "label",
+    "heading",
+    "newHeading",
+    "tag",
+    "property",
+    "knownProperty",
+    "value",
+    "number",
+    "level",
+    "date",
+    "otherDay",
+    "before",
 ]
 QueryKind = Literal["tags", "knownProperties", "names", "span", "due", "sort", "group", "status"]
-SetKind = Literal["notes", "anyNotes", "files", "exempt"]
+SetKind = Literal["notes", "anyNotes", "files", "exempt", "within"]
 SlotKind = NameKind | WordKind | QueryKind | SetKind
 """What a slot takes. `entry`: a note, folder or other file; `path`: the name of a new note; `newName` and `destination`: the new path of
-another slot's entry, by its name or its folder; `newLabel`: a name for anything; `newHeading`: a heading that may be missing; `level`: of headings, by
-default the highest that the note has several of; `otherDay`: not today; `before`: a day, from "older than a month"; `affix`: text with its blanks;
-`knownProperty`: one that notes have. `tags`, `knownProperties` and `names` (of new notes) are lists; `span`, `due`: conditions, from
-"last week"; `sort`: an order of `vault.find`, `group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes,
-`anyNotes`: that or one note, `files`: other files too, `exempt`: what the description `of` leaves out.
+another slot's entry, by its name or its folder; `newLabel`: a name for anything; `newHeading`: a heading that may be missing; `level`: of
+headings, by default the highest that the note has several of; `otherDay`: not today; `before`: a day, from "older than a month"; `affix`:
+text with its blanks; `label`: a word that only says again what sort of note it is; `knownProperty`: one that notes have. `tags`,
+`knownProperties` and `names` (of new notes) are lists; `span`, `due`: conditions, from "last week"; `sort`: an order of `vault.find`,
+`group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files
+too, `exempt`: what the description `of` leaves out; `within`: where else it must lie.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))
@@ -45,6 +60,9 @@ _LEFT_OUT = (
     "|[but|and] {} (do not|don't|should not|must not) [be] (count|counted|included|listed|meant|moved|touched|changed)"
 )
 """The clause that leaves something out of a description of notes: "Board games stay where they are", "skip the drafts"."""
+
+
+_CLAUSES: Mapping[SlotKind, str] = {"exempt": _LEFT_OUT, "within": "(in!|inside!|within!|under!|from!) {} [,|:]"}
 
 
 class RecipeModel(BaseModel):
@@ -119,12 +137,12 @@ class Recipe(RecipeModel):
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The phrases as they are matched: where a description of notes is asked for, a clause may say what it leaves out."""
-        left_out = [name for name, parameter in self.parameters.items() if parameter.kind == "exempt"]
-        if not left_out:
-            return self.phrases
-        clause = _LEFT_OUT.replace("{}", f"{{{left_out[0]}}}")
-        return tuple(f"{phrase} / [{clause}]" for phrase in self.phrases)
+        """The phrases as they are matched: clauses may say where the notes of a description lie, and what it leaves out."""
+        clauses = ""
+        for name, parameter in self.parameters.items():
+            clause = _CLAUSES.get(parameter.kind)
+            clauses += f" / [{clause.replace('{}', f'{{{name}}}')}]" if clause is not None else ""
+        return tuple(phrase + clauses for phrase in self.phrases)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

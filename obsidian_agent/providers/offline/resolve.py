@@ -14,6 +14,7 @@ from obsidian_agent.providers.offline.names import Closeness, Found, NameIndex, 
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
 from obsidian_agent.providers.offline.set_modifiers import both
+from obsidian_agent.providers.offline.type_nouns import told
 
 MAX_CHOICES = 3
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
@@ -36,10 +37,14 @@ class Resolved:
     missing: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     cost: float = 0.0
+    remarks: tuple[str, ...] = ()
+    """What tells this way from the others, where the values alone don't show it."""
 
 
-def resolve(recipe: Recipe, readings: Mapping[str, Reading], given: Mapping[str, Any], index: NameIndex) -> list[Resolved]:
-    """Every way to fill the recipe's parameters, at most `MAX_CHOICES`. `given` values win over what was read."""
+def resolve(
+    recipe: Recipe, readings: Mapping[str, Reading], given: Mapping[str, Any], index: NameIndex, active: str | None = None
+) -> list[Resolved]:
+    """Every way to fill the recipe's parameters, at most `MAX_CHOICES`. `given` values win over what was read; `active`: the open note."""
     choices: list[list[tuple[str, Reading]]] = []
     for name, parameter in recipe.parameters.items():
         if name in given:
@@ -47,12 +52,14 @@ def resolve(recipe: Recipe, readings: Mapping[str, Reading], given: Mapping[str,
         elif name in readings:
             choices.append([(name, each) for each in _choices(parameter, readings[name], index)])
     ways = islice(product(*choices), MAX_CHOICES)
-    return [_fill(recipe, dict(way), frozenset(given), index) for way in ways]
+    return [_fill(recipe, dict(way), frozenset(given), index, active) for way in ways]
 
 
 def _choices(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> Sequence[Reading]:
     """The readings that one reading stands for: itself, or one for each entry that it may mean."""
     sorts = _SORTS.get(parameter.kind, ())
+    if reading.issue == "ambiguous" and isinstance(reading.choices[0], Mapping):
+        return _meanings(reading, index)
     if reading.issue == "ambiguous":
         return [replace(reading, value=path, issue="ambiguous", choices=()) for path in reading.choices[:MAX_CHOICES]]
     if reading.issue == "unknown" and sorts:
@@ -61,7 +68,23 @@ def _choices(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> 
     return [reading]
 
 
-def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], index: NameIndex) -> Resolved:
+def _meanings(reading: Reading, index: NameIndex) -> Sequence[Reading]:
+    """Readings of a description that may mean several things: each that some notes fit, once; a single one is what is meant."""
+    fitting: dict[frozenset[str] | int, Any] = {}
+    for number, choice in enumerate(reading.choices):
+        meant = index.names.meant({**choice, "kind": "notes" if choice["kind"] == "any" else choice["kind"]})
+        if meant is None or meant:
+            fitting.setdefault(number if meant is None else meant, choice)
+    ways = list(fitting.values()) or list(reading.choices[:1])
+    if len(ways) == 1:
+        return [replace(reading, value=ways[0], issue="near" if reading.doubt else None, choices=())]
+    return [
+        replace(reading, value=way, choices=(), doubt=f"“{reading.text}” may be the notes {told(way['where'])}")
+        for way in ways[:MAX_CHOICES]
+    ]
+
+
+def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], index: NameIndex, active: str | None) -> Resolved:
     values: dict[str, Any] = {}
     references: dict[str, str] = {}
     doubts: list[str] = []
@@ -75,6 +98,7 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
         values[name] = reading.value
         if reading.reference is not None:
             references[name] = reading.reference
+    cost -= _stand_on(recipe, readings, values, references, index, active)
     for name, parameter in recipe.parameters.items():
         if name in values and name not in given:
             values[name], doubt = _dependent(parameter, values[name], values, index)
@@ -93,7 +117,29 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
     for name in missing:
         values.pop(name, None)
     defaults = {name: parameter.default for name, parameter in recipe.parameters.items() if parameter.default is not None}
-    return Resolved(defaults | values, references, missing, tuple(doubts), cost)
+    remarks = tuple(
+        told(reading.value["where"]) for reading in readings.values() if reading.issue == "ambiguous" and isinstance(reading.value, Mapping)
+    )
+    return Resolved(defaults | values, references, missing, tuple(doubts), cost, remarks)
+
+
+def _stand_on(
+    recipe: Recipe,
+    readings: Mapping[str, Reading],
+    values: dict[str, Any],
+    references: dict[str, str],
+    index: NameIndex,
+    active: str | None,
+) -> float:
+    """Where only a heading is named, and the open note has it, the open note is meant. Answers the doubt that this takes away."""
+    for name, parameter in recipe.parameters.items():
+        note = parameter.of
+        if parameter.kind != "heading" or note is None or active is None or note in readings or not isinstance(values.get(name), str):
+            continue
+        if _heading(values[name], active, index)[1] is None:
+            values[note], references[note] = active, "activeFile"
+            return 0.5
+    return 0.0
 
 
 def _settle_sets(recipe: Recipe, values: dict[str, Any], references: Mapping[str, str]) -> None:
@@ -107,10 +153,13 @@ def _settle_sets(recipe: Recipe, values: dict[str, Any], references: Mapping[str
         kind = found["kind"] if found["kind"] != "any" else "files" if parameter.kind == "files" else "notes"
         values[name] = {"where": found["where"], "kind": kind}
     for name, parameter in recipe.parameters.items():
-        whole = values.get(parameter.of) if parameter.kind == "exempt" and parameter.of is not None else None
-        left_out = values.pop(name, None) if whole is not None else None
-        if whole is not None and left_out is not None:
-            values[str(parameter.of)] = {**whole, "where": both(whole["where"], {"not": left_out["where"]})}
+        clause = values.get(name) if parameter.kind in ("exempt", "within") and parameter.of is not None else None
+        whole = values.get(str(parameter.of))
+        if clause is None or whole is None:
+            continue
+        del values[name]
+        limit = {"not": clause["where"]} if parameter.kind == "exempt" else clause["where"]
+        values[str(parameter.of)] = {**whole, "where": both(whole["where"], limit)}
 
 
 def _doubt(parameter: RecipeParameter, reading: Reading) -> str:

@@ -23,6 +23,8 @@ _RIDERS = tuple(
         rf"(?:keep|keeping|leave) {_LINKS} {_OK}"
         r"(?:,? (?:also|even|including) (?:the ones|those|links) in (?:the )?(?:properties|frontmatter|yaml|canvases))?",
         rf"(?:update|updating|fix|fixing|adjust|adjusting|correct|rewrite) {_LINKS}(?: too| as well| accordingly)?",
+        rf"(?:keep|keeping|preserve|preserving|retain) {_LINKS}(?= *(?:$|[.;!)]))",
+        r"(?:with|including|and) (?:all )?(?:of )?(?:its |the |their |any )?(?:nested|sub-?|child) ?tags?(?: too| as well)?",
         rf"{_LINKS} (?:must|should|have to|need to) (?:still )?(?:keep on |keep |stay |remain |be |continue to )?{_OK}",
         rf"make sure (?:that )?{_LINKS} (?:still |keep |stay |remain |are )*{_OK}",
         rf"without (?:breaking|losing|damaging|changing|touching) (?:{_LINKS}|anything(?: else)?)",

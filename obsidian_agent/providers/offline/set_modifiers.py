@@ -101,12 +101,54 @@ _NONE = "(without|[that|which] (lack|lacks)|lacking|missing|[that|which|who] (do
 _CHANGED = "[last] (changed|modified|edited|updated|touched)"
 _MADE = "(created|made|written|added|started)"
 
+_IS = "[that|which|who] (is|are|was|were) [also|currently|still|already]"
+_BELOW = "[[,] (and|with|including) [all] [of] [its|their|the|any] (subfolders|subdirectories)]"
+_WITH = "(with|having|of|[that|which] (have|has)|whose|where) [a|an|the|its|their]"
+
+
+def _limit(field: str) -> Callable[[Values], Where]:
+    return lambda values: {field: {values["property"]: values["number"]}}
+
+
+def _span_limit(**fields: str) -> Callable[[Values], Where]:
+    """Limits of a property by the `start` or `end` of a span."""
+
+    def where(values: Values) -> Where:
+        ends = ((field, getattr(values["span"], end)) for field, end in fields.items())
+        return {field: {values["property"]: day.isoformat()} for field, day in ends if day is not None}
+
+    return where
+
+
+_COMPARED: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
+    (f"{_WITH} {{property}} (of|is|=|:) {{number}} (or|and) (higher|more|above|better|up|greater|over)", _limit("atLeast"), 0),
+    (f"{_WITH} {{property}} (of|is|=|:) {{number}} (or|and) (lower|less|below|worse|fewer|under)", _limit("atMost"), 0),
+    (f"{_WITH} {{property}} [of|is] at least {{number}}", _limit("atLeast"), 0),
+    (f"{_WITH} {{property}} [of|is] (at most|no more than|up to) {{number}}", _limit("atMost"), 0),
+    (f"{_WITH} {{property}} [of|is] (above|over|greater than|higher than|more than|better than|bigger than|>) {{number}}", _limit("above"), 0),
+    (f"{_WITH} {{property}} [of|is] (below|under|less than|lower than|fewer than|smaller than|worse than|<) {{number}}", _limit("below"), 0),
+    (f"{_WITH} {{property}} [of|is] > = {{number}}", _limit("atLeast"), 0),
+    (f"{_WITH} {{property}} [of|is] < = {{number}}", _limit("atMost"), 0),
+    (f"{_WITH} {{property}} [is] (before|earlier than|until) {{span}}", _span_limit(below="start"), 0),
+    (f"{_WITH} {{property}} [is] (after|later than) {{span}}", _span_limit(atLeast="end"), 0),
+    (f"{_WITH} {{property}} [is] since {{span}}", _span_limit(atLeast="start"), 0),
+    (f"{_WITH} {{property}} [is] (in|on|during|within) {{span}}", _span_limit(atLeast="start", below="end"), 0),
+)  # fmt: skip
+
 _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_THAT} [located|stored|kept] directly (in|inside|under) {{folders}}", lambda values: both(_folders(values), {"directly": True}), 0),
-    (f"{_THAT} [located|stored|kept|lying|sitting] (in|inside|within|from|of|under) {{folders}}", _folders, 0),
+    (f"{_THAT} [located|stored|kept|lying|sitting] (in|inside|within|from|of|under) {{folders}} {_BELOW}", _folders, 0),
+    (f"{_THAT} not (in|inside|within|from|under) {{folders}} {_BELOW}", lambda values: {"not": _folders(values)}, 0),
+    ("[that|which|who] (is not|are not|isn't|aren't|was not|were not) (in|inside|within|from|under) {folders}", lambda values: {"not": _folders(values)}, 0),
+    (f"{_IS} {{state}}", lambda values: values["state"], 0.05),
+    ("[that|which|who] (is not|are not|isn't|aren't) [yet|already] {state}", lambda values: {"not": values["state"]}, 0.05),
+    (f"{_THAT} (categorised|categorized|classified|filed|listed|marked) [as|under|with] [the] [category|type] {{kind}}", lambda values: values["kind"], 0),
+    (f"{_THAT} [written|made|created|directed|recorded|published] (by|from) {{maker}}", lambda values: values["maker"], 0),
+    *_COMPARED,
+    ("(with|having|using|[that|which] (have|has)) [a|any|some] (tag|tags) [that|which] (starting|beginning|starts|begins|start|begin) with {tags}", _tags, 0),
     (f"{_THAT} [located|stored|kept|lying|sitting] (in|at|of|inside|from) [the] (vault root|root folder|root|top level) [folder] [of (my|the|this) vault]",
      _fixed(folder="", directly=True), 0),
-    ("(in|of|from|across) [my|the|this] [whole|entire] vault", _fixed(), 0),
+    (f"{_THAT} (in|of|from|across) [my|the|this] [whole|entire] vault", _fixed(), 0),
     (f"{_THAT} (tagged|labelled|labeled) [with|as|by] [the] [tag|tags|hashtag] {{tags}}", _tags, 0),
     (f"{_HAVE} [the|a|my] [tag|tags|hashtag] {{hashtags}}", lambda values: _tags({"tags": values["hashtags"]}), 0),
     ("(with|having|carrying|using|containing|[that|which|who] (have|has|had|contain|carry|use)) [the|a|my] (tag|tags|hashtag|label) {tags}", _tags, 0),
@@ -179,6 +221,8 @@ _BEFORE: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(orphan|orphaned|unlinked)", _fixed(linked=False), 0),
     ("(isolated|unconnected)", _fixed(linked=False, linking=False), 0),
     ("(recent|recently (changed|modified|edited))", lambda values: {"modifiedAfter": values["weekAgo"]}, 0.3),
+    ("{state}", lambda values: values["state"], 0.1),
+    ("{year}", lambda values: {"any": [{"name": values["year"][0]}, days(values["year"][1], "datedAfter", "datedBefore")]}, 0.1),
     ("{hashtags} [-] [tagged]", lambda values: _tags({"tags": values["hashtags"]}), 0),
 )
 

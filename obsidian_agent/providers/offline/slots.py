@@ -34,10 +34,12 @@ _LONGEST: Mapping[SlotKind, int] = {
     "status": 4,
     "names": 30,
     "affix": 4,
+    "label": 2,
     "notes": 50,
     "anyNotes": 50,
     "files": 50,
     "exempt": 24,
+    "within": 12,
 }
 _LONGEST_NAMED = name_slots.LONGEST_NAME + 6
 """A name with its article, noun and "called"."""
@@ -88,7 +90,7 @@ class SlotReader:
                 return name_slots.path(words, self._index, free=free)
             case "newName" | "newLabel":
                 return name_slots.new_name(words)
-            case "notes" | "anyNotes" | "files" | "exempt":
+            case "notes" | "anyNotes" | "files" | "exempt" | "within":
                 return self._set_reading(words, kind, free)
             case "tags" | "knownProperties" | "names" | "span" | "due" | "sort" | "group" | "status":
                 return self._query_reading(words, kind, free)
@@ -122,11 +124,13 @@ class SlotReader:
         match kind:
             case "exempt":
                 return self._sets.exempt(words.start, words.end)
+            case "within":
+                return self._sets.folders(words.start, words.end)
             case "files":
                 return read(words.start, words.end)
             case "notes" | "anyNotes":
                 found = read(words.start, words.end)
-                if found is not None and found.value["kind"] == "attachments":
+                if found is not None and (found.value or found.choices[0])["kind"] == "attachments":
                     return None
                 single = name_slots.note(words, self._index, self._around) if kind == "anyNotes" else None
                 return min((each for each in (found, single) if each is not None), key=lambda each: each.cost, default=None)
@@ -143,6 +147,8 @@ class SlotReader:
                 return word_slots.tag(words, free=free)
             case "affix":
                 return word_slots.affix(words)
+            case "label":
+                return word_slots.label(words)
             case "property":
                 return word_slots.property_name(words, free=free)
             case "knownProperty":

@@ -68,7 +68,9 @@ class Stretch:
     @property
     def exact(self) -> bool:
         """Whether it is a name in quotes, a wikilink or a path, no bare words."""
-        return len(self) == 1 and (self.quoted is not None or "/" in self.first.text or self.first.text.endswith(".md"))
+        return len(self) == 1 and (
+            self.quoted is not None or self.first.kind == "tag" or "/" in self.first.text or self.first.text.endswith(".md")
+        )
 
     @property
     def ragged(self) -> bool:

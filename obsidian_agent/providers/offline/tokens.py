@@ -18,11 +18,14 @@ _PATTERN = regex.compile(
     | (?<![\w'’]) ['‘] (?P<single>[^\n]+?) ['’] (?![\w])
     | \#(?P<tag>[\p{L}\p{N}\p{So}_/\-]+)
     | (?P<word> (?<!\S)-\d[\d.]*\b
-        | \.{1,2}/\S*[\w/] | (?<!\S)\.\w\S*[\w/] | ~/\S*\w | /\S*\w | \w+://\S*\w | [\w][^\s,;:!?()"“”«»=\[\]]*[\w/] | \w )
+        | \.{1,2}/\S*[\w/] | (?<!\S)\.\w\S*[\w/] | ~/\S*\w | /\S*\w | \w+://\S*\w | [\w\p{So}][^\s,;:!?()"“”«»=\[\]]*[\w/\p{So}] | [\w\p{So}] )
     | (?P<mark>\S)
     """,
     regex.VERBOSE,
 )
+_ASKED = regex.compile(r"(what|who|where|when|which|how)['’]s", regex.IGNORECASE)
+"""A question word that has swallowed its "is"."""
+
 _DIGITS = regex.compile(r"\d+")
 
 
@@ -64,6 +67,10 @@ def _tokens(match: regex.Match[str]) -> list[Token]:
             return [Token("mark", "#", start, start + 1), _word(match["tag"], start + 1, end)]
         return [Token("tag", match["tag"], start, end)]
     if match["word"] is not None:
+        asked = _ASKED.fullmatch(match["word"])
+        if asked is not None:
+            middle = start + len(asked[1])
+            return [_word(asked[1], start, middle), _word("is", middle, end)]
         return [_word(match["word"], start, end)]
     return [Token("mark", match["mark"], start, end)]
 

@@ -23,6 +23,9 @@ _WORN = word_set("name tag tags text task note file folder heading link links co
 
 _HEADING_NOUNS = word_set("heading header section headline list")
 _PROPERTY_NOUNS = word_set("property field key attribute frontmatter metadata")
+_LEADING_ON = PREPOSITIONS - {"and", "of"} | {"all", "every", "each"}
+"""Words that in a bare value rather begin what it is set on."""
+
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "top": 1}
 _TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]*")
 _LEVEL = regex.compile(r"(?:level |h)?(\d{1,6})(?:st|nd|rd|th)?(?:[ -]level)?")
@@ -46,6 +49,13 @@ def affix(words: Stretch) -> Reading | None:
     return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
 
 
+def label(words: Stretch) -> Reading | None:
+    """What sort of note is made, where that changes nothing: "a meeting note"."""
+    if not words.plain or any(token.lower in PREPOSITIONS | DETERMINERS | NOTE_NOUNS | CALLED for token in words):
+        return None
+    return Reading(0.05 * len(words), words.raw, words.raw)
+
+
 def heading(words: Stretch) -> Reading | None:
     """The text of a heading."""
     inner = words.trimmed(DETERMINERS | _HEADING_NOUNS | CALLED, _HEADING_NOUNS)
@@ -53,7 +63,7 @@ def heading(words: Stretch) -> Reading | None:
         return Reading(0.0, name, name)
     if len(inner) > 8 or any(token.kind != "word" for token in inner):
         return None
-    return Reading(0.05 + 0.03 * len(inner), inner.raw, inner.raw)
+    return Reading(0.05 + 0.03 * len(inner) + doubts.as_heading(inner), inner.raw, inner.raw)
 
 
 def tag(words: Stretch, *, free: bool) -> Reading | None:
@@ -100,6 +110,7 @@ def value(words: Stretch, around: Surroundings) -> Reading | None:
     if token.lower in PREPOSITIONS or any(each.kind == "quoted" for each in inner):
         return None
     doubt = 0.05 + 0.05 * len(inner) + doubts.picking(inner) + 0.5 * sum(each.lower in NEGATIONS for each in inner)
+    doubt += 0.5 * sum(each.lower in _LEADING_ON for each in list(inner)[1:])
     return Reading(doubt, _typed(inner.raw, around), inner.raw)
 
 

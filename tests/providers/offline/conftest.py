@@ -31,6 +31,11 @@ class Names:
     def levels(self, note: str) -> Sequence[int]:
         return [2] * len(self.headings(note))
 
+    def meant(self, described: Mapping[str, Any]) -> frozenset[str] | None:
+        return None
+
+    templates: str | None = None
+
     def daily_note(self, day: date) -> str:
         return f"Daily/{day.isoformat()}.md"
 

@@ -1,0 +1,136 @@
+"""Nouns and adjectives that a vault gives a meaning: "the movies", "all meeting notes", "active projects", "posts by Ada".
+
+A noun may be the name of a folder, a tag, or a value of a property. Where it may be several, a condition holds them as `oneOf`, which
+`expanded` turns into the plain conditions that a person chooses among.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+from obsidian_agent.providers.offline.lexicon import FOLDER_NOUNS, NOTE_NOUNS, stem, word_set
+from obsidian_agent.providers.offline.names import Closeness, NameIndex
+
+ONE_OF = "oneOf"
+MOST_MEANINGS = 4
+
+_TYPES = word_set("category categories type types kind kinds class classes")
+_STATES = word_set("status state stage phase progress priority mood")
+_MAKERS = word_set("author authors artist artists director directors creator creators writer writers maker by composer host hosts speaker")
+NEVER = (
+    NOTE_NOUNS
+    | FOLDER_NOUNS
+    | word_set(
+        "task tasks todo todos tag tags link links heading headings section sections property properties field fields list lists bullet bullets "
+        "item items line lines word words row rows backlink backlinks alias aliases text texts name names vault change changes"
+    )
+)
+"""Nouns that people use for parts of notes, whatever folders and tags a vault has."""
+
+Where = dict[str, Any]
+
+
+def one_of(meanings: Sequence[Where]) -> Where:
+    """Conditions of which one is meant, as one."""
+    return meanings[0] if len(meanings) == 1 else {ONE_OF: list(meanings[:MOST_MEANINGS])}
+
+
+def expanded(where: Any) -> list[Any]:
+    """The plain conditions that one with `oneOf` may mean, the first being the likeliest; at most some."""
+    if isinstance(where, list):
+        return [list(way) for way in islice(product(*(expanded(each) for each in where)), MOST_MEANINGS)]
+    if not isinstance(where, Mapping):
+        return [where]
+    ways: list[Where] = [{}]
+    for key, value in where.items():
+        options = [way for each in value for way in expanded(each)] if key == ONE_OF else [{key: way} for way in expanded(value)]
+        ways = [_joined(way, option) for way in ways for option in options][:MOST_MEANINGS]
+    return ways
+
+
+def _joined(way: Where, option: Where) -> Where:
+    if way.keys().isdisjoint(option):
+        return way | option
+    return {"all": [way, option]}
+
+
+def joint(items: Sequence[Sequence[Where]]) -> list[Where]:
+    """What several nouns mean together ("movies and shows"): the meanings of one sort that all of them have."""
+    found: list[Where] = []
+    for sort in dict.fromkeys(_sort(meaning) for meaning in items[0]):
+        ways = [[meaning for meaning in meanings if _sort(meaning) == sort] for meanings in items]
+        if all(len(way) == 1 for way in ways):
+            found.append({"any": [way[0] for way in ways]})
+    return found
+
+
+def _sort(meaning: Where) -> tuple[str, ...]:
+    key, value = next(iter(meaning.items()))
+    return (key, *value) if isinstance(value, Mapping) else (key,)
+
+
+def kinds(words: str, index: NameIndex) -> Iterator[Where]:
+    """What a noun may mean as a kind of note: a folder, a tag, a value of a property that holds kinds, else of any property.
+
+    The template of a kind is none of it.
+    """
+    if words.casefold() in NEVER:
+        return
+    folders = index.find(words, ("folder",))
+    if folders is not None and folders.closeness <= Closeness.STEMS:
+        yield from ({"folder": path} for path in folders.paths)
+    templates: Where = {"not": {"folder": index.names.templates}} if index.names.templates else {}
+    tag = index.tag(words) or index.tag(stem(words)) or index.tag(f"{stem(words)}s")
+    if tag is not None:
+        yield {"tag": tag, **templates}
+    valued = index.valued(words)
+    kinds_of = [each for each in valued if each[0].casefold() in _TYPES]
+    yield from ({"property": {name: value}, **templates} for name, value in kinds_of or valued)
+
+
+def states(words: str, index: NameIndex) -> Iterator[Where]:
+    """What an adjective may mean: a value of a property, of one that holds states before others; else a tag."""
+    if words.casefold() in NEVER:
+        return
+    valued = index.valued(words)
+    stated = [each for each in valued if each[0].casefold() in _STATES]
+    for name, value in stated or valued:
+        yield {"property": {name: value}}
+    tag = index.tag(words) if not stated else None
+    if tag is not None:
+        yield {"tag": tag}
+
+
+def makers(words: str, index: NameIndex) -> Iterator[Where]:
+    """Who made something: a value of a property that holds authors."""
+    yield from ({"property": {name: value}} for name, value in index.valued(words) if name.casefold() in _MAKERS)
+
+
+def told(where: Mapping[str, Any]) -> str:
+    """A condition as a person would say it, for choosing among several."""
+    parts = [_told(key, value) for key, value in where.items()]
+    return " and ".join(part for part in parts if part) or "all notes"
+
+
+def _told(key: str, value: Any) -> str:
+    match key, value:
+        case "folder", str():
+            return f"in {value or 'the vault'}"
+        case "tag", str() | list():
+            return "tagged " + " or ".join(f"#{tag}" for tag in ([value] if isinstance(value, str) else value))
+        case "property", Mapping():
+            return " and ".join(f"{name}: {_plain(each)}" for name, each in value.items())
+        case "not", Mapping():
+            return f"not {told(value)}"
+        case ("all" | "any") as joint, list():
+            return (" and " if joint == "all" else " or ").join(told(each) for each in value)
+        case "name", str():
+            return f"named {value}"
+        case _:
+            return ""
+
+
+def _plain(value: Any) -> str:
+    return " or ".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
