@@ -285,12 +285,22 @@ def _undoable(journal: Journal, run_id: str | None) -> Record:
     record = journal.last_undoable() if run_id is None else journal.run(run_id)
     if run_id is not None and (record is None or record.kind != "run"):
         raise no_run(run_id)
+    if record is None and journal.unfinished():
+        raise _half_done(journal)
     if record is None or not record.in_effect:
         message = "There is no run to undo." if run_id is None else f"Run {run_id} has nothing left to undo."
         raise JournalError(message, code="NOTHING_TO_UNDO")
     if not record.has_images:
         raise JournalError(f"Run {record.run_id} is too old to undo: its contents are no longer kept.", code="NOTHING_TO_UNDO")
     return record
+
+
+def _half_done(journal: Journal) -> JournalError:
+    """Why the only run there is cannot be undone: it is at work, or a crash cut it short."""
+    if journal.locked:
+        return JournalError("A run is at work just now.", code="VAULT_BUSY", hint="Wait until it has finished.")
+    hint = "obsidian-agent recover finishes it or rolls it back."
+    return JournalError("The last run was cut short.", code="RECOVERY_NEEDED", hint=hint)
 
 
 def _redoable(journal: Journal) -> Record:

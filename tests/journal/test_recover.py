@@ -11,7 +11,7 @@ import pytest
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.recover import interrupted, recover
-from obsidian_agent.journal.undo import undo
+from obsidian_agent.journal.undo import undo, undo_preview
 from obsidian_agent.vault.actions import Action
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.changes import Operation
@@ -116,6 +116,12 @@ def test_a_new_run_waits_for_the_decision(home: Home) -> None:
     assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "RECOVERY_NEEDED")
     with pytest.raises(JournalError, match="half done"):
         undo(home.journal, home.store)
+    with pytest.raises(JournalError, match="cut short") as refused:
+        undo_preview(home.journal, home.store)
+    assert refused.value.code == "RECOVERY_NEEDED"
+    with home.journal.lock(), pytest.raises(JournalError) as busy:
+        undo_preview(home.journal, home.store)
+    assert busy.value.code == "VAULT_BUSY"
     assert home.seen() == before
 
 
