@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from obsidian_agent.bootstrap import build_chats, build_session
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import open_session
+from obsidian_agent.cli.opening import wiring_of
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.config.directories import directories
@@ -19,12 +20,13 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     options.vault = options.name or options.vault or _choose()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
-    session = open_session(options)
+    wiring = wiring_of(options)
+    session = build_session(wiring)
     settings = load_settings(directories(options.state_dir, options.config).config)
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.themes import DARK
 
-    ObsidianAgentApp(session, theme=settings.theme or DARK, keymap=settings.keymap).run()
+    ObsidianAgentApp(session, chats=build_chats(wiring, session), theme=settings.theme or DARK, keymap=settings.keymap).run()
     return Exit.DONE
 
 

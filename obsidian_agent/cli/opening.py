@@ -47,6 +47,14 @@ def find_vault(name: str | None) -> Path:
 
 def open_session(options: argparse.Namespace) -> Session:
     """A session on the vault that the options name, with their context as its focus."""
+    wiring = wiring_of(options)
+    session = build_session(wiring)
+    session.focus = focus_of(options, wiring.store)
+    return session
+
+
+def wiring_of(options: argparse.Namespace) -> Wiring:
+    """The vault that the options name, and how they and the settings want it worked on."""
     folders = directories(options.state_dir, options.config)
     settings = load_settings(folders.config)
     store = VaultStore.open(find_vault(options.vault))
@@ -56,7 +64,7 @@ def open_session(options: argparse.Namespace) -> Session:
     )
     offline = getattr(options, "offline", False)
     model = None if offline else (getattr(options, "model", None) or settings.model)
-    wiring = Wiring(
+    return Wiring(
         store=store,
         state=folders.state,
         policy=policy,
@@ -69,9 +77,6 @@ def open_session(options: argparse.Namespace) -> Session:
         share_local=settings.share_local,
         now=moment(getattr(options, "now", None)),
     )
-    session = build_session(wiring)
-    session.focus = focus_of(options, store)
-    return session
 
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:

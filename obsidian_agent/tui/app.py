@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
 
     from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
+    from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.tui.port import Session
 
 log = logging.getLogger(__name__)
@@ -36,16 +38,18 @@ class ObsidianAgentApp(App[None]):
     NOTIFICATION_TIMEOUT = 4
     PAUSE_GC_ON_SCROLL = True
 
-    def __init__(self, session: Session, *, theme: str = DARK, keymap: dict[str, str] | None = None) -> None:
+    def __init__(self, session: Session, *, chats: Chats | None = None, theme: str = DARK, keymap: dict[str, str] | None = None) -> None:
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
         self._session = session
+        self._chats = chats
+        self._asking = asyncio.Lock()
         self._wanted_theme = SHORT.get(theme.lower(), theme)
         self._wanted_keymap = keymap or {}
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._session, self.approve_share)
+        return MainScreen(self._session, self.approve_share, self._chats)
 
     def on_mount(self) -> None:
         if self._wanted_theme in self.available_themes:
@@ -79,11 +83,15 @@ class ObsidianAgentApp(App[None]):
         """The palette's commands belong to the main screen."""
         return isinstance(self.screen, MainScreen) if action == "command_palette" else True
 
-    async def approve_share(self, request: ShareRequest) -> ShareDecision:
-        """Ask the person whether something may be sent to a model: what an agent loop awaits before it sends anything."""
+    async def approve_share(self, request: ShareRequest, about: str = "") -> ShareDecision:
+        """Ask the person whether something may be sent to a model: what an agent loop awaits before it sends anything.
+
+        `about` names the conversation when it is not the one on the screen. Questions are put one after the other.
+        """
         from obsidian_agent.tui.screens.share import ask
 
-        return await ask(self, request, self._session.check_call)
+        async with self._asking:
+            return await ask(self, request, self._session.check_call, about)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help
@@ -98,7 +106,9 @@ class ObsidianAgentApp(App[None]):
 
     async def action_quit(self) -> None:
         main = self.screen_stack[0]
-        if not (isinstance(main, MainScreen) and main.bridge.writing):
+        if not isinstance(main, MainScreen) or not main.bridge.writing:
+            if isinstance(main, MainScreen):
+                await main.talk.close()
             self.exit()
             return
         from obsidian_agent.tui.screens.confirm import Confirm
@@ -114,4 +124,5 @@ class ObsidianAgentApp(App[None]):
 
     async def _exit_when_written(self, main: MainScreen) -> None:
         await main.bridge.written()
+        await main.talk.close()
         self.exit()

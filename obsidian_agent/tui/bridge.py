@@ -39,6 +39,8 @@ class Bridge:
         self._idle = asyncio.Event()
         self._idle.set()
         self._epoch = 0
+        self.dropped = 0
+        """How often what was going on was left behind: events that were delivered before are not to be shown any more."""
 
     @property
     def writing(self) -> bool:
@@ -78,6 +80,12 @@ class Bridge:
         self._pending = [event for event in self._pending if isinstance(event, TextDelta)]
         self._flush()
         self._epoch += 1
+
+    def drop(self) -> None:
+        """Leave behind what is being followed."""
+        self._pending.clear()
+        self._epoch += 1
+        self.dropped += 1
 
     async def execute(self, preview: Preview) -> None:
         """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""

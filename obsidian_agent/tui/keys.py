@@ -13,12 +13,13 @@ from typing import Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "app", "main", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts", "share"
+    "app", "main", "threads", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts", "share"
 ]
 
 PLACES: dict[Place, str] = {
     "app": "Everywhere",
     "main": "Main screen",
+    "threads": "Conversations",
     "prompt": "Message",
     "note": "Note",
     "plan": "Plan",
@@ -69,11 +70,19 @@ KEYS: tuple[Key, ...] = (
     Key("app.copy", "ctrl+c", "copy_or_interrupt", "Copy", "Copy the selected text, else cancel what is going on", "app", footer=False),
     Key("main.saved", "f2", "saved_actions", "Saved", "Saved actions: run, rename, delete, export, import", "main", footer=False),
     Key("main.history", "f3", "history", "History", "Earlier runs: undo and redo", "main", footer=False),
+    Key("main.threads", "f4", "threads", "Conversations", "Conversations: search, go on, rename, delete, export", "main", footer=False),
+    Key("main.new", "ctrl+n", "new_thread", "New", "Begin a new conversation; what goes on in this one goes on", "main", footer=False),
     Key("main.open", "ctrl+o", "open_note", "Note", "Open a note by a few letters of its name", "main", display="^o", priority=True),
     Key("main.selection", "ctrl+t", "toggle_selection", "Selection", "Send the selection of the note along, or don't", "main", False, True),
     Key("main.pane", "f6", "next_pane", "Pane", "Go to the next pane: chat, note, plan", "main", priority=True),
     Key("main.clear", "ctrl+l", "clear", "Clear", "Clear the conversation on the screen", "main", footer=False),
     Key("main.cancel", "escape", "cancel", "Cancel", "Cancel planning or the run; else back to the message", "main", footer=False),
+    Key("threads.rename", "e", "rename", "Rename", "Rename the conversation", "threads"),
+    Key("threads.delete", "delete,d", "delete", "Delete", "Delete the conversation for good; asks first", "threads"),
+    Key("threads.export", "x", "export", "Export", "Make a note of the conversation, as a plan", "threads"),
+    Key("threads.new", "ctrl+n", "new", "New", "Begin a new conversation", "threads", display="^n"),
+    Key("threads.search", "slash", "search", "Search", "Search in titles and words", "threads", display="/"),
+    Key("threads.back", "escape", "back", "Close", "From the search to the list, from the list away", "threads", footer=False),
     Key("prompt.send", "enter", "send", "Send", "Send the message", "prompt", display="⏎"),
     Key("prompt.newline", "ctrl+j,shift+enter", "newline", "New line", "New line in the message", "prompt", display="^j"),
     Key("prompt.older", "alt+up", "older", "Earlier message", "Bring back an earlier message", "prompt", footer=False),

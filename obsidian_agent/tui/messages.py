@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 class EventsArrived(Message):
-    """A batch of events of the turn or run that is going on, in order."""
+    """A batch of events of the turn or run that is going on, in order. `dropped`: how often the bridge had left something behind."""
 
-    def __init__(self, events: Sequence[AgentEvent]) -> None:
+    def __init__(self, events: Sequence[AgentEvent], dropped: int) -> None:
         super().__init__()
         self.events = tuple(events)
+        self.dropped = dropped
 
 
 class WorkEnded(Message):
@@ -26,6 +27,14 @@ class WorkEnded(Message):
         super().__init__()
         self.token = token
         self.cancelled = cancelled
+
+
+class ThreadDeleted(Message):
+    """A conversation is gone for good."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__()
+        self.thread_id = thread_id
 
 
 class NoteRequested(Message):

@@ -831,7 +831,7 @@ async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
         await app.send("Hi")
         told = app.transcript()
         for words in (
-            "Read notes (vault.readFile): it is about A",
+            "Read notes – it is about A",
             "Sent 1 of 2 to some/model.",
             "There is no B.md.",
             "The context was shortened.",

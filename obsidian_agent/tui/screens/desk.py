@@ -14,21 +14,18 @@ from obsidian_agent.tui.background import in_background
 if TYPE_CHECKING:
     from textual.app import App
 
-    from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.tui.bridge import Bridge
     from obsidian_agent.tui.widgets.panes import Panes
-    from obsidian_agent.tui.widgets.transcript import Speaker
+    from obsidian_agent.tui.retelling import Speaker
 
 
 class Desk:
     """Made by the main screen, handed to its flows."""
 
-    def __init__(self, screen: Screen[None], bridge: Bridge, panes: Panes, approve_share: ApproveShare) -> None:
+    def __init__(self, screen: Screen[None], bridge: Bridge, panes: Panes) -> None:
         self.screen = screen
         self.bridge = bridge
         self.panes = panes
-        self.approve_share = approve_share
-        """Asks the person before something is sent to a model."""
 
     @property
     def app(self) -> App[object]:

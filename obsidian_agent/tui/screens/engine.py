@@ -57,6 +57,15 @@ class Engine:
             case "idle":
                 return False
 
+    def let_go(self) -> None:
+        """Stop following a turn, which goes on by itself; its end is nobody's business here."""
+        if self.phase == "planning":
+            self._desk.bridge.drop()
+            if self._worker is not None:
+                self._worker.cancel()
+            self._token += 1
+            self.phase, self._worker = "idle", None
+
     def finish(self, message: WorkEnded) -> Phase:
         """What ended with this message: planning, a run, or nothing that still matters ("idle")."""
         if message.token != self._token:

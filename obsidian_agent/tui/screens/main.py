@@ -13,7 +13,8 @@ from textual.widgets import Footer
 
 from obsidian_agent.tui.bridge import Bridge
 from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import EventsArrived, NoteRequested, WorkEnded
+from obsidian_agent.tui.messages import EventsArrived, NoteRequested, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.screens.conversing import Conversing
 from obsidian_agent.tui.screens.deciding import Deciding, Wish
 from obsidian_agent.tui.screens.desk import Desk
 from obsidian_agent.tui.screens.history import History, HistoryRequest
@@ -22,6 +23,7 @@ from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.saving import Saving
 from obsidian_agent.tui.screens.turns import NO_SELECTION, Turns
 from obsidian_agent.tui.screens.undoing import Undoing
+from obsidian_agent.tui.talk import Talk
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.progress import ProgressPane
@@ -30,9 +32,10 @@ from obsidian_agent.tui.widgets.result import ResultPane
 from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.sharing import ApproveShare
+    from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.tui.port import Session
     from obsidian_agent.tui.screens.router import Router
+    from obsidian_agent.tui.talk import Ask
 
 _ABOUT_SELECTION = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
 
@@ -45,15 +48,17 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
-    def __init__(self, session: Session, approve_share: ApproveShare) -> None:
+    def __init__(self, session: Session, ask: Ask, chats: Chats | None = None) -> None:
         super().__init__()
-        self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch)))
+        self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch, self.bridge.dropped)))
         self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change))
-        self.desk = Desk(self, self.bridge, self.panes, approve_share)
-        self.turns = Turns(self.desk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
+        self.desk = Desk(self, self.bridge, self.panes)
+        self.talk = Talk(self.bridge, chats, ask)
+        self.turns = Turns(self.desk, self.talk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
         self.saving = Saving(self.desk, self.turns)
         self.undoing = Undoing(self.desk)
         self.deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
+        self.conversing = Conversing(self.desk, self.turns, self.talk, self._state_changed)
         self._router: Router | None = None
         self._warned_about: str | None = None
 
@@ -70,6 +75,8 @@ class MainScreen(Screen[None]):
         self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
         self._state_changed()
         self.desk.run(self.undoing.recover, "recovery")
+        if self.talk.chats is not None:
+            self.desk.run(self.conversing.watch, "elsewhere")
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
 
@@ -79,6 +86,8 @@ class MainScreen(Screen[None]):
             from obsidian_agent.tui.screens.router import Router
 
             self._router = Router(self.turns)
+        if message.dropped != self.bridge.dropped:
+            return
         for event in message.events:
             self._router.show(event)
 
@@ -117,6 +126,10 @@ class MainScreen(Screen[None]):
     def _note_requested(self, message: NoteRequested) -> None:
         self.desk.run(partial(self.desk.show_note, message.path), "note", exclusive=True)
 
+    @on(ThreadDeleted)
+    def _thread_deleted(self, message: ThreadDeleted) -> None:
+        self.conversing.deleted(message.thread_id)
+
     @on(PaneTab.Clicked)
     def _tab_clicked(self, message: PaneTab.Clicked) -> None:
         self.panes.go(message.pane)
@@ -124,7 +137,9 @@ class MainScreen(Screen[None]):
     @on(Panes.Changed)
     def _state_changed(self) -> None:
         if self.is_mounted:
-            self.query_one(TopBar).mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.engine.phase == "idle")
+            bar = self.query_one(TopBar)
+            bar.mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.engine.phase == "idle")
+            bar.name_conversation(self.talk.title)
 
     def on_key(self, event: events.Key) -> None:
         """Letters typed where nothing takes them go to the message."""
@@ -160,6 +175,12 @@ class MainScreen(Screen[None]):
                 self.deciding.run_saved(name)
 
         self.app.push_screen(SavedActions(self.bridge), chosen)
+
+    def action_threads(self) -> None:
+        self.conversing.show()
+
+    def action_new_thread(self) -> None:
+        self.conversing.new()
 
     def action_history(self) -> None:
         def chosen(request: HistoryRequest | None) -> None:

@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.retelling import from_sources, looked
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
@@ -84,7 +84,7 @@ class Router:
             case Answer():
                 chat.transcript.end_stream(event.text)
                 if event.sources:
-                    chat.transcript.say("note", "From " + ", ".join(sanitize.line(source) for source in event.sources))
+                    chat.transcript.say("note", from_sources(event.sources))
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
                 turns.needs_input(event)
@@ -115,7 +115,7 @@ class Router:
                 if event.tool == PROPOSE_PLAN:
                     activity.start("Checking the plan")
                     return
-                transcript.say("note", _look_in_words(event))
+                transcript.say("note", looked(event.purpose, dict(event.args), event.why))
                 activity.start("Looking around")
             case ToolCallFinished():
                 if event.problem is not None:
@@ -171,17 +171,3 @@ class Router:
             chat.transcript.stream(shown)
         else:
             chat.transcript.end_thinking()
-
-
-def _look_in_words(event: ToolCallStarted) -> str:
-    """What the model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
-    told = next((value for name, value in event.args.items() if name not in ("limit", "offset")), "")
-    match told:
-        case str():
-            what = f": “{sanitize.shortened(told, 120)}”" if told else ""
-        case list():
-            names = ", ".join(sanitize.shortened(str(each).rpartition("/")[2], 60) for each in told[:3])
-            what = f": {names}" + (f" and {len(told) - 3} more" if len(told) > 3 else "")
-        case _:
-            what = ""
-    return f"{event.purpose}{what}" + (f" – {sanitize.shortened(event.why, 240)}" if event.why else "")

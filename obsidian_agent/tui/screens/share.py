@@ -75,15 +75,20 @@ class Share(Modal["ShareDecision"]):
 
     BINDINGS = bindings("share")
 
-    def __init__(self, request: ShareRequest, check: CheckCall | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, request: ShareRequest, check: CheckCall | None = None, about: str = "", *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         folder = f"the folder “{sanitize.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
         super().__init__(_TITLES[request.kind], f"f allows {folder}, as much of each file as here, for the rest of the conversation.")
         self._request = request
+        self._about = about
         self._check = check
         self._clock = clock
         self._open_from = clock() + GRACE_SECONDS
 
     def body(self) -> ComposeResult:
+        if self._about:
+            yield Static(Content.styled(f"In the conversation “{sanitize.shortened(self._about, 100)}”", "$warning"), markup=False)
         yield Static(_head(self._request), markup=False)
         yield ShareList(self._request.items)
         yield Static("", id="share-total", markup=False)
@@ -209,12 +214,12 @@ def readable_size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-async def ask(app: App[None], request: ShareRequest, check: CheckCall | None = None) -> ShareDecision:
+async def ask(app: App[None], request: ShareRequest, check: CheckCall | None = None, about: str = "") -> ShareDecision:
     """Ask the person and wait. When the turn that asks is cancelled, the question goes away with it."""
     from obsidian_agent.agent.sharing import REFUSED
 
     answer: asyncio.Future[ShareDecision] = asyncio.get_running_loop().create_future()
-    screen = Share(request, check)
+    screen = Share(request, check, about)
 
     def answered(decision: ShareDecision | None) -> None:
         if not answer.done():

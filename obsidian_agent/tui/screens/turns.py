@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.screens.desk import Desk
+    from obsidian_agent.tui.talk import Talk
 
 MOST_TOLD = 8
 """More problems than this are counted, not listed."""
@@ -39,8 +40,9 @@ class Pending:
 class Turns:
     """One turn at a time. A message during a turn is refused, a new plan replaces one that waits."""
 
-    def __init__(self, desk: Desk, changed: Callable[[], None], ask: Callable[[NeedsInput], None]) -> None:
+    def __init__(self, desk: Desk, talk: Talk, changed: Callable[[], None], ask: Callable[[NeedsInput], None]) -> None:
         self._desk = desk
+        self._talk = talk
         self._bridge = desk.bridge
         self._changed = changed
         self._ask = ask
@@ -68,7 +70,7 @@ class Turns:
     def send(self, message: str) -> None:
         """A new turn with a message of the person."""
         self.forget_plan(message=message)
-        self.start(self._bridge.session.turn(message, self._desk.approve_share), "Planning")
+        self.start(self._talk.turn(message), "Planning")
 
     def forget_plan(self, *, macro: str | None = None, message: str | None = None) -> None:
         """What comes next is another plan (that of a saved action, or made from a message), not the one on the screen with other steps."""
@@ -81,7 +83,27 @@ class Turns:
         """Stop planning at once, a run after the current file. False when nothing is going on."""
         if self.engine.phase == "running":
             self.panes.work.progress.cancelling()
+        else:
+            self._talk.cancel()
         return self.engine.cancel()
+
+    def let_go(self) -> None:
+        """Leave what is on the screen: a turn goes on without it. Not while a plan is being applied."""
+        self.engine.let_go()
+        self.panes.chat.activity.stop()
+        self.panes.chat.transcript.end_stream(keep=False)
+        self.pending = self.last = None
+        self.forget_plan()
+
+    def take_up(self, pending: Pending | None) -> None:
+        """Show the plan of another conversation, if one waits there."""
+        self.pending = pending
+        if pending is not None:
+            self.macro, self._message = pending.macro, pending.message
+            self.panes.work.show("plan")
+            self.panes.side = "work"
+        self._show_pending()
+        self._changed()
 
     def ended(self, message: WorkEnded) -> None:
         """The worker is done; what it delivered has been shown."""
@@ -230,6 +252,8 @@ class Turns:
             self.panes.go("work")
         self.panes.chat.transcript.say("good" if result.success else "bad", sentence(result))
         self._desk.vault_changed()
+        if self.last is not None:
+            self._desk.run(partial(self._bridge.call, self._talk.ran, self.last.plan.goal, result), "kept")
         if self.last is not None and (wanted := note_to_open(self.last.preview, result)) is not None:
             self._desk.run(partial(self._desk.show_note, *wanted), "note", exclusive=True)
         if result.success and self.last is not None and self.last.macro is not None:

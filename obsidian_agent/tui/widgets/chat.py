@@ -103,6 +103,7 @@ class Welcome(Static):
             ("Ctrl+O", "open a note, to select in it"),
             ("F2", "saved actions"),
             ("F3", "history and undo"),
+            ("F4", "earlier conversations"),
             ("F6", "next pane"),
             ("F1", "all keys"),
         )
@@ -132,6 +133,10 @@ class ChatPane(Vertical):
         yield Prompt(id="prompt")
 
     def on_mount(self) -> None:
+        self.welcome()
+
+    def welcome(self) -> None:
+        """The beginning of a new conversation."""
         self.transcript.mount(Welcome("", markup=False))
 
     @property

@@ -46,7 +46,8 @@ class TopBar(Horizontal):
     TopBar PaneTab:hover { color: $foreground; }
     TopBar PaneTab.-active { color: $primary; text-style: bold underline; }
     TopBar PaneTab.-waiting { color: $warning; }
-    TopBar #planner { width: 1fr; text-align: right; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #conversation { width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #planner { width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1; }
     """
 
     def __init__(self, vault: str, planner: str) -> None:
@@ -57,7 +58,12 @@ class TopBar(Horizontal):
         yield Static(Content.assemble(("◆ ", "$primary"), (sanitize.shortened(self._vault, 60), "bold")), id="vault", markup=False)
         for pane in PANES:
             yield PaneTab(pane)
+        yield Static("", id="conversation", markup=False)
         yield Static(Content(sanitize.shortened(self._planner, 80)), id="planner", markup=False)
+
+    def name_conversation(self, title: str) -> None:
+        """The title of the conversation on the screen."""
+        self.query_one("#conversation", Static).update(Content(sanitize.shortened(title, 80)))
 
     def mark(self, active: str, *, waiting: bool) -> None:
         """Which pane has the focus, and whether a plan waits for a decision elsewhere."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
 
+from textual import events
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent.tui import markdown_text, sanitize
+from obsidian_agent.tui.retelling import Speaker, Told
 
-Speaker = Literal["you", "agent", "note", "good", "bad"]
+KEPT = 80
+"""Entries on the screen; older ones are taken away, and come back when the person asks for them."""
 
-KEPT = 200
-"""Entries on the screen; older ones are taken away."""
+AT_ONCE = 40
+"""So many older entries come back at once."""
 
 REDRAW_SECONDS = 0.1
 MAX_SHARE = 0.2
@@ -36,6 +39,28 @@ class Entry(Static):
 
     def __init__(self, speaker: Speaker, body: Content, *, at: datetime | None = None) -> None:
         super().__init__(_with_head(speaker, body, at or datetime.now()), markup=False, classes=f"-{speaker}")
+
+
+class Earlier(Static, can_focus=True):
+    """Stands for the entries that are not on the screen; Enter, a click, or scrolling up to it brings some back."""
+
+    DEFAULT_CSS = """
+    Earlier { height: 1; margin: 0 1 1 1; padding: 0 2; color: $primary; }
+    Earlier:focus { background: $boost; }
+    """
+    BINDINGS = [("enter", "more", "Show earlier")]
+
+    def __init__(self, count: int) -> None:
+        super().__init__(f"▴ {count:,} earlier", markup=False)
+
+    def action_more(self) -> None:
+        parent = self.parent
+        if isinstance(parent, Transcript):
+            parent.show_earlier()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_more()
 
 
 class Streaming(Static):
@@ -121,27 +146,54 @@ class Transcript(VerticalScroll):
         super().__init__(id=id)
         self._streaming: Streaming | None = None
         self._thinking: Thinking | None = None
+        self._told: list[Told] = []
+        """What was said, as far as it is finished and can be shown again."""
+        self._first = 0
+        """Where in it the entries on the screen begin."""
 
     def on_mount(self) -> None:
         self.anchor()
 
-    def say(self, speaker: Speaker, text: str) -> None:
-        """Add an entry of plain text; an agent's text is Markdown."""
-        self._add(Entry(speaker, markdown_text.render(text) if speaker == "agent" else Content(sanitize.block(text).strip())))
+    def say(self, speaker: Speaker, text: str, *, mark: str = "") -> None:
+        """Add an entry of plain text; an agent's text is Markdown. A `mark` below says that it is not whole."""
+        entry = Told(speaker, text, datetime.now(), mark)
+        self._told.append(entry)
+        self.mount(_entry(entry))
+        self._prune()
+
+    def retell(self, told: Sequence[Told]) -> None:
+        """Show a kept conversation instead of this one; only its end is drawn."""
+        self.clear()
+        self._told = list(told)
+        self._first = max(0, len(self._told) - AT_ONCE)
+        shown = [_entry(entry) for entry in self._told[self._first :]]
+        self.mount(*([Earlier(self._first)] if self._first else []), *shown)
+        self.anchor()
+
+    def show_earlier(self) -> None:
+        """Bring back some of the entries before those on the screen."""
+        if not self._first:
+            return
+        start = max(0, self._first - AT_ONCE)
+        shown = [_entry(entry) for entry in self._told[start : self._first]]
+        self._first = start
+        old = self.query(Earlier).first()
+        self.mount(*([Earlier(start)] if start else []), *shown, before=0)
+        old.remove()
 
     def stream(self, text: str) -> None:
         """Add streamed text of an answer."""
         self.end_thinking()
         if self._streaming is None:
             self._streaming = Streaming()
-            self._add(self._streaming)
+            self.mount(self._streaming)
         self._streaming.append(text)
 
     def think(self, text: str) -> None:
         """Add streamed thinking."""
         if self._thinking is None:
             self._thinking = Thinking()
-            self._add(self._thinking)
+            self.mount(self._thinking)
         self._thinking.append(text)
 
     def end_thinking(self) -> None:
@@ -158,19 +210,30 @@ class Transcript(VerticalScroll):
         if streaming is not None:
             streaming.remove()
         if keep and text.strip():
-            body = markdown_text.render(text)
-            self._add(Entry("agent", Content.assemble(body, (f"\n╌ {mark}", "$warning")) if mark else body))
+            self.say("agent", text, mark=mark)
 
     def clear(self) -> None:
         """Take everything away."""
         self._streaming = self._thinking = None
+        self._told, self._first = [], 0
         self.remove_children()
 
-    def _add(self, widget: Static) -> None:
-        self.mount(widget)
+    def _prune(self) -> None:
+        """Take the oldest entries away while the person looks at the newest ones."""
         surplus = len(self.children) - KEPT
-        if surplus > 0:
-            self.remove_children(list(self.children)[:surplus])
+        if surplus < AT_ONCE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
+            return
+        gone = [child for child in self.children[:surplus] if not isinstance(child, Streaming)]
+        self._first += sum(isinstance(child, Entry) for child in gone)
+        self.remove_children(gone)
+        self.mount(Earlier(self._first), before=0)
+
+
+def _entry(told: Told) -> Entry:
+    body = markdown_text.render(told.text) if told.speaker == "agent" else Content(sanitize.block(told.text).strip())
+    if told.mark:
+        body = Content.assemble(body, (f"\n╌ {told.mark}", "$warning"))
+    return Entry(told.speaker, body, at=told.at)
 
 
 def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:

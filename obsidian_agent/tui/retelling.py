@@ -1,0 +1,81 @@
+"""A kept conversation as lines of the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from obsidian_agent.tui import sanitize
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.threads.state import Said
+
+Speaker = Literal["you", "agent", "note", "good", "bad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An entry of the transcript. `mark` stands below an answer that is not whole."""
+
+    speaker: Speaker
+    text: str
+    at: datetime | None = None
+    mark: str = ""
+
+
+def told(said: Sequence[Said]) -> list[Told]:
+    """Everything that was said, in order."""
+    return [entry for each in said for entry in _entries(each)]
+
+
+def _entries(said: Said) -> list[Told]:
+    at = _time(said.time)
+    match said.role:
+        case "person":
+            return [Told("you", said.text, at)] + ([Told("note", "This was not sent.", at)] if said.state == "unsent" else [])
+        case "model":
+            answer = [Told("agent", said.text, at, "broke off here" if said.state == "cut" else "")]
+            sources = said.data.get("sources")
+            return answer + ([Told("note", from_sources(sources), at)] if isinstance(sources, list | tuple) and sources else [])
+        case "look":
+            return [Told("note", looked(said.text, said.data.get("args"), str(said.data.get("why") or "")), at)]
+        case "plan":
+            return [Told("note", f"Plan: {said.text}", at)]
+        case "notice":
+            return [Told("note", said.text, at)]
+        case "run":
+            return [
+                Told("good" if said.data.get("success") else "bad", f"{'Applied' if said.data.get('success') else 'Run'}: {said.text}", at)
+            ]
+        case "failed":
+            return [Told("bad", said.text, at)]
+        case _:
+            assert_never(said.role)
+
+
+def from_sources(sources: Sequence[object]) -> str:
+    """The line below an answer that names its sources."""
+    return "From " + ", ".join(sanitize.line(str(source)) for source in sources)
+
+
+def looked(purpose: str, args: object, why: str) -> str:
+    """What a model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
+    given = [value for name, value in args.items() if name not in ("limit", "offset")] if isinstance(args, dict) else []
+    match given[0] if given else "":
+        case str(text) if text:
+            what = f": “{sanitize.shortened(text, 120)}”"
+        case list(names):
+            shown = ", ".join(sanitize.shortened(str(each).rpartition("/")[2], 60) for each in names[:3])
+            what = f": {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        case _:
+            what = ""
+    return f"{purpose}{what}" + (f" – {sanitize.shortened(why, 240)}" if why else "")
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
