@@ -36,7 +36,7 @@ def known_property(words: Stretch, index: NameIndex) -> Reading | None:
     name = inner.quoted or inner.raw
     found = index.property(name)
     if found is not None:
-        return Reading(0.0, found, name)
+        return Reading(0.3 if found.casefold() in _TAG_NOUNS and words.quoted is None else 0.0, found, name)
     said = word_slots.property_name(words, free=False)
     if said is None:
         return None

@@ -112,9 +112,10 @@ class NameLists:
             names = between(self._tokens[first].text, self._tokens[last].text)
             for end in range(last + 1, min(last + 5, len(self._tokens)) + 1):
                 suffix = [token.text for token in self._tokens[last + 1 : end]]
-                found = self._all([" ".join([*prefix, name, *suffix]) for name in names])
+                whole = [" ".join([*prefix, name, *suffix]) for name in names]
+                found = self._all(whole)
                 if len(found) > 1:
-                    missing = [name for name in names if name not in found]
+                    missing = [name for name in whole if name not in found]
                     doubt = f"there is no note for {', '.join(missing)}" if missing else None
                     yield Part(self._after_noun(end), tuple(found.values()), 0.3 if missing else 0.0, doubt)
 
@@ -137,7 +138,7 @@ class NameLists:
                 yield Part(self._after_noun(end), tuple(found.values()))
 
     def _all(self, names: Sequence[str]) -> dict[str, str]:
-        """The notes that the names have, by the first word of the part that differs."""
+        """The notes that the names have, by name."""
         found = {}
         for name in names:
             entry = self._index.find(name, ("note",))

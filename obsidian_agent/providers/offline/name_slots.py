@@ -165,7 +165,9 @@ def _daily_note(words: Stretch, index: NameIndex, around: Surroundings) -> Readi
     if span is None or span.day is None:
         return None
     where = index.names.daily_note(span.day)
-    return Reading(0.0, where, words.raw) if where in index.names.notes else Reading(0.5, None, words.raw, issue="unknown")
+    if where in index.names.notes:
+        return Reading(0.0, where, words.raw)
+    return Reading(0.5, None, words.raw, issue="unknown", doubt=f"there is no daily note {where} yet")
 
 
 def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:

@@ -74,12 +74,9 @@ class NoteSets:
 
     def place(self, start: int, end: int) -> Reading | None:
         """A description of notes, or folders by their bare names: "in Projects and Meetings"."""
-        found = self.notes(start, end)
-        if found is not None:
-            return found
         part = next((part for part in self._hole("folders", start, Walked(start)) if part.end == end), None)
         if part is None:
-            return None
+            return self.notes(start, end)
         value = {"where": either([{"folder": folder} for folder in part.value]), "kind": "notes"}
         return Reading(part.cost, value, self._words(start, end).raw, issue="near" if part.doubt else None, doubt=part.doubt)
 
@@ -174,7 +171,8 @@ class NoteSets:
             if meanings:
                 where = both(front.value, type_nouns.one_of(meanings))
                 head = Part(end + int(noun), where, front.cost + (0.5 if doubt else 0.05), front.doubt or doubt)
-                yield from self._modified(head, "notes")
+                named = front.end == start and not noun and words.first.text[:1].isupper()
+                yield from (part for part in self._modified(head, "notes") if not named or part.end > head.end)
 
     def _unknown_kind(self, front: Part, end: int) -> Iterator[Part]:
         """A noun that the vault does not know, of notes in a folder: "the vacations in Travel"."""

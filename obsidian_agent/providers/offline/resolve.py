@@ -62,7 +62,7 @@ def _choices(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> 
         return _meanings(reading, index)
     if reading.issue == "ambiguous":
         return [replace(reading, value=path, issue="ambiguous", choices=()) for path in reading.choices[:MAX_CHOICES]]
-    if reading.issue == "unknown" and sorts:
+    if reading.issue == "unknown" and sorts and reading.doubt is None:
         nearest = index.nearest(reading.text, sorts, MAX_CHOICES)
         return [replace(reading, value=path, issue="near", cost=reading.cost + 0.3) for path in nearest] or [reading]
     return [reading]

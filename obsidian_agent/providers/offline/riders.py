@@ -44,6 +44,13 @@ _RIDERS = tuple(
 )
 
 
+_ANNOUNCED = regex.compile(
+    r"^\s*(?:please\s+)?(?:archive|tidy(?: up)?|clean(?: up)?|cleanup|organi[sz]e|reorgani[sz]e|restructure|sort(?: out)?|file|set up|update|fix|"
+    r"housekeeping|spring cleaning|maintenance|refactor(?:ing)?|rename|move|collect|prepare|start)\b[^:;\n\"“]{0,60}:\s+(?=\p{L}+\s+\S)",
+    regex.IGNORECASE,
+)
+"""An intention before a colon, which the instruction behind it then spells out: "Archive the old budgets: move …"."""
+
 _NOT_MEANT = regex.compile(
     r"(?<=[.;!]\s)(?P<what>\p{Lu}[^.;:!?]{1,60}?) (?P<not>(?:are|is) (?:not|no) (?:an? |the |of )*[\p{L}-]+(?: [\p{L}-]+)?)(?=\s*(?:$|[.;!]))"
 )
@@ -60,7 +67,8 @@ def _as_exception(match: regex.Match[str]) -> str:
 
 def without_riders(instruction: str) -> str:
     """The instruction with these clauses blanked out, and exceptions in one form, so that offsets stay."""
-    text: str = _NOT_MEANT.sub(_as_exception, instruction)
+    text: str = _ANNOUNCED.sub(lambda match: " " * len(match[0]), instruction)
+    text = _NOT_MEANT.sub(_as_exception, text)
     for rider in _RIDERS:
         text = rider.sub(lambda match: " " * len(match[0]), text)
     return text

@@ -76,7 +76,7 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
 
     The template of a kind is none of it.
     """
-    if words.casefold() in NEVER:
+    if not NEVER.isdisjoint(words.casefold().split()):
         return
     folders = index.find(words, ("folder",))
     if folders is not None and folders.closeness <= Closeness.STEMS:

@@ -18,7 +18,10 @@ _SELECTED = regex.compile(
 _TEXT_NOUNS = word_set(
     "the a an this following text line words word sentence phrase string bullet item occurrences occurrence of every each all"
 )
-_WORN = word_set("name tag tags text task note file folder heading link links content word line template copy")
+_WORN = word_set(
+    "name tag tags text task tasks todos note notes file folder heading headings section sections link links backlinks content word words "
+    "line template copy"
+)
 """Nouns that are seldom meant as the name of a property."""
 
 _HEADING_NOUNS = word_set("heading header section headline list")
@@ -85,7 +88,7 @@ def tag(words: Stretch, *, free: bool) -> Reading | None:
 
 
 def property_name(words: Stretch, *, free: bool) -> Reading | None:
-    """The name of a property: one word, two at most, or quoted."""
+    """The name of a property: one word, two at most, or quoted. What other questions are about is a doubtful name."""
     said = free or bool(_PROPERTY_NOUNS.intersection(words.lowers))
     inner = words.trimmed(DETERMINERS | _PROPERTY_NOUNS | CALLED, _PROPERTY_NOUNS)
     token = inner.first
@@ -93,7 +96,7 @@ def property_name(words: Stretch, *, free: bool) -> Reading | None:
         if token.lower in PREPOSITIONS | DETERMINERS | NOTE_NOUNS:
             return None
         doubt = 0.0 if said else 0.3 if token.kind == "quoted" else 0.05
-        return Reading(doubt + (0.7 if not said and token.lower in _WORN else 0.0), token.text, token.text)
+        return Reading(doubt + (0.7 if not said and token.kind == "word" and token.lower in _WORN else 0.0), token.text, token.text)
     if len(inner) == 2 and inner.plain and PREPOSITIONS.isdisjoint(inner.lowers):
         return Reading(0.1 if said else 0.5, inner.raw, inner.raw)
     return None
