@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from textual.app import App
 
     from obsidian_agent.tui.bridge import Bridge
-    from obsidian_agent.tui.widgets.panes import Panes
     from obsidian_agent.tui.retelling import Speaker
+    from obsidian_agent.tui.widgets.panes import Panes
 
 
 class Desk:
