@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.names import PLAIN
 from obsidian_agent.vault.paths import ROOT, VaultPath, from_disk, protected
 from obsidian_agent.vault.store import VaultStore
-
-_PLAIN_NAME: Final = re.compile(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_-]*\.[A-Za-z0-9]+")
-"""Names that every rule for names on disk allows; the others are asked about."""
 
 _SIGNED: Final = (1 << 63) - 1
 """Inodes may use 64 bits and more; the columns of the index have one of them for the sign."""
@@ -56,7 +53,7 @@ def _listed(store: VaultStore, folder: VaultPath, pending: list[VaultPath]) -> I
         with os.scandir(where) as entries:
             for entry in entries:
                 name = entry.name
-                if not _PLAIN_NAME.fullmatch(name) and not _allowed(folder, name):
+                if not PLAIN.fullmatch(name) and not _allowed(folder, name):
                     continue
                 try:
                     if entry.is_dir(follow_symlinks=False):

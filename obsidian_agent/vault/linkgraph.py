@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.vault import scan
 from obsidian_agent.vault.canvas import canvas_links
 from obsidian_agent.vault.paths import ROOT, VaultPath
 from obsidian_agent.vault.resolve import LinkResolver, normal_text
@@ -59,6 +60,13 @@ def links_of(path: VaultPath, data: bytes) -> tuple[Link, ...]:
     if path.suffix == CANVAS:
         return canvas_links(data)
     return ()
+
+
+def links_where(path: VaultPath, data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
+    """Those of `links_of` whose targets are wanted, faster where few are."""
+    if path.is_note:
+        return scan.links_where(data, wanted)
+    return tuple(link for link in links_of(path, data) if wanted(link.target))
 
 
 def unresolved_name(target: str) -> str:

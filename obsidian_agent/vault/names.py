@@ -18,6 +18,9 @@ MAX_NAME_BYTES: Final = 255
 MAX_CLEAN_BYTES: Final = 240
 """Longest name that `clean_component` makes; leaves room for an extension and a ` 2`."""
 
+PLAIN: Final = re.compile(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
+"""Names that every rule for names on disk allows, told at once: most names are such. The others are asked about."""
+
 INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
 """Files in the vault's root that other agents obey, case-folded: readable, never written."""
 

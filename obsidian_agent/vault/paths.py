@@ -202,6 +202,8 @@ ROOT: Final = _new("")
 
 def from_disk(parent: VaultPath, name: str) -> VaultPath:
     """The path of an entry that a listing of `parent` has shown. PathRefused for a name by which nobody could ask for it."""
+    if names.PLAIN.fullmatch(name):
+        return _new(f"{parent.text}/{name}" if parent.text else name, parent)
     _judge_name(name, name)
     if foreign := escapes.foreign_code(name, new=False) or (parent.is_root and escapes.foreign_start(name, new=False)):
         raise _outside(name, foreign)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.index import VaultIndex
-from obsidian_agent.vault.linkgraph import CANVAS, links_of
+from obsidian_agent.vault.linkgraph import CANVAS, links_of, links_where
 from obsidian_agent.vault.linktext import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths import PathUse, VaultPath
 from obsidian_agent.vault.relink_changes import Change, LinkChanges
@@ -67,7 +67,7 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
             if changes.of_source(source):
                 problems.append(_left_alone(path, error))
             continue
-        links = links_of(source, data)
+        links = links_of(source, data) if source in shift.moved else links_where(source, data, changes.may_change)
         concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
         if not concerned:
             continue
@@ -142,16 +142,16 @@ class _Rewriting:
         self._canvas = source.suffix == CANVAS
         self._concerned = concerned
         self.rewritten: dict[int, str] = {}
-        """The new targets, by the place of the link among the links of the file."""
+        """The new targets, by the place where the link begins."""
         self.problems: list[Problem] = []
 
     def run(self) -> bytes:
         """The new bytes of the file."""
         edits: list[Edit] = []
-        for number, link in enumerate(self._links):
+        for link in self._links:
             change = self._concerned.get(link.target)
             if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
-                edits += self._edits(number, link, change.before, change.wanted)
+                edits += self._edits(link, change.before, change.wanted)
         if not edits:
             return self._data
         content = apply(self._data, edits)
@@ -159,13 +159,13 @@ class _Rewriting:
             self._prove(content)
         return content
 
-    def _edits(self, number: int, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
+    def _edits(self, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
         for target in self._wording.of(link, before, wanted, self._source, self._path):
             edit = target_edit(self._data, link, target, canvas=self._canvas)
             if edit is not None and edit.new == self._data[edit.start : edit.end]:
                 return ()
             if edit is not None:
-                self.rewritten[number] = target
+                self.rewritten[link.start] = target
                 label = display_edit(self._data, link, before, wanted, canvas=self._canvas)
                 return (edit,) if label is None else (edit, label)
         if not self._wording.is_ambiguous(wanted):
@@ -182,13 +182,13 @@ class _Rewriting:
 
     def _prove(self, content: bytes) -> None:
         """Every link is still there, those that were rewritten with their new targets and the others with their old ones."""
-        new = links_of(self._path, content)
-        for number, link in enumerate(self._links):
-            target = self.rewritten.get(number, link.target)
+        old, new = links_of(self._source, self._data), links_of(self._path, content)
+        for number, link in enumerate(old):
+            target = self.rewritten.get(link.start, link.target)
             found = new[number] if number < len(new) else None
             if found is None or (found.kind, found.target, found.subpath, found.form) != (link.kind, target, link.subpath, link.form):
                 raise self._impossible(link, None)
-        if len(new) != len(self._links):
+        if len(new) != len(old):
             raise self._impossible(new[-1], None)
 
     def _impossible(self, link: Link, wanted: VaultPath | None) -> ToolError:

@@ -52,7 +52,7 @@ class LinkChanges:
         """Those of some targets that mean something else in a file afterwards."""
         path = self._shift.moved.get(source)
         if path is None:
-            path, targets = source, filter(self._may_change, targets)
+            path, targets = source, filter(self.may_change, targets)
         where = source.parent.text, path.parent.text, source.suffix == CANVAS
         changes: dict[str, Change] = {}
         for target in targets:
@@ -68,7 +68,7 @@ class LinkChanges:
         path = self._shift.moved.get(source)
         return path is not None and path.suffix == source.suffix
 
-    def _may_change(self, target: str) -> bool:
+    def may_change(self, target: str) -> bool:
         """Whether a target in a file that stays could mean something else: it ends with a name that comes or goes."""
         known = self._concerned.get(target)
         if known is None:

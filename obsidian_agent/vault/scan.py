@@ -6,11 +6,11 @@ what can matter, and only a note in which the end of a block decides what is hid
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault import frontmatter, scan_outline
+from obsidian_agent.vault import frontmatter, scan_outline, scan_quick
 from obsidian_agent.vault.markdown_headings import headings_of
 from obsidian_agent.vault.markdown_lines import Line
 from obsidian_agent.vault.markdown_lines import scan as scan_lines
@@ -19,7 +19,6 @@ from obsidian_agent.vault.scan_blocks import NeedsBlocks, flat_tables, line_star
 from obsidian_agent.vault.scan_inline import InlineScanner
 from obsidian_agent.vault.scan_model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
 from obsidian_agent.vault.scan_properties import aliases, property_links, property_tag_names, property_tags
-from obsidian_agent.vault.scan_quick import targets_and_tags
 from obsidian_agent.vault.text import decode
 
 __all__ = [
@@ -32,6 +31,7 @@ __all__ = [
     "NoteTask",
     "ScannedNote",
     "links_in",
+    "links_where",
     "names_in",
     "names_of",
     "scan",
@@ -75,6 +75,20 @@ def links_in(data: bytes) -> tuple[Link, ...]:
     return tuple(inline.links)
 
 
+def links_where(data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
+    """Those of `links_in` whose targets are wanted, faster where few are."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\ufeff"
+    front = frontmatter.span(text) if text.startswith("---") else None
+    if not text.startswith("\ufeff") and (front is None or text.find("[[", 0, front.content_end) < 0):
+        found = scan_quick.links_where(data, text, front.body_start if front else 0, wanted)
+        if found is not None:
+            return tuple(found)
+    return tuple(link for link in links_in(data) if wanted(link.target))
+
+
 class Names(NamedTuple):
     """What an index keeps of a note: of links the targets that are not empty, of tags the names, in order, and no places."""
 
@@ -92,7 +106,7 @@ def names_in(data: bytes) -> Names:
     except UnicodeDecodeError:
         return names_of(scan_lossy(data))
     front = frontmatter.span(text) if text.startswith("---") else None
-    found = targets_and_tags(text, front.body_start if front else 0) if not text.startswith("\ufeff") else None
+    found = scan_quick.targets_and_tags(text, front.body_start if front else 0) if not text.startswith("\ufeff") else None
     if found is None:
         return names_of(scan_lossy(data))
     targets, tags = found

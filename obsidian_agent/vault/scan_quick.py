@@ -8,11 +8,13 @@ it to what `scan` says.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from obsidian_agent.vault.scan_blocks import NeedsBlocks, flat_tables
 from obsidian_agent.vault.scan_destination import decoded, is_external
-from obsidian_agent.vault.scan_inline import tag_name
+from obsidian_agent.vault.scan_inline import InlineScanner, tag_name
+from obsidian_agent.vault.scan_model import Link
 
 _IN_TAG: Final = r"""[^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]"""
 _NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"
@@ -57,14 +59,8 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
     for event in _EVENT.findall(text, start):
         first = event[0]
         if first == "[" and event[-1] == "]":
-            target = event[2:-2]
-            if "|" in target:
-                piped = piped or target.count("|") != target.count("\\|")
-                if (pipe := target.find("|")) > 0:
-                    target = target[:pipe].removesuffix("\\")
-            if "#" in target:
-                target = target[: target.index("#")]
-            if target := target.strip():
+            piped = piped or ("|" in event and event.count("|") != event.count("\\|"))
+            if target := _wiki_target(event):
                 targets.append(target)
         elif first == "#" and len(event) > 1:
             if name := tag_name(event[1:]):
@@ -78,6 +74,34 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
         elif first == "`":
             piped = piped or "|" in event
     return None if piped and _may_cross_cells(text, start) else (targets, tags)
+
+
+def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool]) -> list[Link] | None:
+    """The links in a note's text from `start` on whose targets are wanted, in order; None as `targets_and_tags`. `text` is `data` decoded."""
+    found = targets_and_tags(text, start)
+    if found is None:
+        return None
+    if not any(map(wanted, found[0])):
+        return []
+    inline = InlineScanner(data)
+    consumed = start
+    for event in _EVENT.finditer(text, start):
+        piece, at = event[0], event.start()
+        if piece[0] == "[" and len(piece) > 1 and wanted(_wiki_target(piece) if piece[-1] == "]" else _destination(piece)):
+            begin = at - (at > consumed and text[at - 1] == "!")
+            first = begin if len(data) == len(text) else len(text[:begin].encode())
+            inline.scan(first, first + len(text[begin : event.end()].encode()))
+        consumed = event.end()
+    return inline.links
+
+
+def _wiki_target(event: str) -> str:
+    target = event[2:-2]
+    if (pipe := target.find("|")) > 0:
+        target = target[:pipe].removesuffix("\\")
+    if "#" in target:
+        target = target[: target.index("#")]
+    return target.strip()
 
 
 def _is_harmless(event: str, text: str, start: int) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
-from obsidian_agent.vault import paths
+from obsidian_agent.vault import escapes, names, paths
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.names import CODE_EXTENSIONS, INSTRUCTION_FILES, MAX_CLEAN_BYTES
 from obsidian_agent.vault.paths import (
@@ -430,3 +430,10 @@ def test_clean_component_cuts_between_characters() -> None:
 def test_dash_illegal_replaces_one_for_one() -> None:
     assert dash_illegal('a:b*c?d"e<f>g|h\ni') == "a-b-c-d-e-f-g-h-i"
     assert dash_illegal("C# [x] ^y, 100% é…") == "C# [x] ^y, 100% é…"
+
+
+@given(st.from_regex(names.PLAIN, fullmatch=True))
+def test_plain_names_are_those_that_no_rule_is_against(name: str) -> None:
+    assert paths._name_problem(name) is None
+    assert not escapes.foreign_code(name, new=False)
+    assert not escapes.foreign_start(name, new=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.scan import links_in, names_in, names_of, scan, scan_by_blocks, scan_lossy
+from obsidian_agent.vault.scan import links_in, links_where, names_in, names_of, scan, scan_by_blocks, scan_lossy
 from obsidian_agent.vault.scan_model import ScannedNote
 
 _LINKS = ("[[a]]", "![[i.png|100]]", "[[b#h|c]]", "[[a\\|b]]", "[[Sq]x]]", "[[#h]]", "[[|]]", "[[ ]]", "[t](n.md)", "![p](q%20r.png)")
@@ -181,7 +181,10 @@ _PLAIN_NOTE = st.builds(
 @given(st.one_of(_PLAIN_NOTE, _NOTE))
 @settings(max_examples=600, deadline=None)
 def test_the_names_alone_are_the_same_names(text: str) -> None:
-    assert names_in(text.encode()) == names_of(scan_lossy(text.encode()))
+    data = text.encode()
+    assert names_in(data) == names_of(scan_lossy(data))
+    for wanted in ({"a", "n.md"}, {"i.png", "b"}, {"n m.md"}):
+        assert links_where(data, wanted.__contains__) == tuple(link for link in links_in(data) if link.target in wanted)
 
 
 def _quotes(data: bytes, note: ScannedNote) -> None:
