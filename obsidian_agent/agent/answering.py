@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from obsidian_agent.agent.brief import Brief
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, PlanReady, TurnFailed, TurnStarted
 from obsidian_agent.agent.ledger import Ledger
@@ -37,6 +38,8 @@ class Models:
     sampling: Sampling
     rules: SharingRules
     ledger: Ledger
+    brief: Callable[[], Brief] = Brief
+    """What else an agent gets, made for each turn; may block."""
 
     @property
     def provider(self) -> Provider:
@@ -90,7 +93,13 @@ def real_path(store: VaultStore) -> Callable[[VaultPath], VaultPath]:
 
 
 def make_agent(
-    session: Session, approve_share: ApproveShare, conversation: Conversation, *, propose: bool = True, model: str | None = None
+    session: Session,
+    approve_share: ApproveShare,
+    conversation: Conversation,
+    *,
+    propose: bool = True,
+    model: str | None = None,
+    brief: Brief | None = None,
 ) -> Agent:
     """An agent over a session's vault and model. Raises `ConfigError` when no model is chosen, or it cannot be opened."""
     models, store = session.models, session.store
@@ -112,4 +121,5 @@ def make_agent(
         conversation=conversation,
         dry_run=dry_run if propose else None,
         sampling=models.sampling,
+        brief=brief or Brief(),
     )

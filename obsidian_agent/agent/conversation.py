@@ -31,6 +31,10 @@ class Keeper(Protocol):
         """The messages so far were dropped: they are not for the model that comes next."""
         ...
 
+    def compacted(self, count: int, summary: ChatMessage) -> None:
+        """The first `count` messages are this one from now on."""
+        ...
+
 
 @dataclass(slots=True)
 class Conversation:
@@ -94,6 +98,12 @@ class Conversation:
             self.unsent.clear()
             if self.keeper is not None:
                 self.keeper.moved()
+
+    def compact(self, count: int, summary: ChatMessage) -> None:
+        """Put a summary in the place of the first `count` messages, which must be whole turns."""
+        self.messages[:count] = [summary]
+        if self.keeper is not None:
+            self.keeper.compacted(count, summary)
 
     def plain_messages(self) -> tuple[ChatMessage, ...]:
         """The conversation for a model without tools: what was said, without calls and results."""

@@ -175,11 +175,21 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TokensUsed:
-    """What the turn has used so far, as the service counts."""
+    """What the turn has used so far, as the service counts.
+
+    `cost` is in US dollars by the list prices (None: not known). Seconds: `seconds` from the first request on, `first` to the first token of
+    the first answer, `tools` for looking around (waiting for the person left out).
+    """
 
     prompt_tokens: int
     completion_tokens: int
     requests: int
+    cached_tokens: int = 0
+    cost: float | None = None
+    model: str = ""
+    seconds: float = 0.0
+    first: float | None = None
+    tools: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,21 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from obsidian_agent.agent.agent_prompt import agent_prompt
 from obsidian_agent.agent.asking import Asker
+from obsidian_agent.agent.brief import Brief
 from obsidian_agent.agent.calls import ProposalCall, understand
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
-from obsidian_agent.agent.events import Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TokensUsed, TurnEvent, TurnFailed
+from obsidian_agent.agent.events import Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnEvent, TurnFailed
 from obsidian_agent.agent.foreign import new_mark
+from obsidian_agent.agent.frame import Frame, frame_of
 from obsidian_agent.agent.ledger import Ledger, Sending
+from obsidian_agent.agent.materials.compaction import within
+from obsidian_agent.agent.materials.tokens import estimate_messages
+from obsidian_agent.agent.metering import Meter
 from obsidian_agent.agent.model_tools import offers
 from obsidian_agent.agent.opening import Opening
 from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE, ModelPlanner, PlanRequest, Sampling
+from obsidian_agent.agent.preparing import Preparation
 from obsidian_agent.agent.prompt import correction, request_message
 from obsidian_agent.agent.proposals import Accepted, DryRun, Rejected, judge, plan_in
 from obsidian_agent.agent.replies import Reply, listen
@@ -32,7 +37,7 @@ from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
+from obsidian_agent.providers.base import ChatMessage, Provider, ToolCall
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.hiding import HidingView
 from obsidian_agent.vault.paths import VaultPath
@@ -41,6 +46,7 @@ from obsidian_agent.vault.view import VaultView
 MAX_ROUNDS: Final = 25
 MAX_CORRECTIONS: Final = 2
 TOOLS_UNSUPPORTED: Final = "API_TOOLS_UNSUPPORTED"
+TOO_LONG: Final = "CONTEXT_TOO_LONG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +73,27 @@ class Agent:
     dry_run: Callable[[Callable[[], VaultView]], DryRun] | None = None
     sampling: Sampling = Sampling()
     new_mark: Callable[[], str] = new_mark
+    brief: Brief = Brief()
 
     @property
     def name(self) -> str:
         """The provider's name."""
         return self.provider.name
+
+    def frame(self) -> Frame:
+        """What every request begins with. May block."""
+        only = self.brief.only
+        tools = self.tools if only is None else {name: tool for name, tool in self.tools.items() if name in only}
+        frame = frame_of(self.tools, propose=self.dry_run is not None, instructions=self.brief.instructions)
+        if only is None:
+            return frame
+        return replace(frame, offers=offers(tools, propose=self.dry_run is not None))
+
+    async def prepare(self, mark: str) -> Preparation:
+        """What goes along with a message, yet to be found."""
+        frame = await asyncio.to_thread(self.frame)
+        facts = await asyncio.to_thread(self.brief.facts, self.provider.name)
+        return Preparation(self.provider, self.brief, self.conversation, frame, self.sampling, mark, facts)
 
     async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
         """One turn of the conversation; ends with Answer, PlanReady, RoundsUsedUp or TurnFailed. Closing the iterator cancels."""
@@ -97,11 +119,27 @@ class _Turn:
     """What of which files the model was shown in this turn, in order."""
     refused: set[str] = field(default_factory=set)
     corrections: int = 0
-    used: TokensUsed = field(default=TokensUsed(0, 0, 0))
+    squeezed: bool = False
+    """Whether the service found the conversation too long already."""
+    _prepared: Preparation | None = None
+    _meter: Meter | None = None
 
     @property
     def talk(self) -> Conversation:
         return self.agent.conversation
+
+    @property
+    def prepared(self) -> Preparation:
+        """What was found before the first request."""
+        assert self._prepared is not None
+        return self._prepared
+
+    @property
+    def meter(self) -> Meter:
+        """What the turn uses."""
+        if self._meter is None:
+            self._meter = Meter(self.agent.provider.name, self.prepared.facts.price)
+        return self._meter
 
     def close(self) -> None:
         """Leave the conversation whole, however the turn ended."""
@@ -116,10 +154,21 @@ class _Turn:
         async with contextlib.aclosing(opening.run(self.request.context)) as events:
             async for event in events:
                 yield event
-        self.request = replace(self.request, context=opening.context, show_selection=opening.show_selection)
+        prepared = self._prepared = await agent.prepare(mark)
+        view = view_for(agent, opening.asker.gate)
+        async with contextlib.aclosing(prepared.run(self.request.message, opening, view)) as events:
+            async for event in events:
+                yield event
+        self.request = replace(self.request, context=opening.context, show_selection=opening.show_selection, extra=prepared.extra)
+        if prepared.usage is not None:
+            self.meter.answered(prepared.usage)
+        if (refusal := await asyncio.to_thread(self._too_dear, self.request.extra, self.request.message)) is not None:
+            yield TurnFailed(refusal)
+            return
         history = self.talk.plain_messages()
+        opening.parts += prepared.parts
         self._open(opening, mark)
-        if agent.provider.name in self.talk.plain:
+        if agent.provider.name in self.talk.plain or not agent.brief.tools:
             async with contextlib.aclosing(self._without_tools(history)) as events:
                 async for event in events:
                     yield event
@@ -132,13 +181,14 @@ class _Turn:
     def _open(self, opening: Opening, mark: str) -> None:
         request, params = self.request, {**self.request.context.params, **self.request.params}
         shown = request.show_selection
-        message = request_message(request.message, request.context, params, self.agent.policy, mark, show_selection=shown)
+        policy, extra = self.agent.policy, request.extra
+        message = request_message(request.message, request.context, params, policy, mark, show_selection=shown, extra=extra)
         self.talk.ask(message)
         self._share(replace(opening.sending(), text=message.text))
 
     def _surroundings(self, asker: Asker, mark: str) -> Surroundings:
         agent = self.agent
-        return Surroundings(agent.provider, asker, _view_for(agent, asker.gate), self.request.context, agent.vault.scrubber, mark)
+        return Surroundings(agent.provider, asker, view_for(agent, asker.gate), self.request.context, agent.vault.scrubber, mark)
 
     async def _rounds(self, around: Surroundings, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
         for _ in range(MAX_ROUNDS):
@@ -147,6 +197,10 @@ class _Turn:
                     async for event in events:
                         yield event
             except ProviderError as error:
+                if error.code == TOO_LONG and not self.squeezed and not self.reply.text:
+                    self.squeezed = self.reply.settled = True
+                    yield Notice(Problem("CONTEXT_SQUEEZED", "The conversation is too long for this model; old results are left out."))
+                    continue
                 async with contextlib.aclosing(self._failed(error, history)) as events:
                     async for event in events:
                         yield event
@@ -163,23 +217,38 @@ class _Turn:
 
     async def _ask(self) -> AsyncGenerator[TurnEvent, None]:
         """One request and its answer, which is then in `reply`."""
-        agent = self.agent
-        propose = agent.dry_run is not None
-        # Made once and then remembered, but that once takes longer than a screen may wait.
-        system = await asyncio.to_thread(agent_prompt, agent.tools.values(), propose=propose)
-        offered = await asyncio.to_thread(offers, agent.tools, propose=propose)
-        messages = (ChatMessage("system", system), *self.request.history, *self.talk.messages)
-        sampling = agent.sampling
-        asked = ChatRequest(messages, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=offered)
+        agent, meter = self.agent, self.meter
+        asked = self.prepared.frame.request((*self.request.history, *self._within_window()), agent.sampling)
+        if (refusal := self._too_dear()) is not None:
+            raise ProviderError(refusal.message, code=refusal.code)
         self._write_down()
         self.reply = Reply()
+        meter.asking()
         async with contextlib.aclosing(listen(agent.provider, asked, self.reply)) as events:
             async for event in events:
+                meter.hear(event)
                 yield event
-        usage = self.reply.usage
-        prompt, completion = (usage.prompt_tokens, usage.completion_tokens) if usage is not None else (0, 0)
-        self.used = TokensUsed(self.used.prompt_tokens + prompt, self.used.completion_tokens + completion, self.used.requests + 1)
-        yield self.used
+        cost, usage = meter.answered(self.reply.usage), self.reply.usage
+        if agent.brief.spending is not None and usage is not None:
+            agent.brief.spending.add(agent.provider.name, cost, usage.prompt_tokens, usage.completion_tokens, self.talk.id)
+        yield meter.total()
+
+    def _within_window(self) -> Sequence[ChatMessage]:
+        """The conversation as far as the model can hold it: old results are left out first."""
+        prepared, messages = self.prepared, self.talk.messages
+        used = prepared.use()
+        room = used.window - used.system - used.instructions - used.reply
+        if self.squeezed:
+            room = min(room, estimate_messages(messages) // 2)
+        return messages if estimate_messages(messages) <= room else within(messages, room)
+
+    def _too_dear(self, extra: str = "", message: str = "") -> Problem | None:
+        """Why the next request may not go out: the person's cap on spending."""
+        spending, price = self.agent.brief.spending, self.prepared.facts.price
+        if spending is None or spending.cap is None or price is None:
+            return None
+        used = self.prepared.use(extra, message)
+        return spending.refusal(price.estimate(used.prompt, used.reply))
 
     def _share(self, sending: Sending) -> None:
         self.talk.share(sending)
@@ -230,10 +299,13 @@ class _Turn:
     async def _carry_out(self, around: Surroundings, calls: Sequence[ToolCall]) -> AsyncGenerator[TurnEvent, None]:
         propose = self.agent.dry_run is not None
         understood = [understand(call, self.agent.tools, propose=propose) for call in calls]
-        work = Round(around, self.refused)
+        work, meter = Round(around, self.refused), self.meter
+        meter.look()
         async with contextlib.aclosing(work.carry_out(understood)) as events:
             async for event in events:
+                meter.look(event)
                 yield event
+        meter.look(over=True)
         shown: PlanReady | TurnFailed | None = None
         for call in understood:
             if not isinstance(call, ProposalCall):
@@ -316,7 +388,7 @@ def _only_reading(plan: ActionPlan, agent: Agent, ready: PlanReady) -> PlanReady
     return TurnFailed(problems[0], problems) if problems else ready
 
 
-def _view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
+def view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
     """Views of what a model may know of."""
     if not agent.rules.deny:
         return agent.vault.open_view

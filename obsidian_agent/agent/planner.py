@@ -44,13 +44,17 @@ USUAL_ROOM = 4096
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What a planner works on. `params` are values that a plan may use by name; `show_selection`: the model may see the selected text."""
+    """What a planner works on. `params` are values that a plan may use by name; `show_selection`: the model may see the selected text.
+
+    `extra` is text that goes along with the message: notes, fenced and labelled.
+    """
 
     message: str
     context: RunContext
     history: tuple[ChatMessage, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     show_selection: bool = True
+    extra: str = ""
 
 
 class Planner(Protocol):
@@ -143,7 +147,8 @@ class ModelPlanner:
     def _opening(self, request: PlanRequest) -> tuple[ChatMessage, ...]:
         params = {**request.context.params, **request.params}
         shown = request.show_selection
-        asked = request_message(request.message, request.context, params, self.policy, self.new_mark(), show_selection=shown)
+        mark, extra = self.new_mark(), request.extra
+        asked = request_message(request.message, request.context, params, self.policy, mark, show_selection=shown, extra=extra)
         return (ChatMessage("system", system_prompt(self.tools.values())), *request.history, asked)
 
     async def _ask(self, messages: tuple[ChatMessage, ...], room: int | None, reply: _Reply) -> AsyncGenerator[TurnEvent, None]:

@@ -43,14 +43,26 @@ def _system_prompt(ordered: tuple[Tool, ...]) -> str:
 
 
 def request_message(
-    message: str, context: RunContext, params: Mapping[str, Any], policy: Policy, mark: str, *, show_selection: bool = True
+    message: str,
+    context: RunContext,
+    params: Mapping[str, Any],
+    policy: Policy,
+    mark: str,
+    *,
+    show_selection: bool = True,
+    extra: str = "",
 ) -> ChatMessage:
-    """The context as data, then what the person asks. Without `show_selection` only the length of the selected text is told."""
+    """The context as data, then what the person asks. Without `show_selection` only the length of the selected text is told.
+
+    `extra` is what goes along, fenced already.
+    """
     parts = ["# Context", _circumstances(context, policy), fence("names in the vault", _names(context), mark)]
     if params:
         shown = {name: _shortened(value) for name, value in params.items()}
         parts.append(fence("parameters, to be used as ${name}", _lines(shown), mark))
     parts.append(_selection(context.selection, mark) if show_selection else _unseen_selection(context.selection))
+    if extra:
+        parts.append(extra)
     parts += ["# Request", visible(message)]
     return ChatMessage("user", "\n\n".join(parts))
 

@@ -78,10 +78,11 @@ class ToolCallChunk:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request, as the service counts them."""
+    """Tokens of one request, as the service counts them. `cached_tokens` of the prompt's are what it remembered from an earlier one."""
 
     prompt_tokens: int
     completion_tokens: int
+    cached_tokens: int = 0
 
 
 FinishReason = Literal["stop", "length", "error"]

@@ -216,7 +216,18 @@ def _usage(chunks: list[Any]) -> Usage | None:
     told = [usage for chunk in chunks if (usage := getattr(chunk, "usage", None)) is not None]
     if not told:
         return None
-    return Usage(max(usage.prompt_tokens or 0 for usage in told), max(usage.completion_tokens or 0 for usage in told))
+    return Usage(
+        max(usage.prompt_tokens or 0 for usage in told),
+        max(usage.completion_tokens or 0 for usage in told),
+        max(_cached(usage) for usage in told),
+    )
+
+
+def _cached(usage: Any) -> int:
+    """Prompt tokens that the service remembered, wherever it says so."""
+    details = getattr(usage, "prompt_tokens_details", None)
+    said = (getattr(details, "cached_tokens", None), getattr(usage, "cache_read_input_tokens", None))
+    return max((count for count in said if isinstance(count, int)), default=0)
 
 
 def _explain(service: errors.Service, client: GuardedClient, error: Exception) -> ProviderError:

@@ -7,7 +7,7 @@ The file holds JSON lines (or one JSON list) of objects, each with exactly one o
 - `error`: `{code, message, retryable?, retryAfter?}`, raised instead of an answer, or after what `text` or `chunks` beside it hold;
 
 where `calls` may also stand beside `text`, `chunks` and `error`, and, as wanted, `thinking`, `finish` ("stop" or "length"), `usage`
-([prompt, completion]), `delayMs` (before each piece). Lines that are blank or begin with # are left out.
+([prompt, completion, cached?]), `delayMs` (before each piece). Lines that are blank or begin with # are left out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ScriptedAnswer(_ScriptModel):
     error: ScriptedError | None = None
     thinking: str = ""
     finish: Literal["stop", "length"] = "stop"
-    usage: tuple[int, int] | None = None
+    usage: tuple[int, int] | tuple[int, int, int] | None = None
     delay_ms: Annotated[float, Field(ge=0)] = 0
 
     @model_validator(mode="after")

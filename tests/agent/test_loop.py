@@ -55,7 +55,12 @@ def of_type(events: list[TurnEvent], *kinds: type[TurnEvent]) -> list[Any]:
 
 async def test_an_answer_without_calls_is_an_answer(desk: Desk) -> None:
     provider = scripted({"text": "Hello there.", "usage": [30, 4]})
-    assert await desk.turn(provider, "Hi") == [TokensUsed(30, 4, 1), Answer("Hello there.")]
+    used, answer = await desk.turn(provider, "Hi")
+    assert isinstance(used, TokensUsed)
+    assert (used.prompt_tokens, used.completion_tokens, used.requests, used.cost) == (30, 4, 1, 0.0)
+    assert used.first is not None
+    assert used.seconds >= used.first
+    assert answer == Answer("Hello there.")
     (request,) = provider.requests
     assert [message.role for message in request.messages] == ["system", "user"]
     assert "propose_plan" in [offer.name for offer in request.tools]

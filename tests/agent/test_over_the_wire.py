@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Any, cast
 
 import pytest
-from llm_server import KEY, Call, Failure, LlmServer, Reply
 
 from agents import Desk, check_pairs
+from llm_server import KEY, Call, Failure, LlmServer, Reply
 from obsidian_agent.agent.events import (
     Answer,
     Notice,
@@ -67,7 +67,8 @@ async def test_a_question_over_two_rounds(vendor: str, server: LlmServer, desk: 
     events = [event async for event in desk.agent(connect(vendor, server)).plan(desk.request())]
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me look.Water them: [[Garden]]."
     assert events[-1] == Answer("Water them: [[Garden]].", ("Garden.md",))
-    assert [event for event in events if isinstance(event, TokensUsed)][-1] == TokensUsed(111, 16, 2)
+    used = [event for event in events if isinstance(event, TokensUsed)][-1]
+    assert (used.prompt_tokens, used.completion_tokens, used.requests) == (111, 16, 2)
     second = json.dumps(server.requests[1].body["messages"], ensure_ascii=False)
     assert "Tomatoes need water" in second
     assert "secretly" not in second

@@ -186,7 +186,7 @@ class Chats:
         finally:
             talk = chat.talk
             try:
-                await asyncio.shield(asyncio.to_thread(recorder.end, None, shared_record(talk.told, talk.plain, talk.shared)))
+                await asyncio.shield(asyncio.to_thread(recorder.end, shared_record(talk.told, talk.plain, talk.shared)))
             finally:
                 chat.running = False
                 chat.used_at = self.clock()

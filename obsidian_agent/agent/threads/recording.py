@@ -19,6 +19,7 @@ from obsidian_agent.agent.events import (
     PlanReady,
     RoundsUsedUp,
     TextDelta,
+    TokensUsed,
     ToolCallFinished,
     ToolCallStarted,
     TurnFailed,
@@ -46,6 +47,8 @@ class Recorder:
     folding: Folding
     now: Callable[[], str]
     problem: Problem | None = None
+    used: TokensUsed | None = None
+    """What the turn has used so far."""
     _partial: list[str] = field(default_factory=list)
     _unwritten: list[str] = field(default_factory=list)
     _written_at: float = 0.0
@@ -66,7 +69,7 @@ class Recorder:
 
     def begin(self, text: str) -> None:
         """The person's words. Raises `ConfigError` when they cannot be saved: then nothing is sent either. May block."""
-        self._answered = False
+        self._answered, self.used = False, None
         self._put({"k": "asked", "text": text, "time": self.now()}, durable=True)
 
     def take(self, event: AgentEvent) -> None:
@@ -79,6 +82,8 @@ class Recorder:
                 self._looks[event.call_id] = event
             case ToolCallFinished():
                 self._look(event)
+            case TokensUsed():
+                self.used = event
             case Notice(problem):
                 self.say("notice", problem.message, code=problem.code)
             case RoundsUsedUp(rounds):
@@ -112,13 +117,17 @@ class Recorder:
         """The conversation begins anew for the model (it calls this itself)."""
         self._add({"k": "moved"})
 
-    def end(self, usage: TurnUsage | None, shared: Record) -> None:
+    def compacted(self, count: int, summary: ChatMessage) -> None:
+        """The first messages became a summary for the model (the conversation calls this itself)."""
+        self._add({"k": "compacted", "upTo": count, "summary": summary.text})
+
+    def end(self, shared: Record) -> None:
         """The turn is over: a version to come back to. May block."""
         self._flush()
         self._forget_stream()
         number = self.state.versions[-1].number + 1 if self.state.versions else 1
-        if usage is not None:
-            self._add(usage.to_json())
+        if self.used is not None:
+            self._add(usage_of(self.used).to_json())
         self._add(shared)
         self._add(version_record(number, self.now(), summary_of(self.state)), durable=True)
 
@@ -180,6 +189,21 @@ class Recorder:
     def _put(self, record: Record, *, durable: bool = False) -> None:
         self.file.add(record, durable=durable)
         self.folding.take(record)
+
+
+def usage_of(used: TokensUsed) -> TurnUsage:
+    """What a turn has used, as a thread keeps it."""
+    return TurnUsage(
+        used.model,
+        used.prompt_tokens,
+        used.completion_tokens,
+        used.requests,
+        used.cached_tokens,
+        used.cost,
+        used.seconds,
+        used.first,
+        used.tools,
+    )
 
 
 def shared_record(told: str, plain: set[str], shared: dict[str, Any]) -> Record:

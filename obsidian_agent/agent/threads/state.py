@@ -14,7 +14,6 @@ from obsidian_agent.providers.base import ChatMessage
 
 VERSIONS_KEPT: Final = 20
 CRASH_MARK: Final = "\n\n[The program ended here, before the answer did.]"
-SUMMARY_HEAD: Final = "Summary of the conversation so far, made to save room; the original is kept on this machine:\n\n"
 
 _CUTS: Final = (CRASH_MARK, CUT_MARK, BROKEN_MARK)
 
@@ -131,7 +130,7 @@ class Folding:
                 state.messages.clear()
                 state.shared.clear()
             case {"k": "compacted", "upTo": int(count), "summary": str(summary)}:
-                state.messages[:count] = [ChatMessage("user", f"{SUMMARY_HEAD}{summary}")]
+                state.messages[:count] = [ChatMessage("user", summary)]
             case {"k": "done", "index": str(task), "on": bool(on)}:
                 state.done[task] = on
             case {"k": "version", "n": int(number)}:

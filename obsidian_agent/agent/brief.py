@@ -1,0 +1,29 @@
+"""What a session gives an agent besides its tools: the person's instructions, what goes along with messages, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from obsidian_agent.agent.materials.fusion import FUSIONS, Fusion
+from obsidian_agent.agent.materials.gathering import Gathering
+from obsidian_agent.agent.spending import Spending
+from obsidian_agent.providers.prices import ModelFacts, facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """`instructions` stand in the system prompt, so only what the person wrote or trusted may be in them.
+
+    `window` is the person's own figure for the model's window, in tokens; without it the list's counts. `tools` off: the model may not look
+    around. `only`: it may look around with these tools alone (None: with all read tools).
+    """
+
+    instructions: str = ""
+    gathering: Gathering = Gathering()
+    fusion: Fusion = FUSIONS["structured"]
+    window: int | None = None
+    tools: bool = True
+    only: frozenset[str] | None = None
+    spending: Spending | None = None
+    facts: Callable[[str], ModelFacts] = facts_of

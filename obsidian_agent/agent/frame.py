@@ -1,0 +1,56 @@
+"""What every request of a conversation begins with, and requests as they go out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from obsidian_agent.agent.agent_prompt import agent_prompt
+from obsidian_agent.agent.materials.tokens import estimate, estimate_messages, estimate_offers
+from obsidian_agent.agent.model_tools import offers
+from obsidian_agent.agent.planner import Sampling
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, ToolOffer
+from obsidian_agent.tools.base import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The system prompt, the functions on offer, and what both take; `instructions` are the person's own part of the prompt."""
+
+    system: str
+    offers: tuple[ToolOffer, ...]
+    instructions: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes, without the instructions."""
+        return estimate_messages([ChatMessage("system", self.system)]) + estimate_offers(self.offers)
+
+    @property
+    def instruction_tokens(self) -> int:
+        """About how many tokens the instructions take."""
+        return estimate(self.instructions)
+
+    def request(self, messages: Sequence[ChatMessage], sampling: Sampling) -> ChatRequest:
+        """A request with these messages."""
+        text = f"{self.system}\n{self.instructions}" if self.instructions else self.system
+        told = (ChatMessage("system", text), *messages)
+        return ChatRequest(told, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=self.offers)
+
+
+def frame_of(tools: Mapping[str, Tool], *, propose: bool, instructions: str = "") -> Frame:
+    """The frame for these tools; the same bytes every time. Slow the first time."""
+    return Frame(agent_prompt(tools.values(), propose=propose), offers(tools, propose=propose), instructions)
+
+
+def exact_text(request: ChatRequest) -> str:
+    """A request as people read it: every message in full, and each function on offer."""
+    parts = []
+    for message in request.messages:
+        calls = "".join(f"\n[calls {call.name} {call.arguments} ({call.id})]" for call in message.calls)
+        answers = f" (result of {message.call_id})" if message.call_id else ""
+        parts.append(f"=== {message.role}{answers}\n{message.text}{calls}")
+    for offer in request.tools:
+        parts.append(f"=== function {offer.name}\n{offer.description}\n{json.dumps(dict(offer.parameters), ensure_ascii=False)}")
+    return "\n\n".join(parts) + "\n"

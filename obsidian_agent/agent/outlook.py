@@ -1,0 +1,74 @@
+"""What would be sent if the person said this now: exactly, with its size and price, and without sending or asking anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from obsidian_agent.agent.answering import make_agent
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import Notice, TurnEvent
+from obsidian_agent.agent.frame import exact_text
+from obsidian_agent.agent.loop import view_for
+from obsidian_agent.agent.materials.budget import Use
+from obsidian_agent.agent.opening import Opening
+from obsidian_agent.agent.prompt import request_message
+from obsidian_agent.agent.sharing import REFUSED, ShareDecision, ShareRequest
+from obsidian_agent.errors import Problem
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The request that a message would start with.
+
+    `text` is all of it, but for the random mark of its fences and what `questions` would add if they were answered with yes. `cost` is the
+    most that it may cost in US dollars by the list price, the room for the reply included; None where the price is not known.
+    """
+
+    provider: str
+    address: str
+    text: str
+    use: Use
+    cost: float | None
+    questions: tuple[ShareRequest, ...] = ()
+    notices: tuple[Problem, ...] = ()
+
+
+async def outlook(session: Session, conversation: Conversation, draft: str, *, model: str | None = None) -> Outlook:
+    """Look ahead. The conversation stays as it is. Raises `ConfigError` when no model is chosen or it cannot be opened."""
+    questions: list[ShareRequest] = []
+
+    async def note(request: ShareRequest) -> ShareDecision:
+        questions.append(request)
+        return REFUSED
+
+    models = session.models
+    brief = await asyncio.to_thread(models.brief) if models is not None else None
+    talk = deepcopy(replace(conversation, keeper=None))
+    agent = make_agent(session, note, talk, model=model, brief=brief)
+    mark = agent.new_mark()
+    opening = Opening(agent.provider, agent.rules, agent.vault.real, note, talk)
+    events = await _all(opening.run(session.context({})))
+    prepared = await agent.prepare(mark)
+    prepared.may_summarise = False
+    view = view_for(agent, opening.asker.gate)
+    events += await _all(prepared.run(draft, opening, view))
+    params = opening.context.params
+    shown, extra = opening.show_selection, prepared.extra
+    message = request_message(draft, opening.context, params, agent.policy, mark, show_selection=shown, extra=extra)
+    text = exact_text(prepared.frame.request((*talk.messages, message), agent.sampling))
+    use = prepared.use(extra, message.text.replace(extra, "") if extra else message.text)
+    price = prepared.facts.price
+    cost = price.estimate(use.prompt, use.reply) if price is not None else None
+    notices = tuple(event.problem for event in events if isinstance(event, Notice))
+    return Outlook(agent.provider.name, agent.provider.address, text, use, cost, tuple(questions), notices)
+
+
+async def _all(events: AsyncIterator[TurnEvent]) -> list[TurnEvent]:
+    return [event async for event in events]

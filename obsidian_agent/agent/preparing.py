@@ -1,0 +1,113 @@
+"""Before the first request of a turn: find what goes along, ask about it, fit it into the model's window, make room where it is full."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+
+from obsidian_agent.agent.asking import Permission
+from obsidian_agent.agent.brief import Brief
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import Notice, TurnEvent
+from obsidian_agent.agent.frame import Frame
+from obsidian_agent.agent.materials.budget import UNKNOWN_WINDOW, Use, divide, fitting
+from obsidian_agent.agent.materials.compaction import old_part, summarise
+from obsidian_agent.agent.materials.items import ASKED_FOR, ContextItem, Gathered, Missed
+from obsidian_agent.agent.materials.tokens import estimate, estimate_messages
+from obsidian_agent.agent.opening import Opening
+from obsidian_agent.agent.planner import Sampling
+from obsidian_agent.agent.sharing import AllowedBy, Level, Part, ShareRequest
+from obsidian_agent.errors import Problem
+from obsidian_agent.providers.base import Provider, Usage
+from obsidian_agent.providers.prices import ModelFacts
+from obsidian_agent.vault.view import VaultView
+
+
+@dataclass(slots=True)
+class Preparation:
+    """Read `extra` (what goes along, as text), `parts` (of which files) and `use` after `run`."""
+
+    provider: Provider
+    brief: Brief
+    talk: Conversation
+    frame: Frame
+    sampling: Sampling
+    mark: str
+    facts: ModelFacts
+    extra: str = ""
+    parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)
+    usage: Usage | None = None
+    """What a summary took, if one was made."""
+    may_summarise: bool = True
+
+    @property
+    def window(self) -> int:
+        """The model's window, as far as anybody knows."""
+        return self.brief.window or self.facts.window or UNKNOWN_WINDOW
+
+    def use(self, extra: str = "", message: str = "") -> Use:
+        """What a request with this message, and `extra` along with it, takes (`extra` is not counted again where the message holds it)."""
+        known = self.brief.window is not None or self.facts.window is not None
+        budget = divide(self.window, 0, reply=self.sampling.max_tokens)
+        history = estimate_messages(self.talk.messages) + estimate(message)
+        return Use(self.window, self.frame.tokens, self.frame.instruction_tokens, estimate(extra), history, budget.reply, known)
+
+    async def run(self, message: str, opening: Opening, view: Callable[[], VaultView]) -> AsyncGenerator[TurnEvent, None]:
+        """Everything, with what is to be shown and asked."""
+        gathering, context = self.brief.gathering, opening.context
+        gathered = await asyncio.to_thread(lambda: gathering.gather(message, context, view()))
+        for missed in gathered.missed:
+            yield Notice(_not_found(missed))
+        permission = Permission()
+        async with contextlib.aclosing(self._ask(gathered, opening, permission)) as events:
+            async for event in events:
+                yield event
+        async with contextlib.aclosing(self._make_room(message)) as events:
+            async for event in events:
+                yield event
+        allowed = [item for item in gathered.items if item.path.text in permission.allowed and self._is_news(item)]
+        used = self.use(message=message)
+        budget = divide(self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens)
+        room = max(budget.context, self.window - used.prompt - budget.reply)
+        kept, left_out = fitting(allowed, min(room, max(0, self.window - used.prompt - budget.reply)))
+        if left_out or gathered.more:
+            total = left_out + gathered.more
+            yield Notice(Problem("CONTEXT_FULL", f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."))
+        self.extra = self.brief.fusion.fuse(kept, self.mark)
+        self.parts = [(Part(item.path.text, Level.TEXT, len(item.text)), permission.allowed[item.path.text]) for item in kept]
+
+    async def _ask(self, gathered: Gathered, opening: Opening, permission: Permission) -> AsyncGenerator[TurnEvent, None]:
+        """One question for everything that the person wants to go along; what was merely found needs a rule or an earlier answer."""
+        asked = tuple(item.share_item() for item in gathered.items if item.why in ASKED_FOR)
+        found = tuple(item.share_item() for item in gathered.items if item.why not in ASKED_FOR)
+        provider, purpose = self.provider, "Send these notes along with your message"
+        if asked:
+            request = ShareRequest("", "files", "", purpose, {}, asked, provider.name, provider.address)
+            async with contextlib.aclosing(opening.asker.ask(request, permission)) as events:
+                async for event in events:
+                    yield event
+        if found:
+            request = ShareRequest("", "files", "", purpose, {}, found, provider.name, provider.address)
+            permission.allowed = {**opening.asker.settled(request), **permission.allowed}
+
+    async def _make_room(self, message: str) -> AsyncGenerator[TurnEvent, None]:
+        """Summarise older turns when the window is nearly full."""
+        count = old_part(self.talk.messages)
+        if not self.may_summarise or not count or not self.use(message=message).full:
+            return
+        summary = await summarise(self.provider, self.talk.messages, count, self.mark)
+        self.usage = summary.usage
+        self.talk.compact(summary.count, summary.message)
+        yield Notice(Problem("COMPACTED", "The older part of this conversation was summarised to make room; all of it is kept here."))
+
+    def _is_news(self, item: ContextItem) -> bool:
+        """Whether the model does not have it already: what was merely found is not sent twice."""
+        known = self.talk.shared.get(item.path.text)
+        return item.why in ASKED_FOR or known is None or known.level < Level.TEXT
+
+
+def _not_found(missed: Missed) -> Problem:
+    hint = f" Did you mean {missed.nearest}?" if missed.nearest else ""
+    return Problem("MENTION_NOT_FOUND", f"@{missed.text} is no note, folder or tag here.{hint}")

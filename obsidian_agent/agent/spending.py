@@ -1,0 +1,75 @@
+"""What models have cost, in one file for all vaults, and a cap on it for each month.
+
+Figures are list prices and the service's token counts. A model whose price is not known cannot be held to a cap, and is told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from obsidian_agent.errors import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The record `file` (JSON lines) and the cap in US dollars a calendar month (None: no cap)."""
+
+    file: Path
+    clock: Callable[[], datetime]
+    cap: float | None = None
+
+    def add(self, model: str, cost: float | None, prompt: int, completion: int, conversation: str = "") -> None:
+        """Write a request down. A disk that does not take it is no reason to lose the answer."""
+        now = self.clock().isoformat(timespec="seconds")
+        entry = {"time": now, "model": model, "cost": cost, "prompt": prompt, "completion": completion, "conversation": conversation}
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            try:
+                os.write(fd, json.dumps(entry).encode() + b"\n")
+            finally:
+                os.close(fd)
+        except OSError:
+            return
+
+    def this_month(self) -> float:
+        """US dollars spent since the first of the month, as far as prices are known."""
+        month = f"{self.clock():%Y-%m}"
+        return sum(cost for entry in self._entries() if str(entry.get("time", "")).startswith(month) and (cost := _cost(entry)))
+
+    def refusal(self, estimate: float | None) -> Problem | None:
+        """Why a request that may cost so much (None: nobody knows) must not go out; None when it may."""
+        if self.cap is None or not estimate:
+            return None
+        spent = self.this_month()
+        if spent + estimate <= self.cap:
+            return None
+        message = (
+            f"This request may cost ${estimate:.4f}; ${spent:.2f} of ${self.cap:.2f} for this month are spent. "
+            "Raise the spending cap in the settings, or choose another model."
+        )
+        return Problem("SPENDING_CAP", message)
+
+    def _entries(self) -> Iterator[Mapping[str, Any]]:
+        try:
+            lines = self.file.read_bytes().split(b"\n")
+        except OSError:
+            return
+        for line in lines:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict):
+                yield entry
+
+
+def _cost(entry: Mapping[str, Any]) -> float:
+    cost = entry.get("cost")
+    return float(cost) if isinstance(cost, int | float) else 0.0
