@@ -78,20 +78,31 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
 
 def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool]) -> list[Link] | None:
     """The links in a note's text from `start` on whose targets are wanted, in order; None as `targets_and_tags`. `text` is `data` decoded."""
-    found = targets_and_tags(text, start)
-    if found is None:
+    if ("\t" in text or "    " in text) and _tables(text, start) is None:
         return None
-    if not any(map(wanted, found[0])):
-        return []
-    inline = InlineScanner(data)
-    consumed = start
+    places: list[tuple[int, int]] = []
+    piped = False
+    behind = start
     for event in _EVENT.finditer(text, start):
-        piece, at = event[0], event.start()
-        if piece[0] == "[" and len(piece) > 1 and wanted(_wiki_target(piece) if piece[-1] == "]" else _destination(piece)):
-            begin = at - (at > consumed and text[at - 1] == "!")
-            first = begin if len(data) == len(text) else len(text[:begin].encode())
-            inline.scan(first, first + len(text[begin : event.end()].encode()))
-        consumed = event.end()
+        piece = event[0]
+        if len(piece) == 1:
+            if not _is_harmless(piece, text, start):
+                return None
+        elif piece[0] == "[":
+            is_wiki = piece[-1] == "]"
+            piped = piped or ("|" in piece and is_wiki and piece.count("|") != piece.count("\\|"))
+            if (target := _wiki_target(piece) if is_wiki else _destination(piece)) and wanted(target):
+                at, end = event.span()
+                places.append((at - (at > behind and text[at - 1] == "!"), end))
+        elif piece[0] == "`":
+            piped = piped or "|" in piece
+        behind = event.end()
+    if piped and _may_cross_cells(text, start):
+        return None
+    inline = InlineScanner(data)
+    for at, end in places:
+        first = at if len(data) == len(text) else len(text[:at].encode())
+        inline.scan(first, first + len(text[at:end].encode()))
     return inline.links
 
 
