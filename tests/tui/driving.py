@@ -14,6 +14,9 @@ from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
 from tui.fakes import FakeSession
 
+ASKING = ("ask", "undo", "saved", "save", "parameter", "recovery", "thread", "elsewhere")
+"""Workers that wait for the person, or for ever."""
+
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
@@ -50,14 +53,12 @@ class Driver:
 
     async def settle(self) -> None:
         """Until no worker is at work and every message was handled."""
-        for _ in range(3):
+        for _ in range(5):
             await self.pilot.pause()
-            waiting = [
-                worker for worker in self.app.workers if worker.group not in ("ask", "undo", "saved", "save", "parameter", "recovery")
-            ]
-            if waiting:
-                await self.app.workers.wait_for_complete(waiting)
-        await self.pilot.pause(0.03)
+            waiting = [worker for worker in self.app.workers if worker.group not in ASKING]
+            if not waiting:
+                break
+            await self.app.workers.wait_for_complete(waiting)
 
     async def send(self, text: str) -> None:
         """Type a message at once and send it."""

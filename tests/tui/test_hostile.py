@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import replace
 
-import pytest
 from textual.widgets import Input
 
 from obsidian_agent.agent.events import (
@@ -43,13 +42,9 @@ from tui.fakes import (
     preview_of,
 )
 
-MARKUP = [
-    "[/x][@click=app.bell]x[/][WIP] [x]",
-    "[@click=app.simulate_key('a')]W[/]",
-    "[/][[A]][bold]u[link='https://e.test']d[/]",
-    "[type=x, v={'a[0]'}]$primary \\[x]",
-]
-TERMINAL = ["a\x1b[8mb\x1b]52;c;AAAA\x07\x9b2J", "x\u202egpj\u200bb\x08\x08line\nbreak\ud800"]
+# Whatever part of it is taken for markup, the whole does not read as it is any more.
+MARKUP = "[/x][@click=app.bell]W[/][[A]][bold]u[t=x, v={'a[0]'}]$primary \\[x]"
+TERMINAL = "a\x1b[8mb\x1b]52;c;AAAA\x07\x9b2Jx\u202egpj\u200bb\x08\x08line\nbreak\ud800"
 
 
 def clean(text: str) -> bool:
@@ -64,7 +59,6 @@ async def tour(app: Driver, bad: str) -> list[str]:
     async def look(*keys: str) -> None:
         if keys:
             await app.press(*keys)
-            await app.pilot.pause(0.05)
         seen.append(app.screen())
 
     await look("f2")
@@ -148,18 +142,16 @@ def session_with(bad: str) -> FakeSession:
     return session
 
 
-@pytest.mark.parametrize("bad", MARKUP)
-async def test_markup_is_shown_as_it_is(bad: str) -> None:
-    async with driving(session_with(bad), size=(200, 50)) as app:
-        seen = await tour(app, bad)
-        assert all(bad in text for text in seen[5:6])
-        assert sum(bad in text for text in seen) >= len(seen) - 2
+async def test_markup_is_shown_as_it_is() -> None:
+    async with driving(session_with(MARKUP), size=(200, 50)) as app:
+        seen = await tour(app, MARKUP)
+        assert all(MARKUP in text for text in seen[5:6])
+        assert sum(MARKUP in text for text in seen) >= len(seen) - 2
 
 
-@pytest.mark.parametrize("bad", TERMINAL)
-async def test_nothing_that_a_terminal_obeys_is_drawn(bad: str) -> None:
-    async with driving(session_with(bad), size=(120, 40)) as app:
-        seen = await tour(app, bad)
+async def test_nothing_that_a_terminal_obeys_is_drawn() -> None:
+    async with driving(session_with(TERMINAL), size=(120, 40)) as app:
+        seen = await tour(app, TERMINAL)
         assert [line for text in seen for line in text.split("\n") if not clean(line)] == []
 
 
@@ -168,7 +160,7 @@ async def test_a_click_on_a_name_runs_nothing() -> None:
     async with driving(session_with(bad), size=(120, 40)) as app:
         app.session.script = app.session.script[2:]
         await app.send("plan")
-        for y in range(2, 30):
+        for y in range(2, 30, 2):
             await app.pilot.click(offset=(70, y))
         assert app.app.is_running
         assert app.session.called("execute") == []

@@ -5,81 +5,80 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from textual.widgets import Footer
 
 from obsidian_agent.agent.events import PlanReady, PreviewReady
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan_list import PlanList
-from tui.driving import SIZES, driving
+from tui.driving import SIZES, Driver, driving
 from tui.fakes import FakeSession, Macro, change, history_entries, plan_of, preview_of, sample_answer
 
 
-@pytest.mark.parametrize("size", [*SIZES, (60, 20)])
-async def test_every_pane_can_be_reached_by_key_and_lies_on_the_screen(size: tuple[int, int]) -> None:
-    session = FakeSession()
-    async with driving(session, size=size) as app:
+async def resize(app: Driver, width: int, height: int) -> None:
+    await app.pilot.resize_terminal(width, height)
+    await app.settle()
+
+
+def footer(app: Driver) -> str:
+    return app.screen().split("\n")[app.main.query_one(Footer).region.y]
+
+
+async def test_every_pane_and_its_deciding_keys_are_there_at_every_size() -> None:
+    async with driving(size=(200, 50)) as app:
         await app.press("ctrl+o", "enter")
         await app.planned()
-        fronts = set()
-        for _ in range(3):
-            await app.press("f6")
-            front = app.panes.front
-            fronts.add(front)
-            region = app.panes.query_one(f"#{front}").region
-            assert region.width >= 30
-            assert region.bottom <= size[1] - 1
-            assert region.right <= size[0]
-            assert app.app.focused is not None
-            assert app.app.focused.region.width > 0
-        assert fronts == {"chat", "note", "work"}
-
-
-@pytest.mark.parametrize(("width", "count"), [(80, 1), (99, 1), (100, 2), (149, 2), (150, 3), (200, 3)])
-async def test_as_many_panes_as_fit(width: int, count: int) -> None:
-    async with driving(size=(width, 40)) as app:
-        assert sum(bool(pane.display and pane.region.width) for pane in app.panes.children) == count
-
-
-async def test_panes_follow_when_the_terminal_is_resized() -> None:
-    async with driving(size=(200, 50)) as app:
-        await app.planned()
-        await app.pilot.resize_terminal(80, 24)
-        await app.settle()
-        assert [pane.id for pane in app.panes.children if pane.region.width] == ["work"]
-        assert "Ready" in app.screen()
+        for size in (*SIZES, (60, 20)):
+            await resize(app, *size)
+            fronts = set()
+            for _ in range(3):
+                await app.pilot.press("f6")
+                await app.pilot.pause()
+                front = app.panes.front
+                fronts.add(front)
+                region = app.panes.query_one(f"#{front}").region
+                assert region.width >= 30
+                assert region.bottom <= size[1] - 1
+                assert region.right <= size[0]
+                assert app.app.focused is not None
+                assert app.app.focused.region.width > 0
+            assert fronts == {"chat", "note", "work"}
+            assert app.panes.front == "work"
+            for words in ("a Approve", "r Reject", "e Edit", "space Step", "f1 Help", "^p Menu") if size in SIZES else ():
+                assert words in footer(app)
+        await resize(app, 80, 24)
         await app.press("a")
         assert len(app.session.called("execute")) == 1
+        for size in SIZES:
+            await resize(app, *size)
+            for words in ("u Undo", "m Save", "esc Close", "f1 Help", "^p Menu"):
+                assert words in footer(app)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_footer_shows_the_deciding_keys_of_the_pane_in_front(size: tuple[int, int]) -> None:
-    async with driving(size=size) as app:
-        await app.planned()
-        footer = app.main.query_one(Footer)
-        line = app.screen().split("\n")[footer.region.y]
-        for words in ("a Approve", "r Reject", "e Edit", "space Step", "f1 Help", "^p Menu"):
-            assert words in line
-        await app.press("a")
-        line = app.screen().split("\n")[footer.region.y]
-        for words in ("u Undo", "m Save", "esc Close", "f1 Help", "^p Menu"):
-            assert words in line
+async def test_as_many_panes_as_fit() -> None:
+    async with driving(size=(80, 40)) as app:
+        for width, count in ((80, 1), (99, 1), (100, 2), (149, 2), (150, 3), (200, 3)):
+            await resize(app, width, 40)
+            assert sum(bool(pane.display and pane.region.width) for pane in app.panes.children) == count
 
 
-@pytest.mark.parametrize("theme", [DARK, LIGHT, "textual-dark", "textual-light", "nord", "ansi-dark"])
-async def test_every_theme_draws_every_screen(theme: str) -> None:
+async def test_every_theme_draws_every_screen() -> None:
     session = FakeSession(script=[sample_answer()])
     session.saved.macros = [Macro("One", plan_of())]
     session.runs.entries = history_entries()
+    themes = [LIGHT, "textual-dark", "textual-light", "nord", "ansi-dark", DARK]
     async with driving(session, size=(80, 24)) as app:
-        app.app.theme = theme
         await app.send("Hello")
-        for key in ("f1", "f2", "f3", "ctrl+o", "ctrl+p"):
-            await app.pilot.press(key)
-            await app.pilot.pause()
-            await app.pilot.press("escape")
         await app.planned()
+        for key in ("", "f1", "f2", "f3", "ctrl+o", "ctrl+p"):
+            if key:
+                await app.pilot.press(key)
+            for theme in themes if key in ("", "f2") else themes[:1]:
+                app.app.theme = theme
+                await app.pilot.pause()
+                assert len(app.screen().split("\n")) == 24
+            if key:
+                await app.pilot.press("escape")
         assert "Ready" in app.screen()
 
 
@@ -93,8 +92,6 @@ async def test_keys_can_be_rebound() -> None:
     session = FakeSession()
     app = ObsidianAgentApp(session, keymap={"plan.approve": "f8"})
     async with app.run_test(size=(120, 40)) as pilot:
-        from tui.driving import Driver
-
         driver = Driver(app, session, pilot)
         await driver.planned()
         await driver.press("a")
