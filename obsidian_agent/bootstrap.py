@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.providers.plugin_index import PluginIndex
     from obsidian_agent.vault.index_keeper import IndexKeeper
 
 
@@ -89,6 +90,13 @@ def _keeper(wiring: Wiring) -> IndexKeeper:
     from obsidian_agent.agent.indexing import open_index
 
     return open_index(wiring.store, wiring.state)
+
+
+def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:
+    """Obsidian's list of community plugins, kept beside the vaults' folders; one for all vaults."""
+    from obsidian_agent.providers.plugin_index import PluginIndex
+
+    return PluginIndex(state / "plugin-index.json", _clock(now))
 
 
 def _clock(now: datetime | None) -> Callable[[], datetime]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "redo": "obsidian_agent.cli.records:redo_command",
     "recover": "obsidian_agent.cli.records:recover_command",
     "macro": "obsidian_agent.cli.macros:macro_command",
+    "plugins": "obsidian_agent.cli.plugins:plugins_command",
     "links": "obsidian_agent.cli.links:links_command",
     "search": "obsidian_agent.cli.search:search_command",
     "index": "obsidian_agent.cli.search:index_command",

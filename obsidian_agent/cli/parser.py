@@ -104,6 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
     _undo_commands(add)
     _macro_commands(commands, shared, context)
     _search_commands(add)
+    _plugin_commands(commands, shared)
     command = add("links", "what notes link to, what leads nowhere, who links back")
     command.add_argument("path", nargs="?", metavar="PATH", help="a note; without it: every note")
     add("tools", "what a plan can do")
@@ -113,6 +114,16 @@ def build_parser() -> argparse.ArgumentParser:
     command = add("app", "open the terminal app", planner)
     command.add_argument("name", nargs="?", metavar="VAULT")
     return parser
+
+
+def _plugin_commands(commands: argparse._SubParsersAction[_Parser], shared: _Parser) -> None:
+    plugins = commands.add_parser("plugins", help="community plugins that may help; nothing is installed", description="community plugins")
+    actions = plugins.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+    text = "search Obsidian's list of community plugins; it is fetched at most once a day"
+    command = actions.add_parser("search", help=text, description=text, parents=[shared])
+    command.add_argument("query", metavar="QUERY")
+    command.add_argument("--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)")
+    command.add_argument("--refresh", action="store_true", help="fetch the list anew")
 
 
 def _search_commands(add: AddCommand) -> None:

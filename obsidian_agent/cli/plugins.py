@@ -1,0 +1,46 @@
+"""`plugins search`: community plugins that may help, and which of them the vault has. Nothing is installed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from obsidian_agent.agent.plugin_search import FoundPlugins, search_plugins
+from obsidian_agent.bootstrap import open_plugin_index
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.opening import find_vault
+from obsidian_agent.cli.output import Output
+from obsidian_agent.config.directories import directories
+from obsidian_agent.errors import ProviderError
+from obsidian_agent.vault.store import VaultStore
+
+
+def plugins_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Search Obsidian's list of community plugins; it is fetched at most once a day."""
+    store = VaultStore.open(find_vault(options.vault))
+    index = open_plugin_index(directories(options.state_dir, options.config).state)
+    try:
+        found = asyncio.run(search_plugins(index, store, options.query, options.limit, refresh=options.refresh))
+    except ProviderError as error:
+        if out.as_json:
+            out.document({"plugins": [], "errors": [error.problem().to_json()]})
+        out.problems([error.problem()])
+        return Exit.SERVICE
+    _tell(found, out)
+    return Exit.DONE
+
+
+def _tell(found: FoundPlugins, out: Output) -> None:
+    if out.as_json:
+        told = [item.to_json() for item in found.items]
+        out.document({"plugins": told, "fetchedAt": found.fetched_at.isoformat(), "stale": found.stale})
+    for item in found.items:
+        state = " (on in this vault)" if item.enabled else " (installed, switched off)" if item.installed else ""
+        out.line(f"{item.plugin.name}{state}: {item.plugin.description}")
+        out.line(f"    {item.plugin.id}, by {item.plugin.author}: {item.plugin.url}")
+    if not found.items:
+        out.line("No community plugin fits.")
+    elif not all(item.installed for item in found.items):
+        out.note("To install one: Obsidian > Settings > Community plugins > Browse.")
+    if found.stale:
+        out.note(f"The list is of {found.fetched_at:%Y-%m-%d}: a new one could not be fetched.")
