@@ -1,4 +1,4 @@
-"""Ctrl+C in a run: the first one stops it after the current file, the second one is Python's own."""
+"""Ctrl+C, SIGTERM and a closed terminal: an answer and 130 before a run, in a run a stop after the current file, the second one at once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,28 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+def ending_signals() -> list[signal.Signals]:
+    """The signals that ask a program to end; those that are ignored (nohup) stay ignored."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    known = [signal.Signals[name] for name in names if name in signal.Signals.__members__]
+    return [number for number in known if signal.getsignal(number) != signal.SIG_IGN]
+
+
+def end_politely() -> None:
+    """Let every such signal end a command as Ctrl+C does: files closed, the terminal as it was, an answer."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        for number in ending_signals():
+            if number != signal.SIGINT:
+                signal.signal(number, stop)
+
+
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set while the block runs."""
+    """An event that those signals set while the block runs."""
     cancel = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -19,8 +38,7 @@ def interruptible() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         cancel.set()
 
-    signals = [signal.SIGINT, signal.SIGTERM]
-    before = {number: signal.signal(number, stop) for number in signals}
+    before = {number: signal.signal(number, stop) for number in ending_signals()}
     try:
         yield cancel
     finally:

@@ -6,13 +6,11 @@ import argparse
 import gc
 import io
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import FrameType
 
+from obsidian_agent.cli.interrupts import end_politely
 from obsidian_agent.cli.parser import UsageError, build_parser
 from obsidian_agent.errors import AnswerNotWritten, ObsidianAgentError, PlanError, Problem
 
@@ -54,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     """Run one command line. Without a sub-command the terminal app opens."""
     arguments = list(argv)
     _speak_utf8()
-    _end_politely()
+    end_politely()
     if arguments and arguments[0] in PLANNED:
         return _report(Problem("USAGE", f"{arguments[0]} is not part of this version."), "--json" in arguments, 2)
     if not _names_command(arguments):
@@ -107,16 +105,6 @@ def _forget_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-def _end_politely() -> None:
-    """SIGTERM ends a command as Ctrl+C does: with an answer and 130. A run takes both signals over while it writes."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, stop)
 
 
 def _refuse_broken_text(options: argparse.Namespace) -> None:

@@ -53,7 +53,7 @@ def answer(process: subprocess.Popen[bytes]) -> tuple[int, Any, str]:
     return process.returncode, json.loads(out) if out else None, err.decode()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_before_anything_is_written_is_answered(start: Start, tmp_path: Path, vault: Path, number: signal.Signals) -> None:
     fifo = tmp_path / "plan.json"
     os.mkfifo(fifo)
