@@ -44,6 +44,7 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.changes import NetChange
+from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.paths import ROOT, PathUse, parse
 from obsidian_agent.vault.store import VaultStore
@@ -199,13 +200,14 @@ class Session:
         if bound.missing:
             raise MissingInput(tuple(bound.missing))
         context = self.context(bound.values)
-        return preview(
-            checked, self.tools, self.view(), context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen
-        )
+        with no_collection():
+            return preview(
+                checked, self.tools, self.view(), context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen
+            )
 
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
-        with self.runs.journal() as journal:
+        with no_collection(), self.runs.journal() as journal:
             return execute(approved, self.store, journal, emit=emit, cancel=cancel)
 
     def diff(self, previewed: Preview, change: NetChange) -> str:

@@ -18,9 +18,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index_columns import IDS, LONG
 from obsidian_agent.vault.index_facts import asks_content
-from obsidian_agent.vault.index_part import Part, no_collection, scan_part
+from obsidian_agent.vault.index_part import Part, scan_part
 from obsidian_agent.vault.index_records import FAILED, UNSETTLED, Records, Sources, Tagged, joined_sources, joined_tags
 from obsidian_agent.vault.index_walk import Stamp
 from obsidian_agent.vault.index_worker import Job, Worker

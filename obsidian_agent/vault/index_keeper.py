@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index_apart import refresh_apart
 from obsidian_agent.vault.index_build import Cancelled, is_settled, scan_files
 from obsidian_agent.vault.index_facts import NOTHING, facts_of, holds_facts
 from obsidian_agent.vault.index_file import UnusableIndex
 from obsidian_agent.vault.index_merge import merged
-from obsidian_agent.vault.index_part import no_collection
 from obsidian_agent.vault.index_paths import KnownPaths
 from obsidian_agent.vault.index_records import UNSETTLED, Records
 from obsidian_agent.vault.index_snapshot import Snapshot, write_snapshot

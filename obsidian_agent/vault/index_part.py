@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index_columns import IDS, LONG
 from obsidian_agent.vault.index_facts import canvas_facts, note_facts, tag_key, target_name
 from obsidian_agent.vault.index_paths import KnownPaths
@@ -41,18 +40,6 @@ class Part(NamedTuple):
     flags: bytes
     tagged: list[tuple[str, bytes]]
     sources: list[tuple[str, str, bytes]]
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Without garbage collection while very many objects come to be: each pass would look at all of them."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def scan_part(real_path: str, ids: Sequence[int], paths: Sequence[str], pack: str, report: Callable[[int], None]) -> Part:
