@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
@@ -16,7 +17,10 @@ from obsidian_agent.cli.opening import find_vault
 from obsidian_agent.cli.output import Output
 from obsidian_agent.config.directories import directories
 from obsidian_agent.config.settings import load_settings
-from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.errors import JournalError, ObsidianAgentError
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.runs import Runs
 
 
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -103,8 +107,13 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         yield Check("vault is writable", store.writable(), "yes" if store.writable() else "no: plans can be previewed, not run")
         runs = Runs(store, state)
         yield _try("journal", lambda: f"{len(runs.history(1_000_000))} runs")
-        interrupted = runs.interrupted()
-        yield Check("interrupted runs", not interrupted, f"{len(interrupted)}: see obsidian-agent recover" if interrupted else "none")
+        yield _try("interrupted runs", lambda: _none_interrupted(runs))
+
+
+def _none_interrupted(runs: Runs) -> str:
+    if found := runs.interrupted():
+        raise JournalError(f"{len(found)}: see obsidian-agent recover.", code="RECOVERY_NEEDED")
+    return "none"
 
 
 def _try(name: str, look: Callable[[], str]) -> Check:

@@ -74,3 +74,15 @@ def test_history_tells_all_runs_to_programs_and_the_newest_to_people(
     assert [run["runId"] for run in call("history", "--limit", "2")[1]["runs"]] == runs[:0:-1]
     main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--limit", "1"])
     assert runs[2] in capsys.readouterr().out
+
+
+def test_the_doctor_tells_of_a_damaged_journal_and_goes_on(call: Call, append: Callable[[str], str], tmp_path: Path) -> None:
+    append("a.md")
+    (file,) = (tmp_path / "s").glob("vaults/*/journal.db")
+    with open(file, "r+b") as journal:
+        journal.truncate(100)
+    code, told = call("doctor")
+    checks = {check["name"]: check for check in told["checks"]}
+    assert (code, told["ok"], checks["vault"]["ok"], checks["journal"]["ok"]) == (1, False, True, False)
+    assert "damaged" in checks["journal"]["detail"]
+    assert call("undo", "--yes")[1]["errors"][0]["code"] == "JOURNAL_DAMAGED"
