@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,10 +96,21 @@ def macro_from_run(
     plan = read_macro({"name": name, "plan": dict(plan_json)}, tools).macro.plan
     for parameter, text in (parameters or {}).items():
         if parameter not in plan.parameters and parameter not in CONTEXT_NAMES:
-            plan = promote_text(plan, text, parameter)
+            plan = _promote_written(plan, text, parameter)
     return read_macro(
         {"name": name, "description": description or plan.goal, "plan": _without_old_values(plan, name).to_json()}, tools
     ).macro
+
+
+def _promote_written(plan: ActionPlan, text: str, name: str) -> ActionPlan:
+    """A literal as a person writes it: a text, or where the plan holds none such, a number, true or false."""
+    try:
+        return promote_text(plan, text, name)
+    except MacroError:
+        place = next((literal.places[0] for literal in literals(plan) if json.dumps(literal.value) == text.strip().lower()), None)
+        if place is None:
+            raise
+        return promote_literal(plan, place, name)
 
 
 def _without_old_values(plan: ActionPlan, name: str) -> ActionPlan:

@@ -10,7 +10,7 @@ from typing import Any
 from obsidian_agent.agent.macros import Macro
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, of_problems
-from obsidian_agent.cli.opening import open_session, parameters
+from obsidian_agent.cli.opening import open_session, pairs, parameters
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.plans import reject, run_document, show_preview
 from obsidian_agent.errors import PlanError
@@ -50,7 +50,8 @@ def _listed(macro: Macro, session: Session) -> dict[str, Any]:
 
 
 def _save(options: argparse.Namespace, session: Session, out: Output) -> Exit:
-    macro = session.saved.save(options.run, options.name, options.description, replacing=options.replace)
+    literals = pairs(options.parameter, "--parameter")
+    macro = session.saved.save(options.run, options.name, options.description, literals, replacing=options.replace)
     return _kept(macro, "Saved", out)
 
 

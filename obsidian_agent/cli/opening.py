@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -120,11 +121,16 @@ def moment(text: str | None) -> datetime | None:
 
 def parameters(options: argparse.Namespace) -> dict[str, str]:
     """The `--param K=V` options."""
+    return pairs(options.param, "--param")
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """The values of an option that is written NAME=VALUE and may be repeated."""
     found = {}
-    for text in options.param:
+    for text in given:
         name, sign, value = text.partition("=")
         if not sign:
-            raise UsageError(f"--param {text!r} has no =.", hint="Write it as NAME=VALUE.")
+            raise UsageError(f"{option} {text!r} has no =.", hint="Write it as NAME=VALUE.")
         found[name] = value
     return found
 

@@ -165,6 +165,9 @@ def _macro_commands(commands: argparse._SubParsersAction[_Parser], shared: _Pars
     command.add_argument("name")
     command.add_argument("--run", required=True, metavar="RUN")
     command.add_argument("--description", metavar="TEXT")
+    command.add_argument(
+        "--parameter", metavar="NAME=LITERAL", action="append", default=[], help="make a literal of the plan an input of this name (repeat)"
+    )
     command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
     command = add("run", "run a macro: no model", context)
     command.add_argument("name")

@@ -67,7 +67,7 @@ def plan_command(options: argparse.Namespace, out: Output) -> Exit:
     if options.parse is not None:
         return _parse(options, out)
     session = open_session(options)
-    found = asyncio.run(_plan(session, options.instruction, out))
+    found = asyncio.run(_plan(session, options.instruction, out, parameters(options)))
     match found:
         case PlanReady(plan=plan):
             return _shown(plan, out)
@@ -80,10 +80,12 @@ def plan_command(options: argparse.Namespace, out: Output) -> Exit:
 def do_command(options: argparse.Namespace, out: Output) -> Exit:
     """Plan, preview, ask, run."""
     session = open_session(options)
-    found = asyncio.run(_plan(session, options.instruction, out))
+    given = parameters(options)
+    found = asyncio.run(_plan(session, options.instruction, out, given))
     match found:
         case PlanReady(plan=plan):
-            values = parameters(options)
+            # What else was given is in the plan already, as what the planner was missing.
+            values = {name: value for name, value in given.items() if name in plan.parameters}
             return run_document(session, plan.to_json(), values, options.yes, out, instruction=options.instruction)
         case Exit():
             return found
@@ -226,11 +228,11 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
     return of_problems(problems)
 
 
-async def _plan(session: Session, instruction: str, out: Output) -> PlanReady | Exit:
+async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str]) -> PlanReady | Exit:
     """Let the planner work; a plan, or the exit code after telling what came instead."""
     from obsidian_agent.agent.planner import PlanRequest
 
-    request = PlanRequest(instruction, session.context({}))
+    request = PlanRequest(instruction, session.context({}), params=given)
     async for event in session.planner.plan(request):
         match event:
             case PlanReady():

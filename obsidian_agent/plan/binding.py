@@ -84,7 +84,12 @@ def default_problems(plan: ActionPlan) -> Iterator[Problem]:
 
 def implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> tuple[str, ...]:
     """The undeclared names that a macro takes as parameters: heads that mean nothing else and stand outside long text."""
-    found: dict[str, None] = {}
+    return tuple(_implied(plan, tools))
+
+
+def _implied(plan: ActionPlan, tools: Mapping[str, Tool]) -> dict[str, Parameter]:
+    """The same, declared: what a step is done for each of is a list, everything else a text."""
+    found: dict[str, Parameter] = {}
     for step in plan.steps:
         if step.tool not in tools:
             continue
@@ -93,13 +98,16 @@ def implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> tuple[str
             known = CONTEXT_NAMES | plan.parameters.keys() | (loop if place != "foreach/from" else set())
             for each in template.references:
                 if each.kind == "name" and each.head not in known and not each.long_text and not each.head.startswith("$"):
-                    found[each.head] = None
-    return tuple(found)
+                    found.setdefault(each.head, Parameter())
+            source = template.single if place == "foreach/from" else None
+            if source is not None and source.head in found and not source.parts:
+                found[source.head] = Parameter(type="list")
+    return found
 
 
 def with_implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> ActionPlan:
-    """The plan with its implied parameters declared as text."""
-    implied = {name: Parameter() for name in implied_parameters(plan, tools)}
+    """The plan with its implied parameters declared: lists where a step is done for each of their items, else texts."""
+    implied = _implied(plan, tools)
     return plan.model_copy(update={"parameters": {**plan.parameters, **implied}}) if implied else plan
 
 

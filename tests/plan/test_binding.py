@@ -101,6 +101,7 @@ def test_undeclared_heads_of_a_macro_become_parameters(tools: Mapping[str, Tool]
     plan = plan_of({"declared": {"default": "x"}}, step)
     assert implied_parameters(plan, tools) == ("things", "folder", "title")
     full = with_implied_parameters(plan, tools)
+    assert (full.parameters["things"].type, full.parameters["title"].type) == ("list", "text")
     judged = validate(full, tools)
     assert judged.problems == ()
     assert judged.missing == ("things", "folder", "title")
