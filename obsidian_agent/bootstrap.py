@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from obsidian_agent.agent.macros import MacroStore
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.session import Session
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.journal.store import vault_key
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.registry import TOOLS
@@ -20,43 +21,63 @@ from obsidian_agent.vault.store import VaultStore
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
+    from obsidian_agent.agent.brief import Brief
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.providers.limiter import RateLimits
+    from obsidian_agent.providers.manager import ProviderManager
     from obsidian_agent.providers.plugin_index import PluginIndex
     from obsidian_agent.vault.index_keeper import IndexKeeper
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Plain values from options and settings. `model` None means the offline planner; `now` freezes the clock."""
+    """The settings, and what options say on top of them for this time. `offline`: whatever model is set, none; `now` freezes the clock.
+
+    `policy` None: the settings say what plans may do. `config`: the folder of the settings file, where keys may lie too.
+    """
 
     store: VaultStore
     state: Path
-    policy: Policy = Policy()
+    policy: Policy | None = Policy()
     model: str | None = None
     base_url: str | None = None
-    temperature: float = 0.2
-    max_tokens: int | None = None
     now: datetime | None = None
     share_allow: tuple[str, ...] = ()
     share_deny: tuple[str, ...] = ()
     share_local: bool = False
     auto_title: bool = False
+    offline: bool = False
+    settings: LiveSettings = field(default_factory=LiveSettings)
+    config: Path | None = None
+
+    @property
+    def spec(self) -> str | None:
+        """The model that is asked, as options and settings have it now; None for the offline planner."""
+        return None if self.offline else self.model or self.settings.current.model
 
 
 def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
     runs = Runs(wiring.store, wiring.state)
-    usage = wiring.state / "vaults" / vault_key(wiring.store.real_path) / "macro-usage.json"
+    usage = _vault_state(wiring) / "macro-usage.json"
     saved = SavedActions(MacroStore(AppFolder(wiring.store, "macros"), usage, TOOLS), runs, TOOLS)
 
     def planner() -> Planner:
         return _planner(wiring, saved, session)
 
-    def models() -> Models | None:
-        return _models(wiring, wiring.model) if wiring.model is not None else None
+    services: list[RateLimits] = []  # one for the session's whole life, however often its models change
 
-    session = Session(wiring.store, planner, TOOLS, wiring.policy, runs, saved, _clock(wiring.now), lambda: _keeper(wiring), models)
+    def models() -> Models | None:
+        spec = wiring.spec
+        if spec is None:
+            return None
+        if not services:
+            services.append(_limits(wiring))
+        return _models(wiring, spec, services[0])
+
+    session = Session(wiring.store, planner, TOOLS, _policy(wiring), runs, saved, _clock(wiring.now), lambda: _keeper(wiring), models)
+    session.settings, session.make_policy = wiring.settings, lambda: _policy(wiring)
     return session
 
 
@@ -66,23 +87,67 @@ def build_chats(wiring: Wiring, session: Session) -> Chats:
     from obsidian_agent.agent.threads.store import ThreadStore
     from obsidian_agent.agent.threads.turning import SessionTurns
 
-    folder = wiring.state / "vaults" / vault_key(wiring.store.real_path) / "threads"
-    return Chats(ThreadStore(folder, _clock(wiring.now)), SessionTurns(session, wiring.auto_title))
+    def auto_title() -> bool:
+        return wiring.auto_title or wiring.settings.current.auto_title
+
+    return Chats(ThreadStore(_vault_state(wiring) / "threads", _clock(wiring.now)), SessionTurns(session, auto_title))
 
 
-def _models(wiring: Wiring, spec: str) -> Models:
+def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
     # Imported here, as the planner is.
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.ledger import Ledger
     from obsidian_agent.agent.planner import Sampling
     from obsidian_agent.agent.sharing import SharingRules
+
+    settings = wiring.settings.current
+    ledger = Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
+    rules = SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
+    sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
+    return Models(spec, _providers(wiring, spec, limits), sampling, rules, ledger, lambda: _brief(wiring))
+
+
+def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
     from obsidian_agent.providers.manager import ProviderManager
 
-    ledger = Ledger(wiring.state / "vaults" / vault_key(wiring.store.real_path) / "sent.jsonl", _clock(None))
-    rules = SharingRules.of(wiring.share_allow, wiring.share_deny, local=wiring.share_local)
-    sampling = Sampling(wiring.temperature, wiring.max_tokens)
-    vendor = spec.partition("/")[0]
-    return Models(spec, ProviderManager(wiring.base_url, base_url_of=vendor), sampling, rules, ledger)
+    settings = wiring.settings.current
+    base_url = wiring.base_url or settings.base_url
+    return ProviderManager(base_url, spec.partition("/")[0], limits=limits, streaming=settings.streaming)
+
+
+def _limits(wiring: Wiring) -> RateLimits:
+    from obsidian_agent.providers.limiter import RateLimits, TokenBucket
+
+    return RateLimits(lambda: TokenBucket(wiring.settings.current.requests_per_minute))
+
+
+def _brief(wiring: Wiring) -> Brief:
+    """What an agent gets in its next turn. May block."""
+    from obsidian_agent.agent.brief import Brief
+    from obsidian_agent.agent.materials.fusion import FUSIONS
+    from obsidian_agent.agent.materials.gathering import Gathering
+    from obsidian_agent.agent.spending import Spending
+
+    settings = wiring.settings.current
+    return Brief(
+        instructions=settings.system_message,
+        gathering=Gathering(settings.context_active_note, settings.context_notes),
+        fusion=FUSIONS[settings.context_fusion],
+        window=settings.context_window,
+        tools=settings.tool_calling,
+        spending=Spending(wiring.state / "spending.jsonl", _clock(None), settings.spending_cap),
+    )
+
+
+def _policy(wiring: Wiring) -> Policy:
+    settings = wiring.settings.current
+    return wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
+
+
+def _vault_state(wiring: Wiring) -> Path:
+    """Where the state of the vault lies."""
+    return wiring.state / "vaults" / vault_key(wiring.store.real_path)
 
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
@@ -114,5 +179,5 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     from obsidian_agent.agent.guarded import GuardedPlanner
     from obsidian_agent.agent.planner import ModelPlanner
 
-    planner = ModelPlanner(models.provider, TOOLS, wiring.policy, models.sampling)
+    planner = ModelPlanner(models.provider, TOOLS, session.policy, models.sampling)
     return GuardedPlanner(planner, models.rules, real_path(wiring.store), models.ledger)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from obsidian_agent.agent.sharing import AllowedBy, Part
+from obsidian_agent.agent.sharing import AllowedBy, Level, Part
 from obsidian_agent.errors import ConfigError
 
 
@@ -27,6 +27,19 @@ class Sending:
     call_id: str
     text: str
     parts: tuple[tuple[Part, AllowedBy], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file of which something was sent: at most so much ("name", "preview" or "text"), to whom, and how often."""
+
+    path: str
+    shared: str
+    providers: tuple[str, ...]
+    times: int
+
+
+_LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in Level}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +69,21 @@ class Ledger:
             reason = error.strerror or type(error).__name__
             message = f"What would be sent cannot be written down in {self.file} ({reason}), so nothing was sent."
             raise ConfigError(message, code="LEDGER_ERROR", hint="Make room, or correct the permissions of that file.") from error
+
+    def files_read(self, conversation: str) -> list[FileRead]:
+        """The files of which something went to a model in a conversation, those of which most went first."""
+        found: dict[str, FileRead] = {}
+        for entry in self.entries():
+            files = entry.get("files") if entry.get("conversation") == conversation else None
+            for each in files if isinstance(files, list) else ():
+                path, shared = str(each.get("path", "")), str(each.get("shared", "name"))
+                if not path:
+                    continue
+                old = found.get(path) or FileRead(path, "name", (), 0)
+                most = max(old.shared, shared, key=lambda level: _LEVELS.get(level, 0))
+                providers = tuple(dict.fromkeys((*old.providers, str(entry.get("provider", "")))))
+                found[path] = FileRead(path, most, providers, old.times + 1)
+        return sorted(found.values(), key=lambda each: (-_LEVELS.get(each.shared, 0), each.path))
 
     def entries(self) -> list[Mapping[str, Any]]:
         """Everything that was sent, oldest first; a line that a crash cut off is left out."""

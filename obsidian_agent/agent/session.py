@@ -34,6 +34,7 @@ from obsidian_agent.agent.executor import execute
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.document import diff_of
@@ -105,6 +106,15 @@ class Session:
         self._clock = clock
         self._open = _Open(None, None, {})
         self._conversation: Conversation | None = None
+        self.settings = LiveSettings()
+        """The settings in use; call `settings_changed` after a change."""
+        self.make_policy: Callable[[], Policy] = lambda: policy
+
+    def settings_changed(self) -> None:
+        """Take up changed settings: what follows is planned, asked and allowed by them."""
+        self.policy = self.make_policy()
+        for made in ("models", "planner"):
+            self.__dict__.pop(made, None)
 
     @property
     def vault_name(self) -> str:

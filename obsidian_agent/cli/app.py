@@ -10,9 +10,7 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.opening import wiring_of
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import UsageError
-from obsidian_agent.config.directories import directories
 from obsidian_agent.config.registry import known_vaults
-from obsidian_agent.config.settings import load_settings
 
 
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -20,9 +18,9 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     options.vault = options.name or options.vault or _choose()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
-    wiring = wiring_of(options)
+    wiring = wiring_of(options, app=True)
     session = build_session(wiring)
-    settings = load_settings(directories(options.state_dir, options.config).config)
+    settings = wiring.settings.current
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.themes import DARK
 

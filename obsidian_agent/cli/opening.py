@@ -14,8 +14,8 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.config.directories import directories
+from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.registry import known_vaults
-from obsidian_agent.config.settings import load_settings
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.base import Position, Selection
@@ -54,29 +54,25 @@ def open_session(options: argparse.Namespace) -> Session:
     return session
 
 
-def wiring_of(options: argparse.Namespace) -> Wiring:
-    """The vault that the options name, and how they and the settings want it worked on."""
+def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
+    """The vault that the options name, and how they and the settings want it worked on.
+
+    In the app the settings say what plans may do; elsewhere only options do.
+    """
     folders = directories(options.state_dir, options.config)
-    settings = load_settings(folders.config)
-    store = VaultStore.open(find_vault(options.vault))
-    policy = Policy(
-        allow_deletes=settings.allow_deletes or getattr(options, "allow_deletes", False),
-        allow_commands=settings.allow_commands or getattr(options, "allow_commands", False),
-    )
-    offline = getattr(options, "offline", False)
-    model = None if offline else (getattr(options, "model", None) or settings.model)
+    settings = LiveSettings.load(folders.config)
+    deletes, commands = getattr(options, "allow_deletes", False), getattr(options, "allow_commands", False)
     return Wiring(
-        store=store,
+        store=VaultStore.open(find_vault(options.vault)),
         state=folders.state,
-        policy=policy,
-        model=model,
-        base_url=getattr(options, "base_url", None) or settings.base_url,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        share_allow=(*settings.share_allow, *getattr(options, "share", ())),
-        share_deny=settings.share_deny,
-        share_local=settings.share_local,
+        policy=None if app else Policy(allow_deletes=deletes, allow_commands=commands),
+        model=getattr(options, "model", None),
+        base_url=getattr(options, "base_url", None),
+        share_allow=getattr(options, "share", ()),
         now=moment(getattr(options, "now", None)),
+        offline=getattr(options, "offline", False),
+        settings=settings,
+        config=folders.config.parent,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from obsidian_agent.errors import ConfigError
 
@@ -22,49 +23,154 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
 """A list of patterns; in an environment variable they are separated by `;`."""
 
 
+Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
+
+
+def _field(group: Group, title: str, description: str, **limits: Any) -> Any:
+    return Field(title=title, description=description, json_schema_extra={"group": group}, **limits)
+
+
 class Settings(BaseModel):
     """Every field is a key of the file and, in capitals behind OBSIDIAN_AGENT_, an environment variable. Nothing here comes from a vault."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[
-        str | None,
-        Field(title="Model", description="PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. Empty: the offline planner."),
+        str | None, _field("Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. Empty: the offline planner.")
     ] = None
-    base_url: Annotated[
-        str | None, Field(title="Base URL", description="Address of an OpenAI-compatible service; http only on this machine.")
-    ] = None
-    temperature: Annotated[float, Field(ge=0.0, le=1.0, title="Temperature", description="How freely the model answers.")] = 0.2
-    max_tokens: Annotated[int | None, Field(ge=1, title="Longest answer", description="Tokens; empty leaves it to the service.")] = None
-    allow_deletes: Annotated[bool, Field(title="Allow deletes", description="Plans may move notes to the vault's .trash folder.")] = False
-    allow_commands: Annotated[bool, Field(title="Allow commands", description="Plans may run Obsidian commands; each is confirmed.")] = (
-        False
+    base_url: Annotated[str | None, _field("Model", "Base URL", "Address of an OpenAI-compatible service; http only on this machine.")] = (
+        None
     )
+    temperature: Annotated[float, _field("Model", "Temperature", "How freely the model answers.", ge=0.0, le=1.0)] = 0.2
+    max_tokens: Annotated[int | None, _field("Model", "Longest answer", "Tokens; empty leaves it to the service.", ge=1, le=1_000_000)] = (
+        None
+    )
+    timeout: Annotated[
+        float, _field("Model", "Timeout", "Seconds without a sign of the service, after which it is given up.", ge=1.0, le=3600.0)
+    ] = 60.0
+    streaming: Annotated[bool, _field("Model", "Streaming", "Show answers while they come, not when they are complete.")] = True
+    tool_calling: Annotated[
+        bool,
+        _field("Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."),
+    ] = True
+    requests_per_minute: Annotated[
+        int, _field("Model", "Requests a minute", "To each service that is not on this machine.", ge=1, le=10_000)
+    ] = 10
+    context_window: Annotated[
+        int | None,
+        _field("Model", "Context window", "Tokens that the model can hold; empty: what is known of it.", ge=1_000, le=100_000_000),
+    ] = None
+    spending_cap: Annotated[float | None, _field("Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)] = (
+        None
+    )
+    system_message: Annotated[
+        str, _field("Model", "Standing instructions", "Told to the model in every conversation.", max_length=20_000)
+    ] = ""
+    auto_title: Annotated[
+        bool, _field("Model", "Titles by the model", "Ask the model for a conversation's title; else your first words are it.")
+    ] = False
+    note_models: Annotated[
+        Patterns,
+        _field(
+            "Model",
+            "Models that notes may choose",
+            "PROVIDER/NAME or PROVIDER/*, for ai-model in a note's properties; else those of your provider.",
+        ),
+    ] = ()
+    context_active_note: Annotated[
+        bool, _field("What goes along", "Open note", "The text of the open note goes along with a message, once you allow it.")
+    ] = False
+    context_notes: Annotated[
+        int,
+        _field(
+            "What goes along",
+            "Notes that fit",
+            "So many notes that fit your words go along, if they are shared without asking.",
+            ge=0,
+            le=20,
+        ),
+    ] = 3
+    context_fusion: Annotated[
+        Literal["plain", "structured"],
+        _field("What goes along", "How notes are put together", "plain: one after the other; structured: listed and grouped."),
+    ] = "structured"
     share_allow: Annotated[
-        Patterns, Field(title="Share without asking", description="Notes and folders that models may read: patterns such as Projects/**.")
+        Patterns, _field("Sharing", "Share without asking", "Notes and folders that models may read: patterns such as Projects/**.")
     ] = ()
     share_deny: Annotated[
-        Patterns, Field(title="Never share", description="Notes and folders that do not exist for models, such as Private or *.key.")
+        Patterns, _field("Sharing", "Never share", "Notes and folders that do not exist for models, such as Private or *.key.")
     ] = ()
     share_local: Annotated[
-        bool, Field(title="Share with local models", description="Models on this machine may read everything but what is never shared.")
+        bool, _field("Sharing", "Share with local models", "Models on this machine may read everything but what is never shared.")
     ] = False
-    theme: Annotated[str | None, Field(title="Theme", description="dark, light, or the name of a theme of the terminal app.")] = None
+    confirm_writes: Annotated[bool, _field("Safety", "Confirm changes", "Ask before a plan that changes notes runs.")] = True
+    confirm_commands: Annotated[bool, _field("Safety", "Confirm commands", "Ask before each Obsidian command runs.")] = True
+    allow_commands: Annotated[
+        bool, _field("Safety", "Allow commands", "Plans in the app may run Obsidian commands. On the command line: --allow-commands.")
+    ] = True
+    allow_deletes: Annotated[
+        bool,
+        _field(
+            "Safety", "Allow deletes", "Plans in the app may move notes to the vault's .trash folder. On the command line: --allow-deletes."
+        ),
+    ] = False
+    auto_approve_read_only: Annotated[
+        bool, _field("Safety", "Run read-only plans at once", "A plan that changes nothing runs without being asked about.")
+    ] = False
+    insert_at_cursor: Annotated[
+        bool, _field("App", "Insert answers at the cursor", "/insert puts an answer at the cursor of the open note, not at its end.")
+    ] = False
+    tracing: Annotated[
+        bool,
+        _field("App", "Trace", "Write what happens between this program and models to a file on this machine, without keys and note text."),
+    ] = False
+    theme: Annotated[str | None, _field("App", "Theme", "dark, light, or the name of a theme of the terminal app.")] = None
     keymap: Annotated[
-        dict[str, str], Field(title="Keys", description="Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
+        dict[str, str], _field("App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
     ] = {}
+
+    @field_validator("base_url")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value and not value.startswith(("https://", "http://")):
+            raise ValueError("an address begins with https://, or on this machine with http://")
+        return value or None
+
+
+OLD_NAMES: Final[Mapping[str, str]] = {
+    "enableLangSmith": "tracing",
+    "langsmithEnabled": "tracing",
+    "langsmith_enabled": "tracing",
+    "customEndpoint": "base_url",
+    "pluginSystemMessage": "system_message",
+    "enableToolCalling": "tool_calling",
+    "autoInferTitle": "auto_title",
+    "generateAtCursor": "insert_at_cursor",
+    "stream": "streaming",
+    "maxTokens": "max_tokens",
+    "confirmWrites": "confirm_writes",
+    "confirmCommands": "confirm_commands",
+    "allowDeletes": "allow_deletes",
+    "autoApproveReadOnly": "auto_approve_read_only",
+}
+"""What settings were called in programs that people may come from; in a file they mean ours."""
 
 
 def load_settings(file: Path, environment: dict[str, str] | None = None) -> Settings:
     """Defaults, then the file, then the environment. A broken file or value is a ConfigError that names it."""
-    values: dict[str, Any] = _read(file)
-    values |= _from_environment(os.environ if environment is None else environment)
+    values = in_file(file) | in_environment(environment)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"Setting {field!r} is not valid: {first['msg']}.", path=str(file), hint=f"Correct it in {file}.") from error
+
+
+def in_file(file: Path) -> dict[str, Any]:
+    """What a settings file says, under today's names; nothing when it is not there. Raises `ConfigError`."""
+    found = _read(file)
+    return {OLD_NAMES.get(name, name): value for name, value in found.items() if name not in OLD_NAMES or OLD_NAMES[name] not in found}
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -76,10 +182,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file), hint="Correct or remove it.") from error
 
 
-def _from_environment(environment: Any) -> dict[str, Any]:
-    found = {}
-    for name in Settings.model_fields:
-        value = environment.get(ENVIRONMENT_PREFIX + name.upper())
-        if value is not None:
-            found[name] = value
-    return found
+def in_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What environment variables say."""
+    variables = os.environ if environment is None else environment
+    return {name: value for name in Settings.model_fields if (value := variables.get(ENVIRONMENT_PREFIX + name.upper())) is not None}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.limiter import RateLimits
 from obsidian_agent.providers.registry import KeyFinder, environment_key, open_provider
+from obsidian_agent.providers.whole import WholeProvider
 
 
 @dataclass(slots=True)
@@ -20,6 +21,8 @@ class ProviderManager:
     base_url_of: str = "custom"
     find_key: KeyFinder = environment_key
     limits: RateLimits = field(default_factory=RateLimits)
+    streaming: bool = True
+    """Off: answers come in one piece."""
     _made: dict[str, Provider] = field(default_factory=dict)
 
     def get(self, spec: str) -> Provider:
@@ -28,7 +31,8 @@ class ProviderManager:
         if spec not in self._made:
             vendor = spec.partition("/")[0].lower()
             base_url = self.base_url if vendor == self.base_url_of.lower() else None
-            self._made[spec] = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
+            provider = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
+            self._made[spec] = provider if self.streaming else WholeProvider(provider)
         return self._made[spec]
 
     def forget(self) -> None:

@@ -97,11 +97,11 @@ def on_a_terminal(typed: bytes) -> str:
 def test_on_a_terminal_the_person_is_asked() -> None:
     seen = on_a_terminal(b"1\n")
     assert "f = everything in A" in seen
-    assert "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}))" in seen
+    assert "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}), args=None)" in seen
 
 
 def test_the_end_of_input_is_a_no() -> None:
-    assert "ANSWER ShareDecision(scope='no', paths=None)" in on_a_terminal(b"\x04")
+    assert "ANSWER ShareDecision(scope='no', paths=None, args=None)" in on_a_terminal(b"\x04")
 
 
 def test_an_interrupt_ends_the_question() -> None:

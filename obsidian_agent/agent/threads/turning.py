@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ class SessionTurns:
     """`Turns` over a session. `titles_by_model`: models make titles, else the person's own words do."""
 
     session: Session
-    titles_by_model: bool = False
+    titles_by_model: Callable[[], bool] = bool
 
     def turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
         """The events of one message; ends as `answering.answer` and `Session.turn` do."""
@@ -33,7 +33,7 @@ class SessionTurns:
     async def title(self, chat: Chat, question: str, answer: str) -> str | None:
         """A title by the thread's model, which knows both sides already."""
         models = self.session.models
-        if models is None or not self.titles_by_model:
+        if models is None or not self.titles_by_model():
             return None
         try:
             provider = models.provider if chat.state.model is None else models.providers.get(chat.state.model)
