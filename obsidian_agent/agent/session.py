@@ -31,6 +31,7 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.executor import execute
+from obsidian_agent.agent.following import Following
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.vault.index import VaultIndex
-    from obsidian_agent.vault.index_keeper import IndexKeeper
+    from obsidian_agent.vault.index_keeper import IndexKeeper, IndexStatus
 
 
 class MissingInput(PlanError):
@@ -105,6 +106,7 @@ class Session:
         self.focus = Focus()
         self._clock = clock
         self._open = _Open(None, None, {})
+        self._following: Following | None = None
         self._conversation: Conversation | None = None
         self.settings = LiveSettings()
         """The settings in use; call `settings_changed` after a change."""
@@ -153,6 +155,22 @@ class Session:
     def keeper(self) -> IndexKeeper | None:
         """The keeper of the vault's index, made when first asked for; None without one."""
         return None if self._make_keeper is None else self._make_keeper()
+
+    def follow(self, tell: Callable[[IndexStatus], None]) -> None:
+        """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block, and may be done once."""
+        if self._make_keeper is not None and self._following is None:
+            self._following = Following(self.store.real_path, lambda: cast("IndexKeeper", self.keeper), tell)
+            self._following.start()
+
+    def unfollow(self) -> None:
+        """End what `follow` began."""
+        if self._following is not None:
+            self._following.stop()
+
+    def look_again(self) -> None:
+        """Somebody else may have changed the vault: compare the index with it. Does not block."""
+        if self._following is not None:
+            self._following.look_again()
 
     def view(self) -> DiskView:
         """The vault on disk as it is now. What needs an index makes or refreshes it on its first question."""
@@ -218,7 +236,10 @@ class Session:
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
         with no_collection(), self.runs.journal() as journal:
-            return execute(approved, self.store, journal, emit=emit, cancel=cancel)
+            result = execute(approved, self.store, journal, emit=emit, cancel=cancel)
+        if self._following is not None:
+            self._following.learn(result.effects)
+        return result
 
     def diff(self, previewed: Preview, change: NetChange) -> str:
         """Unified diff of one change; "" for folders, pure renames and binary content. May block."""

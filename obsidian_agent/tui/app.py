@@ -59,6 +59,10 @@ class ObsidianAgentApp(App[None]):
             self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
         self.set_keymap(self._wanted_keymap)
 
+    def on_app_focus(self) -> None:
+        """The window is looked at again: somebody may have worked in the vault with another program."""
+        self._session.look_again()
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""
         return {"quiet": "#9c9ca8" if self.current_theme.dark else "#5f5f6b"}

@@ -9,6 +9,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
+    from obsidian_agent.vault.index_keeper import IndexStatus
 
 
 class EventsArrived(Message):
@@ -27,6 +28,14 @@ class WorkEnded(Message):
         super().__init__()
         self.token = token
         self.cancelled = cancelled
+
+
+class IndexTold(Message):
+    """How far the index of the vault is, or that it has taken in changes."""
+
+    def __init__(self, status: IndexStatus) -> None:
+        super().__init__()
+        self.status = status
 
 
 class ThreadDeleted(Message):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tools.base import Position, Selection
     from obsidian_agent.vault.changes import NetChange
+    from obsidian_agent.vault.index_keeper import IndexStatus
 
 
 class HistoryEntry(Protocol):
@@ -191,6 +192,18 @@ class Session(Protocol):
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> Sequence[Problem]:
         """What is wrong with other arguments for a read that a model asked for. Does not block."""
+        ...
+
+    def follow(self, tell: Callable[[IndexStatus], None]) -> None:
+        """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block."""
+        ...
+
+    def unfollow(self) -> None:
+        """End what `follow` began."""
+        ...
+
+    def look_again(self) -> None:
+        """Somebody else may have changed the vault. Does not block."""
         ...
 
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:

@@ -89,6 +89,10 @@ class IndexKeeper:
         """Where the snapshot and the packs are."""
         return self._folder
 
+    def work_apart(self, progress: Callable[[int, int], None]) -> None:
+        """From now on as with `apart`, and tell `progress`."""
+        self._apart, self._tell = True, progress
+
     def refresh(self, cancelled: Callable[[], bool] = lambda: False) -> StoredIndex:
         """Compare with every file on disk; load or build first where that was not done. The index as the disk is now."""
         with self._lock, no_collection():

@@ -23,6 +23,7 @@ POLL_SECONDS: Final = 30.0
 MANY: Final = 100
 """More events at once than this are a burst: the whole vault is compared instead of one path after the other."""
 
+_PATIENCE_SECONDS: Final = 2.0
 _STEP_MS: Final = 20
 _DEBOUNCE_MS: Final = 200
 
@@ -39,17 +40,18 @@ class VaultWatcher:
         self._look = threading.Event()
         self._thread = threading.Thread(target=self._run, name="vault-watcher", daemon=True)
         self._path = KnownPaths()
+        self._comparing = False
 
     def start(self) -> None:
         """Begin; the first comparison loads or builds the index."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait until the thread has."""
+        """End, and wait a little until the thread has: it only reads."""
         self._stop.set()
         self._look.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_PATIENCE_SECONDS)
 
     @property
     def polling(self) -> bool:
@@ -58,7 +60,14 @@ class VaultWatcher:
 
     def compare_soon(self) -> None:
         """Compare the whole vault: for a window that gets the focus again, or a run that has ended. Returns at once."""
-        threading.Thread(target=self._compare, name="vault-compare", daemon=True).start()
+        if not self._comparing:
+            self._comparing = True
+            threading.Thread(target=self._compare, name="vault-compare", daemon=True).start()
+
+    def take_in(self, paths: list[VaultPath]) -> None:
+        """Look at a few files of which it is known that they changed."""
+        self._keeper.look_at(paths)
+        self._on_change()
 
     def _run(self) -> None:
         self._compare()
@@ -92,8 +101,7 @@ class VaultWatcher:
             self._compare()
             return
         if paths:
-            self._keeper.look_at(paths)
-            self._on_change()
+            self.take_in(paths)
 
     def _files(self, natives: set[str]) -> list[VaultPath] | None:
         """The files behind some events; None when folders are among them, whose files have no events of their own."""
@@ -112,6 +120,8 @@ class VaultWatcher:
 
     def _compare(self) -> None:
         before = self._keeper.latest
+        # Whoever asks from here on may have seen what this comparison does not.
+        self._comparing = False
         with suppress(ObsidianAgentError):
             if self._keeper.refresh(self._stop.is_set) is not before:
                 self._on_change()

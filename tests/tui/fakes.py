@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -37,6 +37,7 @@ from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.base import Position, Risk, RunContext, Selection
 from obsidian_agent.vault.changes import ChangeSet, NetChange
 from obsidian_agent.vault.diff import unified_diff
+from obsidian_agent.vault.index_keeper import IndexStatus
 from obsidian_agent.vault.paths import VaultPath
 
 NOW = datetime(2025, 12, 16, 9, 30)
@@ -260,6 +261,15 @@ class FakeSession:
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
         return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
+
+    def follow(self, tell: Callable[[IndexStatus], None]) -> None:
+        self.calls.append(("follow", tell))
+
+    def unfollow(self) -> None:
+        self.calls.append(("unfollow",))
+
+    def look_again(self) -> None:
+        self.calls.append(("look_again",))
 
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         self.focus = (active_file, selection, cursor)

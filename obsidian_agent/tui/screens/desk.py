@@ -52,6 +52,7 @@ class Desk:
 
     def vault_changed(self) -> None:
         """Files changed: show the open note as it is now."""
+        self.bridge.session.look_again()
         path = self.panes.note.path
         if path is not None:
             self.run(partial(self.show_note, path, quiet=True), "note", exclusive=True)

@@ -13,7 +13,7 @@ from textual.widgets import Footer
 
 from obsidian_agent.tui.bridge import Bridge
 from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import EventsArrived, NoteRequested, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, ThreadDeleted, WorkEnded
 from obsidian_agent.tui.screens.conversing import Conversing
 from obsidian_agent.tui.screens.deciding import Deciding, Wish
 from obsidian_agent.tui.screens.desk import Desk
@@ -77,6 +77,10 @@ class MainScreen(Screen[None]):
         self.desk.run(self.undoing.recover, "recovery")
         if self.talk.chats is not None:
             self.desk.run(self.conversing.watch, "elsewhere")
+        self.call_after_refresh(self.bridge.session.follow, lambda status: self.post_message(IndexTold(status)))
+
+    def on_unmount(self) -> None:
+        self.bridge.session.unfollow()
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
 
@@ -125,6 +129,10 @@ class MainScreen(Screen[None]):
     @on(NoteRequested)
     def _note_requested(self, message: NoteRequested) -> None:
         self.desk.run(partial(self.desk.show_note, message.path), "note", exclusive=True)
+
+    @on(IndexTold)
+    def _index_told(self, message: IndexTold) -> None:
+        self.query_one(TopBar).index(message.status.done, message.status.total)
 
     @on(ThreadDeleted)
     def _thread_deleted(self, message: ThreadDeleted) -> None:

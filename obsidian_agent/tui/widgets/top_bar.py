@@ -47,6 +47,7 @@ class TopBar(Horizontal):
     TopBar PaneTab.-active { color: $primary; text-style: bold underline; }
     TopBar PaneTab.-waiting { color: $warning; }
     TopBar #conversation { width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #index { width: auto; color: $quiet; padding: 0 1; height: 1; }
     TopBar #planner { width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1; }
     """
 
@@ -59,11 +60,16 @@ class TopBar(Horizontal):
         for pane in PANES:
             yield PaneTab(pane)
         yield Static("", id="conversation", markup=False)
+        yield Static("", id="index", markup=False)
         yield Static(Content(sanitize.shortened(self._planner, 80)), id="planner", markup=False)
 
     def name_conversation(self, title: str) -> None:
         """The title of the conversation on the screen."""
         self.query_one("#conversation", Static).update(Content(sanitize.shortened(title, 80)))
+
+    def index(self, done: int, total: int) -> None:
+        """How many files of how many are indexed; nothing is shown when there is nothing to do."""
+        self.query_one("#index", Static).update(f"indexing {done:,}/{total:,}" if total else "")
 
     def mark(self, active: str, *, waiting: bool) -> None:
         """Which pane has the focus, and whether a plan waits for a decision elsewhere."""
