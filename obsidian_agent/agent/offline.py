@@ -21,6 +21,7 @@ from obsidian_agent.agent.set_checks import meant, names_folder, sets_in, templa
 from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewNames, WeeklyHabits
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.offline.matcher import LIKELY_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.readings import Surroundings
@@ -279,7 +280,18 @@ class _Turn:
             )
         return NeedsInput(
             f"I don't know how to do that without a language model.{near} Choose a model (--model or the settings), or say it otherwise."
+            f"{self._plugin()}"
         )
+
+    def _plugin(self) -> str:
+        """A word about the community plugin that does what is asked for, if one is known."""
+        plugin = helpful(self._request.message)
+        if plugin is None:
+            return ""
+        listed = self._config("community-plugins")
+        there = isinstance(listed, list) and plugin.id in listed
+        has = "is switched on in this vault" if there else f"can be found with /plugins {plugin.name.lower()}"
+        return f" The community plugin {plugin.name} does {plugin.does}; it {has}."
 
 
 def _tools(recipe: Recipe) -> frozenset[str]:

@@ -154,6 +154,17 @@ def test_what_an_instruction_says_more_is_never_dropped(desk):
     assert not isinstance(event, PlanReady)
 
 
+def test_a_known_plugin_is_recommended_where_no_recipe_helps(make_vault):
+    vault = {".obsidian/community-plugins.json": '["obsidian-kanban"]', "a.md": ""}
+    desk = Desk(make_vault(vault))
+    flashcards = desk.decide("Quiz me with flashcards about my reading")
+    assert isinstance(flashcards, NeedsInput)
+    assert "Spaced Repetition does flashcards; it can be found with /plugins spaced repetition" in flashcards.message
+    board = desk.decide("I would love a kanban board of my life")
+    assert isinstance(board, NeedsInput)
+    assert "switched on in this vault" in board.message
+
+
 # --- nothing harmful is guessed -----------------------------------------------------------------------------------------------
 
 
