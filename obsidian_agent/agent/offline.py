@@ -34,6 +34,9 @@ NO_SELECTION = "Selection is empty. Please select text first: this works on the 
 _CLEARLY = 0.3
 """How much less doubt the best reading must leave than the next, so that only its missing values are asked for."""
 
+_HARDLY = 1.0
+"""The doubt from which on a reading that cannot be followed here is not worth telling."""
+
 NO_ACTIVE_FILE = "No note is open: open one, or name the note."
 
 
@@ -247,6 +250,8 @@ class _Turn:
         if usable and not usable[0].resolved.missing:
             usable = [found for found in usable if not found.resolved.missing]
         candidates = tuple(self._candidate(found) for found in usable)
+        if not usable and matches[0].cost > _HARDLY:
+            return self._nothing(matches)
         if not usable:
             refusal = matches[0].recipe.refusal
             return NeedsInput(refusal.message if refusal is not None else self._unmet(matches[0].recipe) or "")
