@@ -22,8 +22,11 @@ from obsidian_agent.vault.store import VaultStore
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.brief import Brief
+    from obsidian_agent.agent.insight import Insight
+    from obsidian_agent.agent.ledger import Ledger
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.agent.threads.store import ThreadStore
     from obsidian_agent.providers.limiter import RateLimits
     from obsidian_agent.providers.manager import ProviderManager
     from obsidian_agent.providers.plugin_index import PluginIndex
@@ -84,28 +87,51 @@ def build_session(wiring: Wiring) -> Session:
 def build_chats(wiring: Wiring, session: Session) -> Chats:
     """The threads of a session's vault."""
     from obsidian_agent.agent.threads.chats import Chats
-    from obsidian_agent.agent.threads.store import ThreadStore
     from obsidian_agent.agent.threads.turning import SessionTurns
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
 
-    return Chats(ThreadStore(_vault_state(wiring) / "threads", _clock(wiring.now)), SessionTurns(session, auto_title))
+    return Chats(open_threads(wiring), SessionTurns(session, auto_title))
+
+
+def open_threads(wiring: Wiring) -> ThreadStore:
+    """The threads of a vault on disk."""
+    from obsidian_agent.agent.threads.store import ThreadStore
+
+    return ThreadStore(_vault_state(wiring) / "threads", _clock(wiring.now))
+
+
+def open_ledger(wiring: Wiring) -> Ledger:
+    """What of a vault was sent to models."""
+    from obsidian_agent.agent.ledger import Ledger
+
+    return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+
+
+def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
+    """What the program can tell of itself."""
+    from obsidian_agent.agent.insight import Insight
+    from obsidian_agent.agent.ledger import Ledger
+    from obsidian_agent.agent.plugin_search import FoundPlugins, search_plugins
+
+    async def plugins(query: str) -> FoundPlugins:
+        return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
+
+    return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins)
 
 
 def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
     # Imported here, as the planner is.
     from obsidian_agent.agent.answering import Models
-    from obsidian_agent.agent.ledger import Ledger
     from obsidian_agent.agent.planner import Sampling
     from obsidian_agent.agent.sharing import SharingRules
 
     settings = wiring.settings.current
-    ledger = Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
     allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
     rules = SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
-    return Models(spec, _providers(wiring, spec, limits), sampling, rules, ledger, lambda: _brief(wiring))
+    return Models(spec, _providers(wiring, spec, limits), sampling, rules, open_ledger(wiring), lambda: _brief(wiring))
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:

@@ -107,6 +107,10 @@ def build_parser() -> argparse.ArgumentParser:
     _plugin_commands(commands, shared)
     command = add("links", "what notes link to, what leads nowhere, who links back")
     command.add_argument("path", nargs="?", metavar="PATH", help="a note; without it: every note")
+    _thread_commands(add)
+    command = add("audit", "what was done to the vault, and what of it was sent to models")
+    command.add_argument("--tail", type=int, metavar="N", help="the newest N")
+    _config_commands(add)
     add("tools", "what a plan can do")
     command = add("schema", "JSON Schemas")
     command.add_argument("what", choices=["plan", "tools"])
@@ -137,6 +141,43 @@ def _search_commands(add: AddCommand) -> None:
     command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
     command = add("index", "build or refresh the index of the vault, with figures")
     command.add_argument("--rebuild", action="store_true", help="build it anew")
+
+
+def _thread_commands(add: AddCommand) -> None:
+    command = add("threads", "conversations: list, show, rename, delete")
+    command.add_argument("--search", metavar="WORDS", help="only those whose title or words hold all of these")
+    actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
+    shared = [_quiet(_shared())]
+    action = actions.add_parser("show", help="what was said", parents=shared)
+    action.add_argument("id")
+    action = actions.add_parser("rename", help="give it another title", parents=shared)
+    action.add_argument("id")
+    action.add_argument("title")
+    action = actions.add_parser("delete", help="remove it for good", parents=shared)
+    action.add_argument("id")
+    action.add_argument("--yes", action="store_true", help="don't ask")
+    actions.add_parser("list", help="all of them", parents=shared)
+
+
+def _config_commands(add: AddCommand) -> None:
+    command = add("config", "settings, with where each value comes from")
+    actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
+    shared = [_quiet(_shared())]
+    action = actions.add_parser("set", help="change one in the settings file", parents=shared)
+    action.add_argument("name")
+    action.add_argument("value")
+    action = actions.add_parser("unset", help="back to its default", parents=shared)
+    action.add_argument("name")
+    action = actions.add_parser("get", help="one setting", parents=shared)
+    action.add_argument("name")
+    actions.add_parser("list", help="all of them", parents=shared)
+
+
+def _quiet(parser: _Parser) -> _Parser:
+    """The same options, which leave alone what was given before the action."""
+    for action in parser._actions:
+        action.default = argparse.SUPPRESS
+    return parser
 
 
 def _undo_commands(add: AddCommand) -> None:
