@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
     if not _names_command(arguments):
         arguments = ["app", *arguments]
     as_json = "--json" in arguments
-    report = _report_run if arguments[0] in RUNNING or arguments[:2] == ["macro", "run"] else _report
+    report = _report_run if arguments[0] in RUNNING or _runs_macro(arguments) else _report
     try:
         options = build_parser().parse_args(arguments)
         _refuse_broken_text(options)
@@ -115,6 +115,11 @@ def _refuse_broken_text(options: argparse.Namespace) -> None:
     for name, value in vars(options).items():
         if isinstance(value, str) and name not in ANY_BYTES and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
             raise UsageError(f"{name.replace('_', ' ')} is not valid UTF-8.", hint="Check the terminal's encoding.")
+
+
+def _runs_macro(arguments: Sequence[str]) -> bool:
+    actions = ("list", "save", "run", "show", "rename", "delete", "export", "import")
+    return arguments[0] == "macro" and next((word for word in arguments[1:] if word in actions), "") == "run"
 
 
 def _names_command(arguments: Sequence[str]) -> bool:

@@ -102,9 +102,9 @@ def build_parser() -> argparse.ArgumentParser:
     command = add("history", "runs, newest first")
     command.add_argument("--limit", type=int, metavar="N", help="the newest N (default: 50 on a screen, all with --json)")
     _undo_commands(add)
-    _macro_commands(commands, shared, context)
+    _macro_commands(add, context)
     _search_commands(add)
-    _plugin_commands(commands, shared)
+    _plugin_commands(add)
     command = add("links", "what notes link to, what leads nowhere, who links back")
     command.add_argument("path", nargs="?", metavar="PATH", help="a note; without it: every note")
     _thread_commands(add)
@@ -120,11 +120,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _plugin_commands(commands: argparse._SubParsersAction[_Parser], shared: _Parser) -> None:
-    plugins = commands.add_parser("plugins", help="community plugins that may help; nothing is installed", description="community plugins")
-    actions = plugins.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
-    text = "search Obsidian's list of community plugins; it is fetched at most once a day"
-    command = actions.add_parser("search", help=text, description=text, parents=[shared])
+def _plugin_commands(add: AddCommand) -> None:
+    action = _actions(add("plugins", "community plugins that may help; nothing is installed"))
+    command = action("search", "search Obsidian's list of community plugins; it is fetched at most once a day")
     command.add_argument("query", metavar="QUERY")
     command.add_argument("--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)")
     command.add_argument("--refresh", action="store_true", help="fetch the list anew")
@@ -146,38 +144,38 @@ def _search_commands(add: AddCommand) -> None:
 def _thread_commands(add: AddCommand) -> None:
     command = add("threads", "conversations: list, show, rename, delete")
     command.add_argument("--search", metavar="WORDS", help="only those whose title or words hold all of these")
-    actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
-    shared = [_quiet(_shared())]
-    action = actions.add_parser("show", help="what was said", parents=shared)
-    action.add_argument("id")
-    action = actions.add_parser("rename", help="give it another title", parents=shared)
-    action.add_argument("id")
-    action.add_argument("title")
-    action = actions.add_parser("delete", help="remove it for good", parents=shared)
-    action.add_argument("id")
-    action.add_argument("--yes", action="store_true", help="don't ask")
-    actions.add_parser("list", help="all of them", parents=shared)
+    action = _actions(command, required=False)
+    action("list", "all of them")
+    action("show", "what was said").add_argument("id")
+    command = action("rename", "give it another title")
+    command.add_argument("id")
+    command.add_argument("title")
+    command = action("delete", "remove it for good")
+    command.add_argument("id")
+    command.add_argument("--yes", action="store_true", help="don't ask")
 
 
 def _config_commands(add: AddCommand) -> None:
-    command = add("config", "settings, with where each value comes from")
-    actions = command.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
-    shared = [_quiet(_shared())]
-    action = actions.add_parser("set", help="change one in the settings file", parents=shared)
-    action.add_argument("name")
-    action.add_argument("value")
-    action = actions.add_parser("unset", help="back to its default", parents=shared)
-    action.add_argument("name")
-    action = actions.add_parser("get", help="one setting", parents=shared)
-    action.add_argument("name")
-    actions.add_parser("list", help="all of them", parents=shared)
+    action = _actions(add("config", "settings, with where each value comes from"), required=False)
+    action("list", "all of them")
+    action("get", "one setting").add_argument("name")
+    command = action("set", "change one in the settings file")
+    command.add_argument("name")
+    command.add_argument("value")
+    action("unset", "back to its default").add_argument("name")
 
 
-def _quiet(parser: _Parser) -> _Parser:
-    """The same options, which leave alone what was given before the action."""
-    for action in parser._actions:
-        action.default = argparse.SUPPRESS
-    return parser
+def _actions(group: argparse.ArgumentParser, *, required: bool = True) -> AddCommand:
+    """What adds actions to a command. Options of every command may stand before the action too; there they hold unless given again."""
+    shared = _shared()
+    for option in shared._actions:
+        option.default = argparse.SUPPRESS
+    actions = group.add_subparsers(dest="action", metavar="ACTION", required=required, parser_class=_Parser)
+
+    def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
+
+    return add
 
 
 def _undo_commands(add: AddCommand) -> None:
@@ -194,13 +192,8 @@ def _undo_commands(add: AddCommand) -> None:
     which.add_argument("--roll-back", action="store_true", help="bring every file back")
 
 
-def _macro_commands(commands: argparse._SubParsersAction[_Parser], shared: _Parser, context: _Parser) -> None:
-    macro = commands.add_parser("macro", help="saved plans: list, run, save, show, …", description="saved plans")
-    actions = macro.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
-
-    def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
-
+def _macro_commands(add_command: AddCommand, context: _Parser) -> None:
+    add = _actions(add_command("macro", "saved plans: list, run, save, show, …"))
     add("list", "saved macros")
     command = add("save", "save a run as a macro")
     command.add_argument("name")

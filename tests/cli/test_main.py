@@ -100,3 +100,11 @@ def test_words_that_are_no_text_are_refused(start: Start) -> None:
     code, document, _ = answer(start("undo", b"\xff", "--yes", "--json"))
     assert code == 2
     assert "UTF-8" in document["message"]
+
+
+def test_options_may_stand_before_an_action(start: Start) -> None:
+    for words in (["macro", "--json", "list"], ["macro", "list", "--json"], ["threads", "--json", "list"]):
+        code, document, told = answer(start(*words))
+        assert (code, list(document.values()), told) == (0, [[]], "")
+    code, document, _ = answer(start("macro", "--json", "run", "nothing"))
+    assert (code, document["status"]) == (2, "refused")
