@@ -39,6 +39,7 @@ from obsidian_agent.tools import (
     task_lists,
     tasks,
     unresolved,
+    untagging,
     util,
     workspace,
 )
@@ -94,6 +95,7 @@ BUILTIN_TOOLS: Final[tuple[Tool, ...]] = (
     inline_fields.INLINE_TO_PROPERTIES,
     property_names.RENAME_PROPERTY,
     property_values.ADD_VALUES,
+    untagging.REMOVE_TAGS,
     sections.TAKE_SECTION,
     sections.OUTLINE,
     tables.PARSE_TABLE,
