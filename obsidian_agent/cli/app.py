@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from obsidian_agent.bootstrap import build_chats, build_session
+from obsidian_agent.bootstrap import build_chats, build_insight, build_session
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.opening import wiring_of
 from obsidian_agent.cli.output import Output
@@ -24,7 +24,12 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.themes import DARK
 
-    ObsidianAgentApp(session, chats=build_chats(wiring, session), theme=settings.theme or DARK, keymap=settings.keymap).run()
+    chats = build_chats(wiring, session)
+    insight = build_insight(wiring, session, chats)
+    app = ObsidianAgentApp(
+        session, chats=chats, insight=insight, settings=wiring.settings, theme=settings.theme or DARK, keymap=settings.keymap
+    )
+    app.run()
     return Exit.DONE
 
 

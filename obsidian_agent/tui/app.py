@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from textual import events
     from textual.dom import DOMNode
 
+    from obsidian_agent.agent.insight import Insight
     from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
     from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.port import Session
 
 log = logging.getLogger(__name__)
@@ -38,18 +40,29 @@ class ObsidianAgentApp(App[None]):
     NOTIFICATION_TIMEOUT = 4
     PAUSE_GC_ON_SCROLL = True
 
-    def __init__(self, session: Session, *, chats: Chats | None = None, theme: str = DARK, keymap: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        chats: Chats | None = None,
+        insight: Insight | None = None,
+        settings: LiveSettings | None = None,
+        theme: str = DARK,
+        keymap: dict[str, str] | None = None,
+    ) -> None:
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
         self._session = session
         self._chats = chats
+        self._insight = insight
+        self._settings = settings
         self._asking = asyncio.Lock()
         self._wanted_theme = SHORT.get(theme.lower(), theme)
         self._wanted_keymap = keymap or {}
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._session, self.approve_share, self._chats)
+        return MainScreen(self._session, self.approve_share, self._chats, self._insight, self._settings)
 
     def on_mount(self) -> None:
         if self._wanted_theme in self.available_themes:

@@ -1,15 +1,17 @@
-"""The command palette: everything the keys do, by name, and every saved action."""
+"""The command palette: every command by its title, and every saved action."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.command_table import COMMANDS
 from obsidian_agent.tui.themes import DARK, LIGHT
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Entry:
     """A name, a word of explanation, and what it does."""
 
     name: str
@@ -33,23 +35,18 @@ class Commands(Provider):
         screen = cast("MainScreen", self.screen)
         for macro in await screen.bridge.call(screen.bridge.session.saved.list):
             self._commands.append(
-                Command(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", "Saved action", _runner(screen, macro.name))
+                Entry(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", "Saved action", _runner(screen, macro.name))
             )
 
-    def _own(self) -> Iterator[Command]:
+    def _own(self) -> Iterator[Entry]:
         screen = cast("MainScreen", self.screen)
         app = self.app
-        yield Command("Open note", "Find a note by a few letters", screen.action_open_note)
-        yield Command("Show saved actions", "Run, rename, delete, export, import", screen.action_saved_actions)
-        yield Command("Show history", "Undo and redo earlier runs", screen.action_history)
-        yield Command("Bring back the last plan", "Preview it again", screen.deciding.bring_back)
-        yield Command("Use the selection, or don't", "Ctrl+T", screen.action_toggle_selection)
-        yield Command("Clear conversation", "On the screen only", screen.action_clear)
-        yield Command("Theme: dark", "", lambda: setattr(app, "theme", DARK))
-        yield Command("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
-        yield Command("Theme: choose…", "All themes", app.action_change_theme)
-        yield Command("Help", "All keys", lambda: app.run_action("help"))
-        yield Command("Quit", "Ctrl+Q", lambda: app.run_action("quit"))
+        for command in COMMANDS:
+            if not command.needs:
+                yield Entry(command.title, f"{command.help} · /{command.name}", partial(command.run, screen, ""))
+        yield Entry("Theme: dark", "", lambda: setattr(app, "theme", DARK))
+        yield Entry("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
+        yield Entry("Theme: choose…", "All themes", app.action_change_theme)
 
     async def discover(self) -> Hits:
         for command in self._commands:

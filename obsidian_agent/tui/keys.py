@@ -13,13 +13,29 @@ from typing import Literal
 from textual.binding import Binding, BindingType
 
 Place = Literal[
-    "app", "main", "threads", "prompt", "note", "plan", "editor", "run", "result", "list", "diff", "saved", "history", "conflicts", "share"
+    "app",
+    "main",
+    "threads",
+    "settings",
+    "prompt",
+    "note",
+    "plan",
+    "editor",
+    "run",
+    "result",
+    "list",
+    "diff",
+    "saved",
+    "history",
+    "conflicts",
+    "share",
 ]
 
 PLACES: dict[Place, str] = {
     "app": "Everywhere",
     "main": "Main screen",
     "threads": "Conversations",
+    "settings": "Settings",
     "prompt": "Message",
     "note": "Note",
     "plan": "Plan",
@@ -72,6 +88,7 @@ KEYS: tuple[Key, ...] = (
     Key("main.history", "f3", "history", "History", "Earlier runs: undo and redo", "main", footer=False),
     Key("main.threads", "f4", "threads", "Conversations", "Conversations: search, go on, rename, delete, export", "main", footer=False),
     Key("main.new", "ctrl+n", "new_thread", "New", "Begin a new conversation; what goes on in this one goes on", "main", footer=False),
+    Key("main.settings", "f5", "settings", "Settings", "Settings", "main", footer=False),
     Key("main.open", "ctrl+o", "open_note", "Note", "Open a note by a few letters of its name", "main", display="^o", priority=True),
     Key("main.selection", "ctrl+t", "toggle_selection", "Selection", "Send the selection of the note along, or don't", "main", False, True),
     Key("main.pane", "f6", "next_pane", "Pane", "Go to the next pane: chat, note, plan", "main", priority=True),
@@ -83,6 +100,8 @@ KEYS: tuple[Key, ...] = (
     Key("threads.new", "ctrl+n", "new", "New", "Begin a new conversation", "threads", display="^n"),
     Key("threads.search", "slash", "search", "Search", "Search in titles and words", "threads", display="/"),
     Key("threads.back", "escape", "back", "Close", "From the search to the list, from the list away", "threads", footer=False),
+    Key("settings.default", "delete,d", "default", "Default", "Back to the default", "settings"),
+    Key("prompt.complete", "tab", "", "Complete", "Take the highlighted suggestion behind / or @ (also Enter)", "prompt", footer=False),
     Key("prompt.send", "enter", "send", "Send", "Send the message", "prompt", display="⏎"),
     Key("prompt.newline", "ctrl+j,shift+enter", "newline", "New line", "New line in the message", "prompt", display="^j"),
     Key("prompt.older", "alt+up", "older", "Earlier message", "Bring back an earlier message", "prompt", footer=False),
@@ -167,7 +186,7 @@ def readable(keys: str) -> str:
 
 
 def markdown() -> str:
-    """The text of docs/keys.md."""
+    """The text of docs/keys.md: all keys, and the commands of the message box."""
     parts = [
         "# Keys",
         "",
@@ -177,4 +196,6 @@ def markdown() -> str:
     for place, title in PLACES.items():
         parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]
         parts += [f"| {readable(key.keys)} | {key.help} | `{key.id}` |" for key in KEYS if key.place == place]
-    return "\n".join(parts) + "\n"
+    from obsidian_agent.tui import command_table
+
+    return "\n".join(parts) + "\n\n" + command_table.markdown()

@@ -46,6 +46,14 @@ class ThreadDeleted(Message):
         self.thread_id = thread_id
 
 
+class SettingChanged(Message):
+    """A setting has another value."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class NoteRequested(Message):
     """A note is to be shown in the note pane."""
 

@@ -190,6 +190,10 @@ class Session(Protocol):
         """The text of a note, line ends as they are."""
         ...
 
+    def settings_changed(self) -> None:
+        """Take up changed settings."""
+        ...
+
     def check_call(self, tool: str, args: Mapping[str, Any]) -> Sequence[Problem]:
         """What is wrong with other arguments for a read that a model asked for. Does not block."""
         ...

@@ -259,6 +259,9 @@ class FakeSession:
             raise VaultError(f"There is no note {path}.", code="FILE_NOT_FOUND", path=path)
         return self.texts[path]
 
+    def settings_changed(self) -> None:
+        self.calls.append(("settings_changed",))
+
     def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
         return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
 

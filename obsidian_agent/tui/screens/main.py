@@ -12,8 +12,10 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from obsidian_agent.tui.bridge import Bridge
+from obsidian_agent.tui.command_table import Called, called
 from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, SettingChanged, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.screens.completing import Completing
 from obsidian_agent.tui.screens.conversing import Conversing
 from obsidian_agent.tui.screens.deciding import Deciding, Wish
 from obsidian_agent.tui.screens.desk import Desk
@@ -21,9 +23,11 @@ from obsidian_agent.tui.screens.history import History, HistoryRequest
 from obsidian_agent.tui.screens.open_note import OpenNote
 from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.saving import Saving
+from obsidian_agent.tui.screens.telling import Telling
 from obsidian_agent.tui.screens.turns import NO_SELECTION, Turns
 from obsidian_agent.tui.screens.undoing import Undoing
 from obsidian_agent.tui.talk import Talk
+from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.progress import ProgressPane
@@ -32,7 +36,9 @@ from obsidian_agent.tui.widgets.result import ResultPane
 from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.insight import Insight
     from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.port import Session
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.talk import Ask
@@ -48,7 +54,9 @@ class MainScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
-    def __init__(self, session: Session, ask: Ask, chats: Chats | None = None) -> None:
+    def __init__(
+        self, session: Session, ask: Ask, chats: Chats | None = None, insight: Insight | None = None, settings: LiveSettings | None = None
+    ) -> None:
         super().__init__()
         self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch, self.bridge.dropped)))
         self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change))
@@ -57,10 +65,13 @@ class MainScreen(Screen[None]):
         self.turns = Turns(self.desk, self.talk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
         self.saving = Saving(self.desk, self.turns)
         self.undoing = Undoing(self.desk)
-        self.deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
-        self.conversing = Conversing(self.desk, self.turns, self.talk, self._state_changed)
+        self.deciding: Deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
+        self.conversing: Conversing = Conversing(self.desk, self.turns, self.talk, self._state_changed)
+        self.telling: Telling = Telling(self.desk, self.talk, self.conversing, insight, settings)
+        self.completing = Completing(self.desk, insight)
         self._router: Router | None = None
         self._warned_about: str | None = None
+        self._seen: tuple[str | None, str] | None = None
 
     def compose(self) -> ComposeResult:
         session = self.bridge.session
@@ -103,7 +114,9 @@ class MainScreen(Screen[None]):
     def _sent(self, message: Prompt.Sent) -> None:
         chat = self.panes.chat
         text, selection = message.text, self.panes.attention()[1]
-        if self.turns.engine.phase != "idle":
+        if (call := called(text)) is not None:
+            self._call(call)
+        elif self.turns.engine.phase != "idle":
             chat.hint("Still working on the last message. Esc cancels it.")
         elif not text:
             chat.hint("Type what should happen with the selection." if selection else NO_SELECTION)
@@ -117,6 +130,30 @@ class MainScreen(Screen[None]):
             chat.prompt.accept()
             self.desk.freeze_focus()
             self.turns.send(text)
+
+    def _call(self, call: Called) -> None:
+        """A command that was written instead of a message."""
+        chat, command = self.panes.chat, call.command
+        if command is None:
+            chat.hint(f"There is no command /{call.name}. /help lists all.")
+        elif command.needs and not call.rest:
+            chat.hint(f"Write it as /{command.name} {command.hint}.")
+        else:
+            chat.hint("")
+            chat.prompt.accept()
+            command.run(self, call.rest)
+
+    def say_again(self) -> None:
+        """The last message once more."""
+        prompt = self.panes.chat.prompt
+        if prompt.last_said and called(prompt.last_said) is None:
+            self.post_message(Prompt.Sent(prompt, prompt.last_said))
+        else:
+            self.panes.chat.hint("There is no earlier message.")
+
+    @on(ChatPane.Typed)
+    def _typed(self) -> None:
+        self.completing.look()
 
     @on(PlanPane.Decided)
     @on(PlanPane.StepToggled)
@@ -134,6 +171,11 @@ class MainScreen(Screen[None]):
     def _index_told(self, message: IndexTold) -> None:
         self.query_one(TopBar).index(message.status.done, message.status.total)
 
+    @on(SettingChanged)
+    def _setting_changed(self, message: SettingChanged) -> None:
+        self.bridge.session.settings_changed()
+        self.telling.apply(message.name)
+
     @on(ThreadDeleted)
     def _thread_deleted(self, message: ThreadDeleted) -> None:
         self.conversing.deleted(message.thread_id)
@@ -148,6 +190,10 @@ class MainScreen(Screen[None]):
             bar = self.query_one(TopBar)
             bar.mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.engine.phase == "idle")
             bar.name_conversation(self.talk.title)
+            seen = (self.talk.current, self.turns.engine.phase)
+            if seen != self._seen and seen[1] == "idle":
+                self.desk.run(self.telling.refresh, "usage", exclusive=True)
+            self._seen = seen
 
     def on_key(self, event: events.Key) -> None:
         """Letters typed where nothing takes them go to the message."""
@@ -183,6 +229,9 @@ class MainScreen(Screen[None]):
                 self.deciding.run_saved(name)
 
         self.app.push_screen(SavedActions(self.bridge), chosen)
+
+    def action_settings(self) -> None:
+        self.telling.settings()
 
     def action_threads(self) -> None:
         self.conversing.show()

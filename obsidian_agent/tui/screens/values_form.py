@@ -35,6 +35,8 @@ class Field:
     value: str = ""
     optional: bool = False
     """Whether nothing is answered for it when it is left as it was, or empty."""
+    empty: bool = False
+    """Whether an empty text is a value of its own."""
 
 
 class ValuesForm(Modal[Mapping[str, Any]]):
@@ -71,6 +73,9 @@ class ValuesForm(Modal[Mapping[str, Any]]):
         for index, field in enumerate(self._fields):
             entry = self.query_one(f"#field-{index}", LineEntry)
             if field.optional and entry.value.strip() in ("", field.value.strip()):
+                continue
+            if field.empty and not entry.value.strip():
+                values[field.name] = ""
                 continue
             try:
                 values[field.name] = converted(entry.value, field.type)

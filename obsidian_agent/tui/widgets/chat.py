@@ -7,11 +7,13 @@ import time
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.widgets.prompt import Prompt
+from obsidian_agent.tui.widgets.suggestions import Suggestions
 from obsidian_agent.tui.widgets.transcript import Transcript
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -93,6 +95,17 @@ class SelectionChip(Static):
         self.update(Content.assemble(head, (f" · {name}", "$quiet"), (f"  ^t {'off' if use else 'on'}", "$quiet")))
 
 
+class UsageLine(Static):
+    """What the model has used and how full its window is; gone before the first answer of a model."""
+
+    DEFAULT_CSS = "UsageLine { height: 1; padding: 0 2; background: $surface; color: $quiet; display: none; }"
+
+    def show(self, words: str, gauge: str, *, full: bool = False) -> None:
+        """`words` on tokens and money, `gauge` on the window; nothing at all takes the line away."""
+        self.display = bool(words or gauge)
+        self.update(Content.assemble((f"{gauge}  " if gauge else "", "$warning" if full else "$primary"), (words, "$quiet")))
+
+
 class Welcome(Static):
     """What a new conversation begins with."""
 
@@ -105,6 +118,8 @@ class Welcome(Static):
             ("F3", "history and undo"),
             ("F4", "earlier conversations"),
             ("F6", "next pane"),
+            ("/", "commands"),
+            ("@", "notes to send along"),
             ("F1", "all keys"),
         )
         lines = [piece for key, what in keys for piece in ((f"{key:<8}", "$primary"), (f"{what}\n", "$quiet"))]
@@ -130,9 +145,15 @@ class ChatPane(Vertical):
         yield Activity()
         yield Static("", id="hint", markup=False)
         yield SelectionChip("", id="chip", markup=False)
+        yield UsageLine("", id="usage", markup=False)
+        yield Suggestions()
         yield Prompt(id="prompt")
 
+    class Typed(Message):
+        """The message that is being written has changed."""
+
     def on_mount(self) -> None:
+        self.prompt.suggestions = self.query_one(Suggestions)
         self.welcome()
 
     def welcome(self) -> None:
@@ -161,5 +182,20 @@ class ChatPane(Vertical):
         hint.update(Content(sanitize.block(text)))
         hint.display = bool(text)
 
+    @property
+    def suggestions(self) -> Suggestions:
+        return self.query_one(Suggestions)
+
+    @property
+    def usage(self) -> UsageLine:
+        return self.query_one(UsageLine)
+
     def on_text_area_changed(self) -> None:
         self.hint("")
+        self.post_message(self.Typed())
+
+    def on_suggestions_accepted(self, event: Suggestions.Accepted) -> None:
+        event.stop()
+        self.prompt.complete(event.suggestion)
+        if event.send:
+            self.prompt.call_later(self.prompt.action_send)  # by itself: a message does not rise above the one who posts it

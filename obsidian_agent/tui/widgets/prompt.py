@@ -7,6 +7,7 @@ from textual.message import Message
 
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.widgets.entry import TextEntry
+from obsidian_agent.tui.widgets.suggestions import Suggestion, Suggestions
 
 MAX_REMEMBERED = 200
 
@@ -48,13 +49,18 @@ class Prompt(TextEntry):
             highlight_cursor_line=False,
             placeholder="What should change?",
         )
+        self.suggestions: Suggestions | None = None
+        """The list that this box steers."""
         self._said: list[str] = []
         self._at = 0
         self._sending = ""
 
     def on_key(self, event: events.Key) -> None:
-        """Keep TextArea's own handler from inserting a newline on keys that are bound here."""
-        if event.key in ("enter", "shift+enter", "ctrl+j"):
+        """Keys for the suggestions, if there are any; and TextArea must not insert a newline on keys that are bound here."""
+        if self.suggestions is not None and self.suggestions.take(event.key):
+            event.stop()
+            event.prevent_default()
+        elif event.key in ("enter", "shift+enter", "ctrl+j"):
             event.prevent_default()
 
     def action_send(self) -> None:
@@ -63,6 +69,22 @@ class Prompt(TextEntry):
 
     def action_newline(self) -> None:
         self.insert("\n")
+
+    @property
+    def before_cursor(self) -> str:
+        """The text from the beginning of the line to the cursor."""
+        row, column = self.cursor_location
+        return self.document.get_line(row)[:column]
+
+    def complete(self, suggestion: Suggestion) -> None:
+        """Put a suggestion in the place of what was typed of it."""
+        row, column = self.cursor_location
+        self.replace(suggestion.insert, (row, max(0, column - suggestion.length)), (row, column))
+
+    @property
+    def last_said(self) -> str:
+        """The message that was sent last."""
+        return self._said[-1] if self._said else ""
 
     def accept(self) -> None:
         """Take what was sent out of the box and remember it; what was typed since stays."""

@@ -63,6 +63,10 @@ class TopBar(Horizontal):
         yield Static("", id="index", markup=False)
         yield Static(Content(sanitize.shortened(self._planner, 80)), id="planner", markup=False)
 
+    def name_planner(self, name: str) -> None:
+        """Who answers the next message."""
+        self.query_one("#planner", Static).update(Content(sanitize.shortened(name, 80)))
+
     def name_conversation(self, title: str) -> None:
         """The title of the conversation on the screen."""
         self.query_one("#conversation", Static).update(Content(sanitize.shortened(title, 80)))

@@ -1,0 +1,160 @@
+"""The settings, each with what it does, where its value comes from, and its default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Static
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.messages import SettingChanged
+from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.config.live import LiveSettings, SettingRow
+    from obsidian_agent.tui.bridge import Bridge
+
+    Row = SettingRow | str
+
+TITLE_WIDTH = 30
+
+
+class SettingsList(VirtualList["Row"]):
+    """Groups and their settings, a line each."""
+
+    DEFAULT_CSS = "SettingsList { height: auto; min-height: 3; max-height: 60vh; }"
+    BINDINGS = [Binding("enter", "choose", "Change", key_display="⏎")]
+
+    def can_stop(self, row: Row) -> bool:
+        return not isinstance(row, str)
+
+    def draw_row(self, row: Row, width: int) -> Content:
+        if isinstance(row, str):
+            return Content.styled(row, "bold $primary")
+        changed = row.value != row.default
+        source = {"default": "", "file": "", "environment": f"  from {row.variable}"}[row.source]
+        return Content.assemble(
+            (f" {sanitize.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
+            (sanitize.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
+            (source, "$warning"),
+        )
+
+
+class SettingsScreen(Modal[None]):
+    """A change is checked and saved at once."""
+
+    BINDINGS = bindings("settings")
+
+    def __init__(self, bridge: Bridge, settings: LiveSettings) -> None:
+        super().__init__("Settings", "Values in bold are not the default. Keys and passwords are never kept here.")
+        self._bridge = bridge
+        self._settings = settings
+
+    def body(self) -> ComposeResult:
+        yield SettingsList()
+        yield Static("", id="setting", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(SettingsList).focus()
+        self.run_flow("settings", self._reload)
+
+    async def _reload(self) -> None:
+        rows = await self._bridge.call(self._settings.rows)
+        if self.is_attached:
+            listing = self.query_one(SettingsList)
+            listing.set_rows(grouped(rows), listing.cursor if listing.rows else 0)
+
+    @property
+    def _current(self) -> SettingRow | None:
+        row = self.query_one(SettingsList).current
+        return None if isinstance(row, str) else row
+
+    def on_virtual_list_highlighted(self, event: SettingsList.Highlighted) -> None:
+        row = self._current
+        if row is not None:
+            text = f"{sanitize.block(row.description)}\nDefault: {sanitize.shortened(shown(row.default), 200)} · {row.name} in the settings file"
+            self.query_one("#setting", Static).update(Content.styled(text, "$quiet"))
+
+    # --- changing -------------------------------------------------------------------------------------------------------------
+
+    def on_virtual_list_chosen(self, event: SettingsList.Chosen) -> None:
+        row = self._current
+        if row is None:
+            return
+        match row.kind:
+            case "switch":
+                self._change(row, not row.value)
+            case "choice":
+                self._change(row, row.choices[(row.choices.index(str(row.value)) + 1) % len(row.choices)])
+            case "number" | "text" | "list" | "table":
+                self.run_flow("setting", partial(self._ask, row))
+
+    def action_default(self) -> None:
+        row = self._current
+        if row is not None:
+            self._change(row, None)
+
+    def _change(self, row: SettingRow, value: Any) -> None:
+        self.problem("")
+        self.run_flow("settings", partial(self._save, row, value))
+
+    async def _ask(self, row: SettingRow) -> None:
+        field = Field(row.name, description=row.description, value=editable(row.value), empty=True)
+        values = await self.app.push_screen_wait(ValuesForm(row.title, [field]))
+        if values is not None:
+            self.problem("")
+            await self._save(row, values[row.name])
+
+    async def _save(self, row: SettingRow, value: Any) -> None:
+        await self._bridge.call(self._settings.set, row.name, value)
+        if row.source == "environment":
+            self.problem(f"{row.variable} is set and stronger than the file.")
+        await self._reload()
+        self.app.screen_stack[0].post_message(SettingChanged(row.name))
+
+
+def grouped(rows: Sequence[SettingRow]) -> list[Row]:
+    """The settings under the headings of their groups."""
+    found: list[Row] = []
+    for group in dict.fromkeys(row.group for row in rows):
+        found += [group, *(row for row in rows if row.group == group)]
+    return found
+
+
+def shown(value: Any) -> str:
+    """A value for people."""
+    match value:
+        case None | "" | () | {}:
+            return "–"
+        case True:
+            return "on"
+        case False:
+            return "off"
+        case list() | tuple():
+            return "; ".join(str(each) for each in value)
+        case dict():
+            return ", ".join(f"{name}: {each}" for name, each in value.items())
+        case _:
+            return str(value)
+
+
+def editable(value: Any) -> str:
+    """A value as it is typed."""
+    match value:
+        case None:
+            return ""
+        case dict():
+            return json.dumps(value, ensure_ascii=False)
+        case list() | tuple():
+            return "; ".join(str(each) for each in value)
+        case _:
+            return str(value)
