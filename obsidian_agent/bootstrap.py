@@ -17,14 +17,17 @@ from obsidian_agent.journal.store import vault_key
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.appfolder import AppFolder
+from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.store import VaultStore
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.brief import Brief
+    from obsidian_agent.agent.customs.library import Customs
     from obsidian_agent.agent.insight import Insight
     from obsidian_agent.agent.ledger import Ledger
     from obsidian_agent.agent.planner import Planner
+    from obsidian_agent.agent.sharing import SharingRules
     from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.agent.threads.store import ThreadStore
     from obsidian_agent.providers.limiter import RateLimits
@@ -131,7 +134,15 @@ def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
     allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
     rules = SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
-    return Models(spec, _providers(wiring, spec, limits), sampling, rules, open_ledger(wiring), lambda: _brief(wiring))
+    return Models(
+        spec,
+        _providers(wiring, spec, limits),
+        sampling,
+        rules,
+        open_ledger(wiring),
+        lambda assistant: _brief(wiring, rules, assistant),
+        settings.note_models,
+    )
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
@@ -148,22 +159,42 @@ def _limits(wiring: Wiring) -> RateLimits:
     return RateLimits(lambda: TokenBucket(wiring.settings.current.requests_per_minute))
 
 
-def _brief(wiring: Wiring) -> Brief:
+def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None) -> Brief:
     """What an agent gets in its next turn. May block."""
     from obsidian_agent.agent.brief import Brief
+    from obsidian_agent.agent.customs.resolving import resolve
     from obsidian_agent.agent.materials.fusion import FUSIONS
     from obsidian_agent.agent.materials.gathering import Gathering
+    from obsidian_agent.agent.model_tools import READ_TOOLS
     from obsidian_agent.agent.spending import Spending
 
     settings = wiring.settings.current
+    resolved = resolve(build_customs(wiring, rules).library(), assistant, settings.system_message, READ_TOOLS)
     return Brief(
-        instructions=settings.system_message,
+        instructions=resolved.instructions,
         gathering=Gathering(settings.context_active_note, settings.context_notes),
         fusion=FUSIONS[settings.context_fusion],
         window=settings.context_window,
         tools=settings.tool_calling,
+        only=resolved.only,
+        temperature=resolved.temperature,
+        model=resolved.model,
         spending=Spending(wiring.state / "spending.jsonl", _clock(None), settings.spending_cap),
+        sources=resolved.paths,
+        notices=resolved.problems,
     )
+
+
+def build_customs(wiring: Wiring, rules: SharingRules | None = None) -> Customs:
+    """The vault's own agents, skills and instructions."""
+    from obsidian_agent.agent.customs.library import Customs
+    from obsidian_agent.agent.customs.trust import TrustStore
+    from obsidian_agent.agent.sharing import SharingRules
+
+    settings = wiring.settings.current
+    known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
+    trusted = TrustStore(_vault_state(wiring) / "trusted.json")
+    return Customs(wiring.store, lambda: DiskView(wiring.store), trusted, known.deny.cover)
 
 
 def _policy(wiring: Wiring) -> Policy:

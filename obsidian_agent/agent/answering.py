@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from obsidian_agent.agent.brief import Brief
+from obsidian_agent.agent.choosing import choose, wish_of
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, PlanReady, TurnFailed, TurnStarted
 from obsidian_agent.agent.ledger import Ledger
@@ -38,8 +39,10 @@ class Models:
     sampling: Sampling
     rules: SharingRules
     ledger: Ledger
-    brief: Callable[[], Brief] = Brief
-    """What else an agent gets, made for each turn; may block."""
+    brief: Callable[[str | None], Brief] = lambda assistant: Brief()
+    """What else an agent gets, made for each turn, under the instructions of an agent of the vault (by name); may block."""
+    choosable: tuple[str, ...] = ()
+    """Patterns of models that notes and agents of the vault may choose, besides those of the settings' own service."""
 
     @property
     def provider(self) -> Provider:
@@ -55,15 +58,19 @@ async def answer(
     conversation: Conversation | None = None,
     propose: bool = True,
     model: str | None = None,
+    assistant: str | None = None,
 ) -> AsyncIterator[AgentEvent]:
     """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
+
+    `assistant` is the agent of the vault whose instructions hold, by name.
 
     Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (values of the
     plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the session's rules or `approve_share` do not allow.
     """
     yield TurnStarted(question)
     try:
-        agent = await asyncio.to_thread(make_agent, session, approve_share, conversation or Conversation(), propose=propose, model=model)
+        talk = conversation or Conversation()
+        agent = await asyncio.to_thread(make_agent, session, approve_share, talk, propose=propose, model=model, assistant=assistant)
     except ConfigError as error:
         yield TurnFailed(error.problem())
         return
@@ -99,19 +106,29 @@ def make_agent(
     *,
     propose: bool = True,
     model: str | None = None,
-    brief: Brief | None = None,
+    assistant: str | None = None,
 ) -> Agent:
-    """An agent over a session's vault and model. Raises `ConfigError` when no model is chosen, or it cannot be opened."""
+    """An agent over a session's vault and model; see `answer`. May block.
+
+    Raises `ConfigError` when no model is chosen, or it cannot be opened.
+    """
     models, store = session.models, session.store
     if models is None:
         hint = "Choose one with --model or in the settings."
         raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint=hint)
 
+    brief = models.brief(assistant)
+    active = session.context({}).active_file
+    hidden = active is not None and (models.rules.deny.cover(active) or models.rules.deny.cover(real_path(store)(active)))
+    wish = wish_of(session.view(), None if hidden else active)
+    choice = choose(models.spec, model, wish, brief.model, models.choosable)
+    brief = replace(brief, notices=(*brief.notices, *choice.notices))
+
     def dry_run(open_view: Callable[[], VaultView]) -> DryRun:
         return dry_run_over(open_view, session.context, session.tools)
 
     return Agent(
-        provider=models.provider if model is None else models.providers.get(model),
+        provider=models.providers.get(choice.spec),
         tools=session.tools,
         policy=session.policy,
         vault=Vault(session.view, real_path(store), Scrubber.of(store.real_path, str(models.ledger.file.parent))),
@@ -121,5 +138,5 @@ def make_agent(
         conversation=conversation,
         dry_run=dry_run if propose else None,
         sampling=models.sampling,
-        brief=brief or Brief(),
+        brief=brief,
     )

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from obsidian_agent.agent.materials.fusion import FUSIONS, Fusion
 from obsidian_agent.agent.materials.gathering import Gathering
 from obsidian_agent.agent.spending import Spending
+from obsidian_agent.errors import Problem
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """`instructions` stand in the system prompt, so only what the person wrote or trusted may be in them.
+    """`instructions` stand in the system prompt, so only what the person wrote or trusted may be in them; `sources` are the vault's files
+    whose text that is. `notices` are told at the beginning of a turn.
 
     `window` is the person's own figure for the model's window, in tokens; without it the list's counts. `tools` off: the model may not look
-    around. `only`: it may look around with these tools alone (None: with all read tools).
+    around. `only`: it may look around with these tools alone (None: with all read tools). `temperature`: another one than the settings'.
     """
 
     instructions: str = ""
@@ -25,5 +27,10 @@ class Brief:
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None
+    temperature: float | None = None
+    model: str | None = None
+    """The model that the vault's agent wishes for."""
+    sources: tuple[str, ...] = ()
+    notices: tuple[Problem, ...] = ()
     spending: Spending | None = None
     facts: Callable[[str], ModelFacts] = facts_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from obsidian_agent.agent.agent_prompt import agent_prompt
+from obsidian_agent.agent.materials.items import beginning
 from obsidian_agent.agent.materials.tokens import estimate, estimate_messages, estimate_offers
 from obsidian_agent.agent.model_tools import offers
 from obsidian_agent.agent.planner import Sampling
@@ -31,6 +32,12 @@ class Frame:
     def instruction_tokens(self) -> int:
         """About how many tokens the instructions take."""
         return estimate(self.instructions)
+
+    def within(self, tokens: int) -> Frame:
+        """The frame with as much of the instructions as fits into so many tokens; itself when they do."""
+        if self.instruction_tokens <= tokens:
+            return self
+        return replace(self, instructions=f"{beginning(self.instructions, tokens)}\n[cut]")
 
     def request(self, messages: Sequence[ChatMessage], sampling: Sampling) -> ChatRequest:
         """A request with these messages."""

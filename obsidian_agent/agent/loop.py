@@ -93,7 +93,8 @@ class Agent:
         """What goes along with a message, yet to be found."""
         frame = await asyncio.to_thread(self.frame)
         facts = await asyncio.to_thread(self.brief.facts, self.provider.name)
-        return Preparation(self.provider, self.brief, self.conversation, frame, self.sampling, mark, facts)
+        sampling = self.sampling if self.brief.temperature is None else replace(self.sampling, temperature=self.brief.temperature)
+        return Preparation(self.provider, self.brief, self.conversation, frame, sampling, mark, facts)
 
     async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
         """One turn of the conversation; ends with Answer, PlanReady, RoundsUsedUp or TurnFailed. Closing the iterator cancels."""
@@ -218,7 +219,7 @@ class _Turn:
     async def _ask(self) -> AsyncGenerator[TurnEvent, None]:
         """One request and its answer, which is then in `reply`."""
         agent, meter = self.agent, self.meter
-        asked = self.prepared.frame.request((*self.request.history, *self._within_window()), agent.sampling)
+        asked = self.prepared.frame.request((*self.request.history, *self._within_window()), self.prepared.sampling)
         if (refusal := self._too_dear()) is not None:
             raise ProviderError(refusal.message, code=refusal.code)
         self._write_down()

@@ -40,7 +40,9 @@ class Outlook:
     notices: tuple[Problem, ...] = ()
 
 
-async def outlook(session: Session, conversation: Conversation, draft: str, *, model: str | None = None) -> Outlook:
+async def outlook(
+    session: Session, conversation: Conversation, draft: str, *, model: str | None = None, assistant: str | None = None
+) -> Outlook:
     """Look ahead. The conversation stays as it is. Raises `ConfigError` when no model is chosen or it cannot be opened."""
     questions: list[ShareRequest] = []
 
@@ -48,10 +50,8 @@ async def outlook(session: Session, conversation: Conversation, draft: str, *, m
         questions.append(request)
         return REFUSED
 
-    models = session.models
-    brief = await asyncio.to_thread(models.brief) if models is not None else None
     talk = deepcopy(replace(conversation, keeper=None))
-    agent = make_agent(session, note, talk, model=model, brief=brief)
+    agent = await asyncio.to_thread(make_agent, session, note, talk, model=model, assistant=assistant)
     mark = agent.new_mark()
     opening = Opening(agent.provider, agent.rules, agent.vault.real, note, talk)
     events = await _all(opening.run(session.context({})))
@@ -62,7 +62,7 @@ async def outlook(session: Session, conversation: Conversation, draft: str, *, m
     params = opening.context.params
     shown, extra = opening.show_selection, prepared.extra
     message = request_message(draft, opening.context, params, agent.policy, mark, show_selection=shown, extra=extra)
-    text = exact_text(prepared.frame.request((*talk.messages, message), agent.sampling))
+    text = exact_text(prepared.frame.request((*talk.messages, message), prepared.sampling))
     use = prepared.use(extra, message.text.replace(extra, "") if extra else message.text)
     price = prepared.facts.price
     cost = price.estimate(use.prompt, use.reply) if price is not None else None

@@ -56,6 +56,8 @@ class Preparation:
 
     async def run(self, message: str, opening: Opening, view: Callable[[], VaultView]) -> AsyncGenerator[TurnEvent, None]:
         """Everything, with what is to be shown and asked."""
+        for problem in (*self.brief.notices, *self._trim()):
+            yield Notice(problem)
         gathering, context = self.brief.gathering, opening.context
         gathered = await asyncio.to_thread(lambda: gathering.gather(message, context, view()))
         for missed in gathered.missed:
@@ -77,6 +79,18 @@ class Preparation:
             yield Notice(Problem("CONTEXT_FULL", f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."))
         self.extra = self.brief.fusion.fuse(kept, self.mark)
         self.parts = [(Part(item.path.text, Level.TEXT, len(item.text)), permission.allowed[item.path.text]) for item in kept]
+        told = [path for path in self.brief.sources if path not in self.talk.shared]
+        self.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in told]
+
+    def _trim(self) -> list[Problem]:
+        """Cut instructions that would take more than their share of the window."""
+        frame = self.frame
+        budget = divide(self.window, frame.tokens, instructions=frame.instruction_tokens, reply=self.sampling.max_tokens)
+        self.frame = frame.within(budget.instructions)
+        if self.frame is frame:
+            return []
+        message = f"The instructions take {frame.instruction_tokens:,} tokens; this model gets the first {budget.instructions:,} of them."
+        return [Problem("INSTRUCTIONS_CUT", message)]
 
     async def _ask(self, gathered: Gathered, opening: Opening, permission: Permission) -> AsyncGenerator[TurnEvent, None]:
         """One question for everything that the person wants to go along; what was merely found needs a rule or an earlier answer."""

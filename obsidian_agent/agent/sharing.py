@@ -35,9 +35,9 @@ class Part:
     characters: int
 
 
-AllowedBy = Literal["once", "thread", "folder", "granted", "rule", "local", "context"]
-"""Why something may be sent: the person's answer just now or earlier in the conversation, a rule, a model on this machine, or that every
-request says which notes are open and what the person gave along with it."""
+AllowedBy = Literal["once", "thread", "folder", "granted", "rule", "local", "context", "trusted"]
+"""Why something may be sent: the person's answer just now or earlier in the conversation, a rule, a model on this machine, that every
+request says which notes are open and what the person gave along with it, or that the person trusts it as instructions."""
 
 
 CHARACTERS_A_TOKEN = 4

@@ -26,6 +26,7 @@ __all__ = [
     "clean_component",
     "collision_key",
     "config_path",
+    "custom_path",
     "dash_illegal",
     "from_disk",
     "is_reserved",
@@ -42,6 +43,8 @@ MAX_PATH_BYTES: Final = 3000
 TRASH: Final = ".trash"
 APP_FOLDER: Final = ".obsidian-agent"
 CONFIG_FOLDER: Final = ".obsidian"
+OTHER_AGENTS: Final = ".opencode"
+"""Where another agent keeps what we read too: agents, skills, its configuration."""
 
 
 class PathUse(StrEnum):
@@ -220,6 +223,13 @@ def app_path(sub: str, name: str | None = None) -> VaultPath:
     return _new("/".join([APP_FOLDER, _plain(sub), *([] if name is None else [_plain(name)])]))
 
 
+def custom_path(root: str, *names: str) -> VaultPath:
+    """A file or folder below `.obsidian-agent` or `.opencode`, or `opencode.json` and `opencode.jsonc` in the vault itself."""
+    if root not in (APP_FOLDER, OTHER_AGENTS) and (names or root not in (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")):
+        raise _refused("PATH_NOT_ALLOWED", root, f"{root!r} is no place for agents and skills.")
+    return _new("/".join([root, *(_plain(name) for name in names)]))
+
+
 def config_path(name: str) -> VaultPath:
     """One of Obsidian's own JSON files, `.obsidian/<name>.json`."""
     return _new(f"{CONFIG_FOLDER}/{_plain(name)}.json")
@@ -230,9 +240,12 @@ def is_trash(path: VaultPath) -> bool:
     return path.text == TRASH or path.text.startswith(TRASH + "/")
 
 
+_RESERVED: Final = frozenset({TRASH, APP_FOLDER, CONFIG_FOLDER, OTHER_AGENTS, f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc"})
+
+
 def is_reserved(path: VaultPath) -> bool:
-    """Whether a path is one of `trash_path`, `app_path` and `config_path` (or their folders): links on it are never followed."""
-    return path.text.partition("/")[0] in (TRASH, APP_FOLDER, CONFIG_FOLDER)
+    """Whether a path is one of `trash_path`, `app_path`, `custom_path` and `config_path` (or their folders): links on it are never followed."""
+    return path.text.partition("/")[0] in _RESERVED
 
 
 def _plain(name: str) -> str:

@@ -50,7 +50,7 @@ class ContextItem:
         """Its beginning, cut at the end of a line if there is one, in about so many tokens."""
         if self.tokens <= tokens:
             return self
-        kept = _beginning(self.text, tokens)
+        kept = beginning(self.text, tokens)
         return ContextItem(self.path, self.why, kept, self.size, True, self.score)
 
 
@@ -71,7 +71,8 @@ class Gathered:
     more: int = 0
 
 
-def _beginning(text: str, tokens: int) -> str:
+def beginning(text: str, tokens: int) -> str:
+    """The beginning of a text in about so many tokens, cut at the end of a line where there is one."""
     if tokens <= 0:
         return ""
     length = _largest(len(text), lambda length: estimate(text[:length]) <= tokens)

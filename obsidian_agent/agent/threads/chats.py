@@ -115,6 +115,10 @@ class Chats:
         """Let a thread use another model from its next message on; None: the one of the settings."""
         self.open(thread_id).recorder.set(model=model)
 
+    def choose_assistant(self, thread_id: str, name: str | None) -> None:
+        """Let an agent of the vault's own answer in a thread from its next message on; None: nobody in particular."""
+        self.open(thread_id).recorder.set(assistant=name)
+
     def delete(self, thread_id: str) -> bool:
         """Remove a thread for good. Raises `ConfigError` THREAD_BUSY while its turn goes on."""
         chat = self._open.get(thread_id)

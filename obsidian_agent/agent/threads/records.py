@@ -3,7 +3,7 @@
 `k` says what a line is:
 
 thread     {format, id, created}               the first line
-set        {title?, titledBy?, model?}         what the person or the program chose for the thread
+set        {title?, titledBy?, model?, assistant?}  what the person or the program chose for the thread
 asked      {text, time}                        the person's words, before anything is done with them
 message    {role, text, calls?, callId?, time} a message as models get it
 stream     {text}                              a piece of an answer that is still coming; void once its message is there

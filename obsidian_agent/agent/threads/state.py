@@ -55,6 +55,8 @@ class ThreadState:
     title: str = ""
     titled_by: str = ""
     model: str | None = None
+    assistant: str | None = None
+    """The agent of the vault whose instructions hold, by name."""
     updated: str = ""
     messages: list[ChatMessage] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
@@ -157,6 +159,8 @@ class Folding:
             state.title, state.titled_by = title, by if isinstance(by, str) else ""
         if "model" in record and (record["model"] is None or isinstance(record["model"], str)):
             state.model = record["model"]
+        if "assistant" in record and (record["assistant"] is None or isinstance(record["assistant"], str)):
+            state.assistant = record["assistant"]
 
     def _message(self, message: ChatMessage, time: str) -> None:
         state = self.state

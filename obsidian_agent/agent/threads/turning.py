@@ -28,7 +28,7 @@ class SessionTurns:
         """The events of one message; ends as `answering.answer` and `Session.turn` do."""
         if self.session.models is None:
             return self.session.turn(text)
-        return answer(self.session, text, approve, conversation=chat.talk, model=chat.state.model)
+        return answer(self.session, text, approve, conversation=chat.talk, model=chat.state.model, assistant=chat.state.assistant)
 
     async def title(self, chat: Chat, question: str, answer: str) -> str | None:
         """A title by the thread's model, which knows both sides already."""
