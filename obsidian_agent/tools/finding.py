@@ -12,8 +12,9 @@ from obsidian_agent.tools.notes import SparseOutput
 from obsidian_agent.tools.reading import page
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.index_facts import tag_key
+from obsidian_agent.vault.names import extension
 from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.search_names import NameSearch
+from obsidian_agent.vault.search_names import NameHit
 
 
 class FindInput(ToolModel):
@@ -26,6 +27,7 @@ class FoundFile(SparseOutput):
     path: str
     name: str = Field(description="Without folder and extension.")
     score: float | None = Field(default=None, description="From 0 to 100.")
+    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
 
 
 class FindOutput(ToolModel):
@@ -38,17 +40,25 @@ class FindOutput(ToolModel):
 
 
 def _search_name(args: FindInput, ctx: ToolContext) -> Proposal:
-    files = {entry.path.text: entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file"}
     wanted = None if args.limit is None else args.offset + args.limit
-    found = NameSearch(files).search(args.query, wanted)
+    found = index_of(ctx.view).names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
-    items = [FoundFile(path=hit.path, name=files[hit.path].stem, score=hit.score) for hit in hits]
+    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
     return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: len(name) - len(extension(name))]
+
+
+def _alias(hit: NameHit) -> dict[str, str]:
+    return {} if hit.alias is None else {"alias": hit.alias}
 
 
 SEARCH_NAME = Tool(
     name="vault.searchName",
-    summary="Find files by name, best hits first; letters may be missing. For an exact condition use vault.query.",
+    summary="Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query.",
     risk=Risk.READ_ONLY,
     input=FindInput,
     output=FindOutput,

@@ -9,9 +9,9 @@ from typing import Final, Literal
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.finding import tagged, unread
 from obsidian_agent.tools.search import Question, preview, searched
+from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.paths import ROOT
-from obsidian_agent.vault.search_names import NameSearch
 from obsidian_agent.vault.search_words import RankedNote, ranked, words_of
 
 PAGE: Final = 50
@@ -23,7 +23,10 @@ SearchMode = Literal["name", "content", "tag", "all"]
 
 @dataclass(frozen=True, slots=True)
 class SearchItem:
-    """A hit: a file, or a line of a note. `line` is from 1, `score` has no unit: a better hit has more."""
+    """A hit: a file, or a line of a note. `line` is from 1, `score` has no unit: a better hit has more.
+
+    A hit by name has a `preview` when it is an alias that answers: the alias.
+    """
 
     path: str
     line: int | None = None
@@ -61,32 +64,39 @@ def search(index: VaultIndex, request: SearchRequest, cancelled: Callable[[], bo
     if request.offset < 0:
         raise ToolError(f"The offset {request.offset} is negative.")
     warnings: list[Problem] = []
-    found: Sequence[SearchItem]
-    match request.mode:
-        case "name":
-            found = _by_name(index, request.query)
-        case "tag":
-            found = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
-            warnings += unread(index)
-        case "content":
-            found = _by_content(index, request, warnings, cancelled)
-        case "all":
-            names = [] if request.regex else _by_name(index, request.query)
-            known = {item.path for item in names}
-            contents = _by_content(index, request, warnings, cancelled)
-            found = [*names, *(item for item in contents if item.path not in known)]
-    end = request.offset + request.limit
-    return SearchPage(tuple(found[request.offset : end]), len(found), end < len(found), tuple(warnings))
+    found: Sequence[SearchItem | RankedNote]
+    with no_collection():
+        match request.mode:
+            case "name":
+                found = _by_name(index, request.query)
+            case "tag":
+                found = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
+                warnings += unread(index)
+            case "content":
+                found = _by_content(index, request, warnings, cancelled)
+            case "all":
+                names = [] if request.regex else _by_name(index, request.query)
+                known = {item.path for item in names}
+                contents = _by_content(index, request, warnings, cancelled)
+                found = [*names, *(item for item in contents if _path(item) not in known)]
+        end = request.offset + request.limit
+        items = tuple(item if isinstance(item, SearchItem) else _of_note(index, item) for item in found[request.offset : end])
+    return SearchPage(items, len(found), end < len(found), tuple(warnings))
+
+
+def _path(item: SearchItem | RankedNote) -> str:
+    return item.path if isinstance(item, SearchItem) else item.path.text
 
 
 def _by_name(index: VaultIndex, query: str) -> list[SearchItem]:
-    hits = NameSearch(path.text for path in index.files()).search(query).hits
-    return [SearchItem(hit.path, score=hit.score) for hit in hits]
+    return [SearchItem(hit.path, preview=hit.alias, score=hit.score) for hit in index.names().search(query).hits]
 
 
-def _by_content(index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]) -> list[SearchItem]:
+def _by_content(
+    index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]
+) -> Sequence[SearchItem | RankedNote]:
     if not request.regex and not request.literal and words_of(request.query):
-        return [_of_note(note) for note in ranked(index, ROOT, request.query, cancelled)]
+        return ranked(index, ROOT, request.query, cancelled)
     return list(_lines(index, request, warnings, cancelled))
 
 
@@ -99,10 +109,13 @@ def _lines(index: VaultIndex, request: SearchRequest, warnings: list[Problem], c
             yield SearchItem(path.text, number, preview(line, span))
 
 
-def _of_note(note: RankedNote) -> SearchItem:
+def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
     """The line of a note in which the first word of the query is."""
-    start = note.text.rfind("\n", 0, note.first) + 1
-    end = note.text.find("\n", note.first)
-    line = note.text[start : len(note.text) if end < 0 else end].rstrip("\r")
-    at = note.first - start
-    return SearchItem(note.path.text, note.text.count("\n", 0, start) + 1, preview(line, (at, at)), round(note.score, 3))
+    data = index.text(note.path)
+    text = data.decode(errors="replace") if isinstance(data, bytes) else ""
+    first = min(note.first, len(text))
+    start = text.rfind("\n", 0, first) + 1
+    end = text.find("\n", first)
+    line = text[start : len(text) if end < 0 else end].rstrip("\r")
+    at = first - start
+    return SearchItem(note.path.text, text.count("\n", 0, start) + 1, preview(line, (at, at)), round(note.score, 3))

@@ -8,7 +8,7 @@ sees tags, names and links as the earlier steps left them, and no answer is olde
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index_facts import Facts
@@ -16,6 +16,17 @@ from obsidian_agent.vault.index_texts import NoteText
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.search_needle import Needle
 from obsidian_agent.vault.view import VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.search_names import NameHits
+
+
+class NameFinder(Protocol):
+    """A `NameSearch`, or several as one."""
+
+    def search(self, query: str, limit: int | None = None) -> NameHits:
+        """See `NameSearch.search`."""
+        ...
 
 
 class VaultIndex(Protocol):
@@ -60,6 +71,18 @@ class VaultIndex(Protocol):
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         """The notes below a folder that may hold all needles (None counts for none), with their texts; also some that do not."""
+        ...
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        """The bytes of a note, or why it cannot be read."""
+        ...
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        """The other names of notes, in no order."""
+        ...
+
+    def names(self) -> NameFinder:
+        """The names and aliases of all files, ready to be searched."""
         ...
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:

@@ -146,6 +146,7 @@ def _fill(records: Records, jobs: Sequence[Job], parts: Sequence[Part], first_pa
                 if flags & FAILED:
                     records.stamps[number] = UNSETTLED
     records.facts = b"".join(part.facts for part in parts)
+    records.aliases = [(number, alias) for part in parts for number, alias in part.aliases]
     records.tagged = joined_tags([Tagged(*each) for each in part.tagged] for part in parts)
     records.sources = joined_sources([[Sources(*each) for each in part.sources] for part in parts])
 

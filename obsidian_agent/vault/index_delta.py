@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Self
 
 from obsidian_agent.errors import Problem
@@ -62,6 +62,10 @@ class Delta:
             for path in self.files.values()
             if path.is_note and path.within(folder) and any(tag_within(tag_key(name), key) for name in self.facts[path.text].tags)
         ]
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        """The other names of the notes here."""
+        return ((alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases)
 
     def naming(self, name: str) -> list[VaultPath]:
         """The files here with a link whose target ends with a name."""

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 Buffer: TypeAlias = bytes | memoryview
 
-MAGIC: Final = b"obsidian-agent index 1\n"
+MAGIC: Final = b"obsidian-agent index 2\n"
 """The last digit counts changes of the format."""
 
 _ALIGN: Final = 8

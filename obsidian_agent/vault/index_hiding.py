@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.hiding import HidingView
-from obsidian_agent.vault.index import VaultIndex
+from obsidian_agent.vault.index import NameFinder, VaultIndex
 from obsidian_agent.vault.index_facts import NOTHING, Facts
 from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.index_texts import NoteText
 from obsidian_agent.vault.paths import PathUse, VaultPath, parse
+from obsidian_agent.vault.search_names import NameSearch
 from obsidian_agent.vault.search_needle import Needle
+from obsidian_agent.vault.store import missing
 
 
 class HidingIndex:
@@ -53,6 +55,15 @@ class HidingIndex:
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         return (note for note in self._inner.texts(folder, *needles) if not self._view.hidden(note.path))
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return self._inner.text(path) if not self._view.hidden(path) else missing(path).problem()
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        return ((alias, path) for alias, path in self._inner.aliases() if not self._view.hidden(path))
+
+    def names(self) -> NameFinder:
+        return NameSearch((path.text for path in self.files()), ((alias, path.text) for alias, path in self.aliases()))
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         return self._links.resolve(target, source)

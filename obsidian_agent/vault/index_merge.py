@@ -34,6 +34,8 @@ def merged(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
         made.flags[place] = fresh.flags[file] if is_fresh else snapshot.flags[file]
         for column, value in zip(made.packed, row, strict=True):
             column[place] = value
+    kept = ((old_places[file], alias) for file, alias in snapshot.alias_rows() if old_places[file] >= 0)
+    made.aliases = sorted([*kept, *((new_places[file], alias) for file, alias in fresh.aliases)])
     made.tagged = _merged_tags(snapshot, fresh, old_places, new_places)
     made.sources = _merged_sources(snapshot, fresh, old_places, new_places)
     return made

@@ -8,13 +8,14 @@ from operator import attrgetter
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.base_file import BASE
-from obsidian_agent.vault.index import VaultIndex
+from obsidian_agent.vault.index import NameFinder, VaultIndex
 from obsidian_agent.vault.index_delta import Delta
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key
 from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.index_texts import NoteText, read_note
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.search_names import NameSearch
 from obsidian_agent.vault.search_needle import Needle
 
 
@@ -77,6 +78,19 @@ class OverlayIndex:
         here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
         new = (NoteText(path, read_note(self._view, path)) for path in here)
         return heapq.merge(old, new, key=attrgetter("path.text"))
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return read_note(self._view, path) if path.text in self._followed().stale else self._below.text(path)
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        delta = self._followed()
+        yield from ((alias, path) for alias, path in self._below.aliases() if path.text not in delta.stale)
+        yield from delta.aliases()
+
+    def names(self) -> NameFinder:
+        if not self._followed().stale:
+            return self._below.names()
+        return NameSearch((path.text for path in self.files()), ((alias, path.text) for alias, path in self.aliases()))
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         delta = self._followed()

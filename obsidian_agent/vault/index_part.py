@@ -30,7 +30,7 @@ _BUFFERED: Final = 1 << 20
 class Part(NamedTuple):
     """What is found in some files, in columns; lists of numbers are bytes of arrays (`IDS`; `LONG` for `starts` and `sizes`).
 
-    `tagged` and `sources` are as in `Records`, as plain tuples: this travels between processes.
+    `tagged`, `sources` and `aliases` are as in `Records`, as plain tuples: this travels between processes.
     """
 
     facts: bytes
@@ -40,6 +40,7 @@ class Part(NamedTuple):
     flags: bytes
     tagged: list[tuple[str, bytes]]
     sources: list[tuple[str, str, bytes]]
+    aliases: list[tuple[int, str]]
 
 
 def scan_part(real_path: str, ids: Sequence[int], paths: Sequence[str], pack: str, report: Callable[[int], None]) -> Part:
@@ -68,6 +69,7 @@ class _Scanning:
         self._starts, self._sizes, self._flags = array(LONG), array(LONG), bytearray()
         self._tagged: dict[str, array[int]] = {}
         self._sources: dict[str, array[int]] = {}
+        self._aliases: list[tuple[int, str]] = []
         self._pending: list[bytes] = []
         self._end = 0
         self.pending_size = 0
@@ -84,6 +86,8 @@ class _Scanning:
         flags = (LOSSY if facts.lossy else 0) | (FOLDS_ODDLY if folds_oddly(data) else 0)
         self._row(pack_facts(facts), 0 if is_canvas else len(data), flags)
         self._end += 0 if is_canvas else len(data) + 1
+        for alias in facts.aliases:
+            self._aliases.append((number, alias))
         for name in facts.tags:
             _note(self._tagged, tag_key(name), number)
         for target in facts.targets:
@@ -109,6 +113,7 @@ class _Scanning:
             bytes(self._flags),
             sorted((key, ids.tobytes()) for key, ids in self._tagged.items()),
             sorted((target_name(target), target, ids.tobytes()) for target, ids in self._sources.items()),
+            sorted(self._aliases),
         )
 
 

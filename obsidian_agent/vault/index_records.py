@@ -65,6 +65,8 @@ class Records:
     """Sorted."""
     sources: list[Sources] = field(default_factory=list)
     """Sorted."""
+    aliases: list[tuple[int, str]] = field(default_factory=list)
+    """Ids of notes and another name that they have, sorted."""
 
     @classmethod
     def blank(cls, paths: list[str], stamps: list[Stamp]) -> Records:

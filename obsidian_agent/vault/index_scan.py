@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.base_file import BASE
+from obsidian_agent.vault.index import NameFinder
 from obsidian_agent.vault.index_facts import NOTHING, Facts, facts_of, file_name, holds_facts, tag_key, tag_within, target_name
 from obsidian_agent.vault.index_links import LinksByName, linking
 from obsidian_agent.vault.index_texts import NoteText, read_note
 from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.search_names import NameSearch
 from obsidian_agent.vault.search_needle import Needle
 from obsidian_agent.vault.view import VaultView
 
@@ -76,6 +78,15 @@ class ScanIndex:
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         return (NoteText(path, read_note(self._view, path)) for path in self.notes(folder))
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return read_note(self._view, path)
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        return ((alias, path) for path in self.notes(ROOT) for alias in self.facts(path).aliases)
+
+    def names(self) -> NameFinder:
+        return NameSearch((path.text for path in self.files()), ((alias, path.text) for alias, path in self.aliases()))
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         return self._links.resolve(target, source)

@@ -6,6 +6,7 @@ import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,7 @@ from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex, read_sections, write_sections
 from obsidian_agent.vault.index_records import Packed, Records
 from obsidian_agent.vault.index_walk import Stamp
+from obsidian_agent.vault.search_names import NameSearch
 
 _ENCODED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -54,11 +56,17 @@ class Snapshot:
         self._tagged = Rows(sections, "tagged")
         self.targets = Texts(sections, "targets")
         self._sources = Rows(sections, "sources")
+        self._aliases = Texts(sections, "aliases")
+        self._aliased = numbers(sections, "aliased", IDS)
         self._by_name = numbers(sections, "by_name", "I")
         self._packed = tuple(numbers(sections, f"packed.{name}", LONG) for name in Packed._fields)
         self.flags = numbers(sections, "flags", "B")
         lengths = [len(self.flags), len(self._facts), len(self._by_name), *map(len, (*self._stamps, *self._packed))]
-        if any(length != len(self.paths) for length in lengths) or len(self._tags) != len(self._tagged):
+        if (
+            any(length != len(self.paths) for length in lengths)
+            or len(self._tags) != len(self._tagged)
+            or len(self._aliases) != len(self._aliased)
+        ):
             raise UnusableIndex("columns of different lengths")
 
     def __len__(self) -> int:
@@ -105,6 +113,15 @@ class Snapshot:
         """Every tag's key and how many notes have it."""
         return ((self._tags[at], len(self._tagged[at])) for at in range(len(self._tags)))
 
+    def alias_rows(self) -> Iterator[tuple[int, str]]:
+        """The ids of notes and another name that they have."""
+        return ((self._aliased[at], self._aliases[at]) for at in range(len(self._aliases)))
+
+    @cached_property
+    def names(self) -> NameSearch:
+        """Paths and aliases, ready to be searched; made when first asked for."""
+        return NameSearch(self.paths, ((alias, self.paths[file]) for file, alias in self.alias_rows()))
+
     def tag_rows(self) -> Iterator[tuple[str, memoryview]]:
         """Every tag's key and the ids of the notes that have it."""
         return ((self._tags[at], self._tagged[at]) for at in range(len(self._tags)))
@@ -146,5 +163,7 @@ def _sections(records: Records, packs: Sequence[str]) -> dict[str, Iterable[Buff
     sections |= row_column("tagged", [tag.ids for tag in records.tagged])
     sections |= text_column("targets", [each.target for each in records.sources])
     sections |= row_column("sources", [each.ids for each in records.sources])
+    sections |= text_column("aliases", [alias for _, alias in records.aliases])
+    sections |= number_column("aliased", IDS, [file for file, _ in records.aliases])
     sections |= number_column("by_name", "I", sorted(range(len(names)), key=names.__getitem__))
     return sections

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.base_file import BASE
+from obsidian_agent.vault.index import NameFinder
 from obsidian_agent.vault.index_delta import Delta
 from obsidian_agent.vault.index_facts import Facts, asks_content, file_name, tag_key
 from obsidian_agent.vault.index_links import LinksByName, linking
@@ -20,6 +21,7 @@ from obsidian_agent.vault.index_snapshot import Snapshot
 from obsidian_agent.vault.index_texts import NoteText, read_note
 from obsidian_agent.vault.index_walk import Stamp
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.search_names import NameHits, NameSearch, search_parts
 from obsidian_agent.vault.search_needle import Needle
 from obsidian_agent.vault.search_packs import Packs
 from obsidian_agent.vault.store import VaultStore
@@ -113,6 +115,19 @@ class StoredIndex:
                 found.update(row)
         return {paths[file] for file in found} - self._delta.stale - {path.text}
 
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return self._read(path)
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        paths, delta = self.snapshot.paths, self._delta
+        for file, alias in self.snapshot.alias_rows():
+            if paths[file] not in delta.stale:
+                yield alias, self._path(paths[file])
+        yield from delta.aliases()
+
+    def names(self) -> NameFinder:
+        return _Names(self.snapshot, self._delta)
+
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         return self._links.resolve(target, source)
 
@@ -147,8 +162,11 @@ class StoredIndex:
     def _read(self, path: VaultPath) -> bytes | Problem:
         try:
             file = self.snapshot.ids.get(path.text)
-            if file is not None and path.text not in self._delta.stale and self.snapshot.packed(file).size:
-                return self.packs.text(file)
+            if file is not None and path.text not in self._delta.stale:
+                if self.snapshot.packed(file).size:
+                    return self.packs.text(file)
+                if self.snapshot.stamp(file).size == 0:
+                    return b""
         except OSError:
             pass
         return read_note(self._store, path)
@@ -168,3 +186,18 @@ class StoredIndex:
         if not self._delta.stale:
             return iter(below)
         return iter(self._delta.over(below, here))
+
+
+class _Names:
+    """The names of a snapshot, and those of the files that changed since; the former are made once for all states."""
+
+    def __init__(self, snapshot: Snapshot, delta: Delta) -> None:
+        self._snapshot = snapshot
+        self._delta = delta
+
+    def search(self, query: str, limit: int | None = None) -> NameHits:
+        delta = self._delta
+        parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, delta.stale)]
+        if delta.files:
+            parts.append((NameSearch(delta.files, ((alias, path.text) for alias, path in delta.aliases())), frozenset()))
+        return search_parts(parts, query, limit)

@@ -1,9 +1,10 @@
 """Finding files by name, a key at a time: the best hits first.
 
-A file is a hit when its path holds the query, or every word of it in any order: one look through all paths at once tells. Only when these
+A file is a hit when its path, or one of its aliases, holds the query, or every word of it in any order: one look through all of them at once
+tells. Only when these
 are few, files are hits too whose name has the initials of the query, or its letters in their order and is close to it; which ones these can
-be is told by one 64-bit mask a file. Case and accents do not count. Nothing found that way, and the query may be misspelled: then the names
-most like it are hits.
+be is told by one 64-bit mask each. Case and accents do not count. Nothing found that way, and the query may be misspelled: then the names
+most like it are hits. A file is one hit, with the better of its scores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
@@ -36,14 +37,16 @@ _LONG_ENOUGH: Final = 4
 _MARKS: Final = re.compile("[\u0300-\u036f]")
 
 
-_Scored: TypeAlias = tuple[float, int, str]
+_Scored: TypeAlias = tuple[float, int, str, str]
+"""Score (a smaller one is better), length of the text, path, alias."""
 
 
 class NameHit(NamedTuple):
-    """A file and how well its name answers the query, from 0 to 100."""
+    """A file and how well its name answers the query, from 0 to 100; `alias` is the one that does so better than its path."""
 
     path: str
     score: float
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +66,38 @@ def folded(text: str) -> str:
 
 
 class NameSearch:
-    """The paths of one state of a vault, ready to be searched."""
+    """The paths of one state of a vault, and aliases (with the paths of their notes), ready to be searched."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], aliases: Iterable[tuple[str, str]] = ()) -> None:
         self._paths = list(paths)
-        self._folded = [folded(_shown(path)) for path in self._paths]
+        self._named = len(self._paths)
+        self._aliases: list[str] = []
+        for alias, path in aliases:
+            self._aliases.append(alias)
+            self._paths.append(path)
+        self._folded = [folded(_shown(path)) for path in self._paths[: self._named]]
+        # A slash in an alias is no folder.
+        self._folded += [folded(" ".join(alias.replace("/", " ").split())) for alias in self._aliases]
         self._masks = array("Q", map(_mask, self._folded))
         self._joined = "\n".join([*self._folded, ""])
         self._starts = array("Q", accumulate(map(_line_length, self._folded[:-1]), initial=0))
 
     def search(self, query: str, limit: int | None = None) -> NameHits:
         """The hits for a query, best first, `limit` of them at most (None: all). A query without letters has none."""
-        wanted = " ".join(folded(query).split())
-        if not wanted:
-            return NameHits((), 0)
-        words = wanted.split()
-        holding = self._holding(words)
-        scored = [(-_score(wanted, words, self._folded[at]), len(self._folded[at]), self._paths[at]) for at in holding]
-        if len(scored) < FEW:
-            scored += self._near(wanted, words, set(holding))
-        if not scored:
-            scored = self._alike(wanted)
-        best = heapq.nsmallest(limit, scored) if limit is not None and limit < len(scored) else sorted(scored)
-        return NameHits(tuple(NameHit(path, round(-score, 1)) for score, _, path in best), len(scored))
+        return search_parts([(self, frozenset())], query, limit)
+
+    def _hit(self, at: int, score: float, length: int) -> _Scored:
+        return -score, length, self._paths[at], self._aliases[at - self._named] if at >= self._named else ""
+
+    def holding(self, wanted: str, words: list[str], left_out: Set[str]) -> tuple[list[_Scored], set[int]]:
+        """The hits that hold every word, and their places."""
+        found = self._holding(words)
+        if left_out:
+            found = [at for at in found if self._paths[at] not in left_out]
+        texts = self._folded
+        return [self._hit(at, _score(wanted, words, texts[at]), len(texts[at])) for at in found], set(found)
 
     def _holding(self, words: list[str]) -> list[int]:
-        """The files whose paths hold every word."""
         longest = max(words, key=len)
         joined, starts, found = self._joined, self._starts, []
         at = joined.find(longest)
@@ -99,28 +108,54 @@ class NameSearch:
         others = [word for word in words if word != longest]
         return [file for file in found if all(word in self._folded[file] for word in others)] if others else found
 
-    def _near(self, wanted: str, words: list[str], known: set[int]) -> list[_Scored]:
-        """The files whose names have the query's initials, or its letters in their order and close together."""
+    def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str]) -> list[_Scored]:
+        """The hits whose names have the query's initials, or its letters in their order and close together, besides those known."""
         mask = _mask(wanted)
-        texts = self._folded
+        texts, paths = self._folded, self._paths
         able = [file for file, letters in enumerate(self._masks) if letters & mask == mask and file not in known]
         for word in words:
             holds = re.compile(_in_order(word)).search
             able = [file for file in able if holds(texts[file])]
-        names = {file: texts[file].rpartition("/")[2] for file in able}
+        names = {file: texts[file].rpartition("/")[2] for file in able if paths[file] not in left_out}
         initials = re.compile(_by_initials("".join(words))).search
         scored = {file: INITIALS for file, name in names.items() if initials(name)}
         close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=NEAR, limit=None)
         for _, score, file in close:
             scored.setdefault(file, score * SHARE)
-        return [(-score, len(texts[file]), self._paths[file]) for file, score in scored.items()]
+        return [self._hit(file, score, len(texts[file])) for file, score in scored.items()]
 
-    def _alike(self, wanted: str) -> list[_Scored]:
+    def alike(self, wanted: str, left_out: Set[str]) -> list[_Scored]:
+        """The hits whose names are most like a query that may be misspelled."""
         if len(wanted) < _LONG_ENOUGH:
             return []
         names = [text.rpartition("/")[2] for text in self._folded]
         alike = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=MISSPELLED, limit=None)
-        return [(-score * MISSPELLED_SHARE, len(names[at]), self._paths[at]) for _, score, at in alike]
+        return [self._hit(at, score * MISSPELLED_SHARE, len(names[at])) for _, score, at in alike if self._paths[at] not in left_out]
+
+
+def search_parts(parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit: int | None = None) -> NameHits:
+    """As `NameSearch.search`, of several that are one vault together, each without some paths that are no longer valid there."""
+    wanted = " ".join(folded(query).split())
+    if not wanted:
+        return NameHits((), 0)
+    words = wanted.split()
+    scored: list[_Scored] = []
+    known: list[set[int]] = []
+    for names, left_out in parts:
+        found, places = names.holding(wanted, words, left_out)
+        scored += found
+        known.append(places)
+    if len(scored) < FEW:
+        for (names, left_out), places in zip(parts, known, strict=True):
+            scored += names.near(wanted, words, places, left_out)
+    if not scored:
+        for names, left_out in parts:
+            scored += names.alike(wanted, left_out)
+    if any(alias for _, _, _, alias in scored):
+        scored.sort()
+        scored = list({hit[2]: hit for hit in reversed(scored)}.values())
+    best = heapq.nsmallest(limit, scored) if limit is not None and limit < len(scored) else sorted(scored)
+    return NameHits(tuple(NameHit(path, round(-score, 1), alias or None) for score, _, path, alias in best), len(scored))
 
 
 def _line_length(text: str) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -31,18 +31,17 @@ _WORD: Final = re.compile(r"\w+")
 
 
 class RankedNote(NamedTuple):
-    """A note, its score (larger is better), its text, and where in it the first word is."""
+    """A note, its score (larger is better), and where in its text the first word is (a place in its decoded text)."""
 
     path: VaultPath
     score: float
-    text: str
     first: int
 
 
 @dataclass(slots=True)
 class _Counted:
     path: VaultPath
-    text: str
+    length: int
     counts: list[int]
     first: int
 
@@ -58,60 +57,55 @@ def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable
     if not words:
         return []
     needles = [needle for word in words if (needle := folded_needle(word)) is not None]
-    counted = _all_counted(index.texts(folder, *needles), words, cancelled)
+    patterns = [_beginning(word) for word in words]
+    counted = _all_counted(index.texts(folder, *needles), patterns, cancelled)
     found = [each for each in counted.values() if all(each.counts)]
     if not found:
         for needle in needles if len(needles) > 1 else ():
-            counted |= _all_counted(index.texts(folder, needle), words, cancelled)
+            counted |= _all_counted(index.texts(folder, needle), patterns, cancelled)
         found = list(counted.values())
     return [] if cancelled() else _scored(found, words, max(sum(1 for _ in index.notes(folder)), 1))
 
 
-def _all_counted(texts: Iterator[NoteText], words: list[str], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
+def _all_counted(texts: Iterator[NoteText], patterns: Sequence[re.Pattern[str]], cancelled: Callable[[], bool]) -> dict[str, _Counted]:
     found: dict[str, _Counted] = {}
     for path, data in texts:
         if cancelled():
             return {}
-        if not isinstance(data, Problem) and (counted := _counted(path, data.decode(errors="replace"), words)) is not None:
+        if not isinstance(data, Problem) and (counted := _counted(path, data.decode(errors="replace"), patterns)) is not None:
             found[path.text] = counted
     return found
 
 
-def _counted(path: VaultPath, text: str, words: list[str]) -> _Counted | None:
+def _counted(path: VaultPath, text: str, patterns: Sequence[re.Pattern[str]]) -> _Counted | None:
     folded, name = text.casefold(), path.stem.casefold()
-    places = [_places(folded, word) for word in words]
-    counts = [len(found) + len(_places(name, word)) for found, word in zip(places, words, strict=True)]
+    counts = [len(pattern.findall(folded)) + len(pattern.findall(name)) for pattern in patterns]
     if not any(counts):
         return None
     # Folding can make a text longer; then the place is a little off, and the preview with it.
-    return _Counted(path, text, counts, min((found[0] for found in places if found), default=0))
+    firsts = [found.start() for pattern in patterns if (found := pattern.search(folded))]
+    return _Counted(path, len(text), counts, min(firsts, default=0))
 
 
-def _places(text: str, word: str) -> list[int]:
-    """Where words of a text begin with a word."""
-    found = []
-    at = text.find(word)
-    while at >= 0:
-        if not at or not (text[at - 1].isalnum() or text[at - 1] == "_"):
-            found.append(at)
-        at = text.find(word, at + 1)
-    return found
+def _beginning(word: str) -> re.Pattern[str]:
+    """A pattern for words that begin with a word. It begins with plain text, so that the search can skip to it."""
+    return re.compile(rf"{re.escape(word)}(?<!\w{re.escape(word)})")
 
 
 def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedNote]:
     if not notes:
         return []
-    average = sum(len(note.text) for note in notes) / len(notes) or 1.0
+    average = sum(note.length for note in notes) / len(notes) or 1.0
     holders = [sum(1 for note in notes if note.counts[position]) for position in range(len(words))]
     weights = [math.log(1 + (total - min(count, total) + 0.5) / (count + 0.5)) for count in holders]
     found = []
     for note in notes:
-        norm = SATURATION * (1 - LENGTH + LENGTH * len(note.text) / average)
+        norm = SATURATION * (1 - LENGTH + LENGTH * note.length / average)
         name = note.path.stem.casefold()
         score = 0.0
         for word, weight, count in zip(words, weights, note.counts, strict=True):
             score += weight * count * (SATURATION + 1) / (count + norm)
             score += weight * IN_NAME if word in name else 0.0
-        found.append(RankedNote(note.path, score, note.text, min(note.first, len(note.text))))
+        found.append(RankedNote(note.path, score, min(note.first, note.length)))
     found.sort(key=lambda note: (-note.score, note.path.text))
     return found

@@ -24,7 +24,7 @@ MANY: Final = 100
 """More events at once than this are a burst: the whole vault is compared instead of one path after the other."""
 
 _PATIENCE_SECONDS: Final = 2.0
-_STEP_MS: Final = 20
+_STEP_MS: Final = 50
 _DEBOUNCE_MS: Final = 200
 
 

@@ -34,7 +34,8 @@ TAGS = ["x", "x/y", "X/Z", "x-1", "xy", "ümlaut"]
 def note(links: list[str], tags: list[str], own: list[str], status: str) -> bytes:
     """A note with these links, tags in its text and in its properties, and status."""
     words = [f"[[{link}]]" for link in links] + [f"#{tag}" for tag in tags] + (["Stra\u00dfe \u212a \u65e5"] if "x" in own else [])
-    return f"---\ntags: [{', '.join(own)}]\nstatus: {status}\n---\n{' '.join(words)}".encode()
+    aliases = f"aliases: [also {own[0]}, {len(links)}]\n" if own else ""
+    return f"---\ntags: [{', '.join(own)}]\n{aliases}status: {status}\n---\n{' '.join(words)}".encode()
 
 
 notes = st.builds(
@@ -68,6 +69,9 @@ def said(index: VaultIndex) -> dict[str, object]:
     names = {file_name(path) for path in files} | {target_name(target) for path in files for target in index.facts(path).targets}
     return {
         "files": [path.text for path in files],
+        "aliases": sorted((alias, path.text) for alias, path in index.aliases()),
+        "names": {query: index.names().search(query) for query in ("a", "b", "also", "caf\u00e9", "sub c", "pic")},
+        "text": {path.text: index.text(path) for path in files},
         "notes": {folder.text: [path.text for path in index.notes(folder)] for folder in folders},
         "facts": {path.text: index.facts(path) for path in files},
         "tagged": {(tag, folder.text): [path.text for path in index.tagged(tag, folder)] for tag in TAGS for folder in folders},

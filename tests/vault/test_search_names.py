@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.search_names import NameSearch, folded
+from obsidian_agent.vault.search_names import NameSearch, folded, search_parts
 
 PATHS = [
     "Work/Budget 2022.md",
@@ -68,3 +68,24 @@ def test_the_first_hits_are_the_first_of_all(paths, query, limit):
 def test_every_path_that_holds_the_query_is_a_hit(paths, query):
     hits = {hit.path for hit in NameSearch(paths).search(query).hits}
     assert {path for path in paths if folded(query) in folded(path)} <= hits
+
+
+ALIASES = [("Finances / plan", "Budget.md"), ("Roadmap", "Projects/VPN rollout.md"), ("Budget of the house", "My budget.md")]
+
+
+def test_an_alias_is_a_hit_of_its_note():
+    finder = NameSearch(PATHS, ALIASES)
+    assert finder.search("roadm").hits == (("Projects/VPN rollout.md", 95.0, "Roadmap"),)
+    assert finder.search("finances plan").hits[0][::2] == ("Budget.md", "Finances / plan")
+    hits = {hit.path: hit.alias for hit in finder.search("budget").hits}
+    assert len(hits) == finder.search("budget").total == 5
+    assert hits["Budget.md"] is None
+    assert hits["My budget.md"] == "Budget of the house", "the better of the two"
+
+
+@given(some_paths, st.text(st.sampled_from("ab \u00c9"), max_size=6), st.integers(0, 12))
+def test_two_parts_are_searched_as_one(paths, query, cut):
+    whole = NameSearch(paths).search(query)
+    changed = paths[:cut]
+    parts = [(NameSearch(paths), frozenset(changed)), (NameSearch(changed), frozenset())]
+    assert search_parts(parts, query) == whole
