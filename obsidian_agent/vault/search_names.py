@@ -4,7 +4,7 @@ A file is a hit when its path, or one of its aliases, holds the query, or every 
 tells. Only when these
 are few, files are hits too whose name has the initials of the query, or its letters in their order and is close to it; which ones these can
 be is told by one 64-bit mask each. Case and accents do not count. Nothing found that way, and the query may be misspelled: then the names
-most like it are hits. A file is one hit, with the better of its scores.
+that have its letters, or are most like it, are hits. A file is one hit, with the better of its scores.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ INITIALS: Final = 68.0
 NEAR: Final = 85.0
 SHARE: Final = 0.7
 """Score of a name with the query's initials; least likeness of a name that has its letters, and the share of it that is the score."""
+
+LOOSE: Final = 60.0
+"""Least likeness of such a name when there is no other hit."""
 
 MISSPELLED: Final = 75.0
 MISSPELLED_SHARE: Final = 0.6
@@ -86,6 +89,11 @@ class NameSearch:
         """The hits for a query, best first, `limit` of them at most (None: all). A query without letters has none."""
         return search_parts([(self, frozenset())], query, limit)
 
+    @property
+    def has_aliases(self) -> bool:
+        """Whether a file can be found under several names."""
+        return bool(self._aliases)
+
     def _hit(self, at: int, score: float, length: int) -> _Scored:
         return -score, length, self._paths[at], self._aliases[at - self._named] if at >= self._named else ""
 
@@ -108,8 +116,8 @@ class NameSearch:
         others = [word for word in words if word != longest]
         return [file for file in found if all(word in self._folded[file] for word in others)] if others else found
 
-    def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str]) -> list[_Scored]:
-        """The hits whose names have the query's initials, or its letters in their order and close together, besides those known."""
+    def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str], likeness: float = NEAR) -> list[_Scored]:
+        """The hits whose names have the query's initials, or its letters in their order and are that much like it, besides those known."""
         mask = _mask(wanted)
         texts, paths = self._folded, self._paths
         able = [file for file, letters in enumerate(self._masks) if letters & mask == mask and file not in known]
@@ -119,7 +127,7 @@ class NameSearch:
         names = {file: texts[file].rpartition("/")[2] for file in able if paths[file] not in left_out}
         initials = re.compile(_by_initials("".join(words))).search
         scored = {file: INITIALS for file, name in names.items() if initials(name)}
-        close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=NEAR, limit=None)
+        close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=likeness, limit=None)
         for _, score, file in close:
             scored.setdefault(file, score * SHARE)
         return [self._hit(file, score, len(texts[file])) for file, score in scored.items()]
@@ -150,8 +158,8 @@ def search_parts(parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit
             scored += names.near(wanted, words, places, left_out)
     if not scored:
         for names, left_out in parts:
-            scored += names.alike(wanted, left_out)
-    if any(alias for _, _, _, alias in scored):
+            scored += [*names.near(wanted, words, set(), left_out, LOOSE), *names.alike(wanted, left_out)]
+    if len(scored) < FEW or any(names.has_aliases for names, _ in parts):
         scored.sort()
         scored = list({hit[2]: hit for hit in reversed(scored)}.values())
     best = heapq.nsmallest(limit, scored) if limit is not None and limit < len(scored) else sorted(scored)
