@@ -102,9 +102,17 @@ class _Loop:
         return {"p95": _p95(self._late), "longest": max(self._late), "key": _p95(self._keys)}
 
     async def _type(self, pilot: Any) -> None:
+        """Type letters one after the other; a key is done once the message shows it."""
+        from textual import events
+
+        from obsidian_agent.tui.widgets.prompt import Prompt
+
+        prompt = pilot.app.screen.query_one(Prompt)
         while True:
-            before = time.perf_counter()
-            await pilot.press("x")
+            before, shown = time.perf_counter(), len(prompt.text)
+            pilot.app.post_message(events.Key("x", "x"))
+            while len(prompt.text) == shown:
+                await asyncio.sleep(0)
             self._keys.append(time.perf_counter() - before)
             await asyncio.sleep(0.05)
 
