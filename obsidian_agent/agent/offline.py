@@ -17,12 +17,12 @@ from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
 from obsidian_agent.agent.note_template import TemplateFormats, day_reference, moment_reference, with_references
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.recipe_plan import Facts, escaped, plan_of
-from obsidian_agent.agent.set_checks import meant, names_folder, sets_in, templates_folder, without_folder
+from obsidian_agent.agent.set_checks import effect_of, meant, names_folder, sets_in, templates_folder, without_folder
 from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewNames, WeeklyHabits
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.offline.known_plugins import helpful
-from obsidian_agent.providers.offline.matcher import LIKELY_COST, Match, match
+from obsidian_agent.providers.offline.matcher import LIKELY_COST, SURE_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
@@ -137,10 +137,18 @@ class _Turn:
                 continue
             templates = [path for path in paths if path.startswith(f"{folder}/")]
             if templates and len(templates) < len(paths):
-                without = self._candidate(replace(found, resolved=without_folder(found.resolved, name, folder)), f", but not in {folder}")
+                others = replace(found, resolved=without_folder(found.resolved, name, folder))
+                if self._same_effect([found, others]):
+                    continue
+                without = self._candidate(others, f", but not in {folder}")
                 message = f"{len(templates)} of the {len(paths)} notes that are meant are templates in {folder}. Which of these is it?"
                 return NeedsInput(message, (without, self._candidate(found, f", also the templates in {folder}")))
         return None
+
+    def _same_effect(self, ways: Sequence[Match]) -> bool:
+        """Whether plans come to the same: then nobody needs to choose."""
+        effects = [effect_of(plan, self._view, self._request.context, self._tools) for way in ways if (plan := self._plan(way)) is not None]
+        return len(effects) == len(ways) and effects[0] is not None and all(effect == effects[0] for effect in effects)
 
     # --- plans ----------------------------------------------------------------------------------------------------------------
 
@@ -245,10 +253,20 @@ class _Turn:
             return NO_ACTIVE_FILE
         return None
 
-    def _unsure(self, matches: Sequence[Match]) -> NeedsInput:
+    def _only_told_apart(self, ways: Sequence[Match]) -> bool:
+        """Whether readings are sure but for what a noun of the vault means."""
+        names = {way.recipe.name for way in ways}
+        told = all(way.resolved.remarks and not way.resolved.missing and not way.left_out and way.cost <= SURE_COST for way in ways)
+        return len(ways) > 1 and len(names) == 1 and told and ways[0].recipe.answer is None
+
+    def _unsure(self, matches: Sequence[Match]) -> TurnEvent:
         usable = [found for found in matches if found.recipe.refusal is None and self._unmet(found.recipe) is None]
         if usable and not usable[0].resolved.missing:
             usable = [found for found in usable if not found.resolved.missing]
+        if self._only_told_apart(usable) and self._same_effect(usable):
+            plan = self._plan(usable[0])
+            assert plan is not None
+            return PlanReady(plan)
         candidates = tuple(self._candidate(found) for found in usable)
         if not usable and matches[0].cost > _HARDLY:
             return self._nothing(matches)

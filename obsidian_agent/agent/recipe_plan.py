@@ -10,6 +10,7 @@ from typing import Any
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 from obsidian_agent.providers.offline.recipe import Recipe, SlotKind
 from obsidian_agent.providers.offline.resolve import Resolved
+from obsidian_agent.providers.offline.type_nouns import told
 
 _PATH_KINDS: frozenset[SlotKind] = frozenset({"note", "folder", "entry", "path", "newName", "destination", "template"})
 _INLINE = re.compile(r"<<(?P<inline>[A-Za-z][A-Za-z0-9_]*)>>")
@@ -160,6 +161,8 @@ def _said(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return ", ".join(map(_said, value))
+    if isinstance(value, Mapping) and isinstance(value.get("where"), Mapping):
+        return f"notes {told(value['where'])}"
     return "the selection" if value == "${selection}" else str(value)
 
 

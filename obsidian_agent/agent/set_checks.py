@@ -8,6 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.plan.binding import bind
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe
 from obsidian_agent.providers.offline.resolve import Resolved
 from obsidian_agent.providers.offline.set_modifiers import both
@@ -27,6 +32,18 @@ def meant(described: Mapping[str, Any], view: VaultView, context: RunContext, to
     except (ObsidianAgentError, ValueError):
         return None
     return [file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"]]
+
+
+def effect_of(plan: ActionPlan, view: VaultView, context: RunContext, tools: Mapping[str, Tool]) -> frozenset[Any] | None:
+    """What a plan would change, comparable with what another one would; None when it cannot run."""
+    checked = validate(plan.to_json(), tools, Policy(allow_deletes=True, allow_commands=True))
+    if checked.plan is None:
+        return None
+    values = bind(checked.plan, {}).values
+    done = preview(checked, tools, view, replace(context, params={**context.params, **values}))
+    if done.errors:
+        return None
+    return frozenset((change.kind, change.path, change.new_path, change.content) for change in done.change_set.changes)
 
 
 def sets_in(recipe: Recipe, resolved: Resolved) -> dict[str, Mapping[str, Any]]:

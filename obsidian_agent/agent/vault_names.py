@@ -118,6 +118,16 @@ class ViewNames:
         return list(dict.fromkeys(tag for path in index.notes(ROOT) for tag in index.facts(path).tags))
 
     @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of notes; one that several notes have stands for none of them."""
+        index = index_of(self._view)
+        found: dict[str, set[str]] = {}
+        for path in index.notes(ROOT):
+            for alias in index.facts(path).aliases:
+                found.setdefault(alias, set()).add(path.text)
+        return {alias: paths.pop() for alias, paths in found.items() if len(paths) == 1}
+
+    @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
         """All properties: by name, their values by what a person would call them."""
         index = index_of(self._view)

@@ -18,7 +18,7 @@ LONGEST_NAME = 10
 _CLOSENESS_COST = {Closeness.EXACT: 0.0, Closeness.STEMS: 0.2, Closeness.LOOSE: 0.3}
 _NOTE = r"(?:note|file|page|document)"
 _THIS = regex.compile(
-    rf"(?:this|the current|current|the active|active|the open|my current)(?: (?:{_NOTE}|one))?|the (?:open|current) {_NOTE}"
+    rf"(?:this|the current|current|the active|active|the open|my current)(?: (?:{_NOTE}|one))?|the (?:open|current) {_NOTE}|here"
 )
 _THIS_FOLDER = regex.compile(r"(?:this|the current|current|the active|the same) (?:folder|directory)")
 _ROOT = regex.compile(
@@ -176,12 +176,13 @@ def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Rea
     if len(inner) > LONGEST_NAME or (inner.quoted is None and not inner.plain):
         return None
     names = words.names(inner)
+    names += [name[:-2] for name in names[-1:] if name.endswith(("'s", "’s"))]
     known = [(found, name) for name in names if (found := index.find(name, sorts)) is not None]
     if known:
         found, name = min(known, key=lambda each: each[0].closeness)
         plural = sorts == ("note",) and (words.last.lower in _SEVERAL or words.first.lower in _SEVERAL) and len(words) > 1
         return _reading(found.paths, _CLOSENESS_COST[found.closeness] + (0.4 if plural else 0.0), name)
-    return _unknown(inner, names[-1])
+    return _unknown(inner, names[0] if len(names) == 1 else words.names(inner)[-1])
 
 
 def _reading(paths: tuple[str, ...], cost: float, name: str) -> Reading:

@@ -40,6 +40,11 @@ class VaultNames(Protocol):
         """Paths of the folders, without the root."""
         ...
 
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of notes, by the note that has them to itself: alias -> path."""
+        ...
+
     def headings(self, note: str) -> Sequence[str]:
         """Texts of a note's headings, in order; none when it cannot be read."""
         ...
@@ -119,7 +124,13 @@ class NameIndex:
         return self._found[key]
 
     def _look_up(self, key: str, sorts: tuple[NameSort, ...]) -> Found | None:
-        for closeness, lookup in ((Closeness.EXACT, self._exact), (Closeness.STEMS, self._by_stems), (Closeness.LOOSE, self._by_parts)):
+        ways = (
+            (Closeness.EXACT, self._exact),
+            (Closeness.EXACT, self._by_alias),
+            (Closeness.STEMS, self._by_stems),
+            (Closeness.LOOSE, self._by_parts),
+        )
+        for closeness, lookup in ways:
             found = {path: None for sort in sorts for path in lookup(sort, key)}
             if found:
                 return Found(tuple(found), closeness)
@@ -198,6 +209,13 @@ class NameIndex:
         return (
             [path for path in named if _fold(path).removesuffix(".md").endswith(("/" + key).removesuffix(".md"))] if "/" in key else named
         )
+
+    def _by_alias(self, sort: NameSort, key: str) -> Sequence[str]:
+        return [self._aliases[key]] if sort == "note" and key in self._aliases else []
+
+    @cached_property
+    def _aliases(self) -> dict[str, str]:
+        return {_fold(alias): path for alias, path in self.names.aliases.items()}
 
     def _by_stems(self, sort: NameSort, key: str) -> Sequence[str]:
         return self._stem_tables[sort].get(_stems(key), ())

@@ -21,7 +21,7 @@ from obsidian_agent.providers.offline.stretch import Stretch
 from obsidian_agent.providers.offline.strict import Part, Walked, walk
 from obsidian_agent.providers.offline.tokens import Token
 
-_QUANTIFIERS = word_set("all every each any both of the my our these those only just")
+_QUANTIFIERS = word_set("all every each any both of the my our these those only just two three four five six seven eight nine ten")
 _PRONOUNS = word_set("everything anything everyone everybody anyone anybody those all ones things stuff")
 _LOOSE = word_set("file files everything anything things stuff")
 """Heads that may mean files other than notes."""
@@ -42,7 +42,7 @@ _LONGEST_KIND = 3
 _EACH = frozenset(("every", "each", "any", "all"))
 _LONGEST_TEXT = 6
 _MOST_MODIFIERS = 5
-_EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for]").segments[0]
+_EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for|in|from|under]").segments[0]
 _WHOLE = phrases.parse("([all of] (my|the|this) [whole|entire] vault|everywhere)").segments[0]
 _EXCEPT_WORDS = frozenset(("except", "excepting", "excluding", "other", "apart", "but"))
 
@@ -347,6 +347,8 @@ class NoteSets:
                 yield from self._each(start, 9, self._before)
             case "text":
                 yield from self._each(start, _LONGEST_TEXT, self._said)
+            case "texts":
+                yield from listed(self._tokens, start, self._one_text)
             case "state" | "kind" | "maker":
                 yield from self._each(start, 4, lambda words: self._meant(words, name))
             case "number":
@@ -422,6 +424,9 @@ class NoteSets:
         return Part(words.end, span) if span is not None else None
 
     def _before(self, words: Stretch) -> Part | None:
+        said = words.spoken.removeprefix("is ").removeprefix("are ")
+        if words.first.lower in ("before", "until") or dates.parse(said.removeprefix("older than "), self._around.today):
+            return None
         cutoff = dates.parse_cutoff(words.raw, self._around.today)
         return Part(words.end, cutoff.isoformat()) if cutoff is not None else None
 
@@ -450,6 +455,10 @@ class NoteSets:
         span = dates.parse(words.raw, self._around.today) if _YEAR.fullmatch(words.first.text) else None
         return Part(words.end, (words.first.text, span)) if span is not None else None
 
+    def _one_text(self, start: int) -> list[Part]:
+        """A text without "and" and "or", which join it to others."""
+        return list(self._each(start, _LONGEST_TEXT, lambda words: None if _JOINED & set(words.lowers) else self._said(words)))
+
     def _words(self, start: int, end: int) -> Stretch:
         return Stretch(self._text, self._tokens, start, end)
 
@@ -459,6 +468,7 @@ _YEAR = regex.compile(r"(?:19|20)\d\d")
 _FREE = word_set("my all the and or of our every each notes note files pages from in")
 _NO_TEXT = word_set("in from to into and or of with that which the a an all any as is are by on for under tagged")
 _PARTS = frozenset(type_nouns.NEVER) | _PRONOUNS | _LOOSE | frozenset(("today", "yesterday", "tomorrow"))
+_JOINED = frozenset(("and", "or", "both", "either"))
 _IRREGULAR = word_set("people children men women series media")
 _PLURAL = frozenset(("everything", "anything", "everyone", "everybody", "stuff", "all"))
 _PROPERTY_IN_BRACKETS = Modifier(

@@ -154,9 +154,9 @@ def _settle_sets(recipe: Recipe, values: dict[str, Any], references: Mapping[str
         values[name] = {"where": found["where"], "kind": kind}
     for name, parameter in recipe.parameters.items():
         clause = values.get(name) if parameter.kind in ("exempt", "within") and parameter.of is not None else None
-        whole = values.get(str(parameter.of))
-        if clause is None or whole is None:
+        if clause is None:
             continue
+        whole = values.get(str(parameter.of)) or {"where": {}, "kind": "notes"}
         del values[name]
         limit = {"not": clause["where"]} if parameter.kind == "exempt" else clause["where"]
         values[str(parameter.of)] = {**whole, "where": both(whole["where"], limit)}

@@ -65,9 +65,16 @@ def _as_exception(match: regex.Match[str]) -> str:
     return f"{match['what']} {_STAYS.ljust(len(match['not']))}"
 
 
+_QUOTED_PROPERTY = regex.compile(
+    r"""["“'‘`](?P<pair>[\p{L}][\p{L}\p{N} _-]{0,30}: ?[^"”'’`\n]{1,60})["”'’`](?=,? (?:to|in|into|on) (?:the |its |their )?(?:properties|frontmatter|metadata|yaml))"""
+)
+"""A property and its value in one pair of quotes: they are two things."""
+
+
 def without_riders(instruction: str) -> str:
     """The instruction with these clauses blanked out, and exceptions in one form, so that offsets stay."""
     text: str = _ANNOUNCED.sub(lambda match: " " * len(match[0]), instruction)
+    text = _QUOTED_PROPERTY.sub(lambda match: f" {match['pair']} ", text)
     text = _NOT_MEANT.sub(_as_exception, text)
     for rider in _RIDERS:
         text = rider.sub(lambda match: " " * len(match[0]), text)

@@ -69,6 +69,13 @@ def _tags(values: Values) -> Where:
     return {"tag": tags[0] if len(tags) == 1 else list(tags)}
 
 
+def _texts(values: Values) -> Where:
+    """Notes that hold a text, or of several each ("Ada and Jonas") or one."""
+    joint, texts = values["texts"]
+    held = [{"text": text} for text in texts]
+    return {"all": held} if joint == "and" and len(held) > 1 else either(held)
+
+
 def of_property(values: Values) -> Where:
     """A property with one of some values."""
     found = values["values"]
@@ -104,6 +111,12 @@ _MADE = "(created|made|written|added|started)"
 _IS = "[that|which|who] (is|are|was|were) [also|currently|still|already]"
 _BELOW = "[[,] (and|with|including) [all] [of] [its|their|the|any] (subfolders|subdirectories)]"
 _WITH = "(with|having|of|[that|which] (have|has)|whose|where) [a|an|the|its|their]"
+
+
+def _older(values: Values) -> Where:
+    """By a note's own day, or by its last change."""
+    day = values["span"].start
+    return {"any": [{"datedBefore": day.isoformat()}, {"modifiedBefore": day.isoformat()}]} if day is not None else {}
 
 
 def _limit(field: str) -> Callable[[Values], Where]:
@@ -166,6 +179,7 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
      lambda values: {"not": {"property": {values["property"]: None}}}, 0.05),
     (f"{_NONE} [a|an|the|any] [property|field] {{property}} [property|field] [set]", lambda values: {"property": {values["property"]: None}}, 0.05),
     (f"{_NONE} [any] (properties|frontmatter|metadata)", _fixed(properties=False), 0),
+    (f"{_THAT} older than {{span}}", _older, 0),
     (f"{_THAT} {{before}}", lambda values: {"modifiedBefore": values["before"]}, 0),
     (f"{_THAT} {_CHANGED} [in|on|during|within] {{span}}", lambda values: days(values["span"], "modifiedAfter", "modifiedBefore"), 0),
     (f"{_THAT} {_CHANGED} since {{span}}", _since("modifiedAfter"), 0),
@@ -178,9 +192,11 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_THAT} {_MADE} after {{span}}", _beyond("createdAfter"), 0),
     (f"{_THAT} {_MADE} before {{span}}", _until("createdBefore"), 0),
     ("[that|which] (i|we) (created|made|wrote|added|started) [in|on|during] {span}", lambda values: days(values["span"], "createdAfter", "createdBefore"), 0),
-    ("(from|of|dated|for) {span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.1),
-    ("dated (before|until) {span}", _until("datedBefore"), 0),
-    ("dated (after|since|from) {span}", _since("datedAfter"), 0),
+    ("(from|of|dated|for|between) {span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.1),
+    (f"{_THAT} [dated|from] (before|until|prior to|earlier than) {{span}}", _until("datedBefore"), 0.05),
+    (f"{_THAT} [dated|from] (after|later than) {{span}}", _beyond("datedAfter"), 0.05),
+    (f"{_THAT} [dated|from] since {{span}}", _since("datedAfter"), 0.05),
+    ("dated from {span}", _since("datedAfter"), 0),
     ("(whose|where|with|having) [a|the] (name|title|filename|names|titles|file name) [that|which] (starts|start|begins|begin|starting|beginning) with {text}",
      _named("", "*"), 0),
     ("[that|which] (starting|beginning|start|begin|starts|begins) with {text}", _named("", "*"), 0.1),
@@ -189,8 +205,8 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
      _named("*", "*"), 0),
     ("(with|containing|[that|which] (contain|have)) {text} in (the|its|their) (name|title|filename|names|titles|file name|file names)", _named("*", "*"), 0),
     ("(whose|with) [a|the] (name|title|filename|names) (matches|match|matching|like) {text}", _named("", ""), 0),
-    ("[that|which|who] (mention|mentions|mentioned|mentioning|contain|contains|containing|include|includes|including) [the] [word|words|text|phrase|term|string] {text}",
-     lambda values: {"text": values["text"]}, 0),
+    ("[that|which|who] (mention|mentions|mentioned|mentioning|contain|contains|containing|include|includes|including) [the] [word|words|text|phrase|term|string] [both|either] {texts}",
+     lambda values: _texts(values), 0),
     ("(with|having|[that|which] (have|has)) [the] (word|words|text|phrase|term|string) {text} [in (them|it)]", lambda values: {"text": values["text"]}, 0),
     ("(about|on|concerning|regarding) {text}", lambda values: {"text": values["text"]}, 0.65),
     ("[that|which] (talk|talks|say|says|write|writes|speak|speaks) (about|of|something about) {text}", lambda values: {"text": values["text"]}, 0.65),
@@ -200,7 +216,8 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("[that|which] {note} (links|link|points|refers) to", lambda values: {"linkedFrom": values["note"]}, 0),
     (f"{_NONE} [any] (backlinks|incoming links|inbound links|links to (them|it))", _fixed(linked=False), 0),
     ("[that|which] (nothing|nobody|no note|no other note) (links|link) to", _fixed(linked=False), 0),
-    (f"{_THAT} not linked [from|by|in|to] [anywhere|anything|any [other] note]", _fixed(linked=False), 0),
+    (f"{_THAT} (not|never) (linked|used|embedded|referenced) [from|by|in|to] [anywhere|anything|any [other] note]", _fixed(linked=False), 0),
+    (f"{_THAT} (unused|unreferenced)", _fixed(linked=False), 0),
     (f"{_NONE} [any] [outgoing|outbound] links", _fixed(linking=False), 0),
     ("[that|which] (do not|don't|does not|doesn't) link [to] [anything|anywhere|any [other] note]", _fixed(linking=False), 0),
     ("(with|having|[that|which] (have|has)) [any] backlinks", _fixed(linked=True), 0),
@@ -221,6 +238,8 @@ _BEFORE: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(orphan|orphaned|unlinked)", _fixed(linked=False), 0),
     ("(isolated|unconnected)", _fixed(linked=False, linking=False), 0),
     ("(recent|recently (changed|modified|edited))", lambda values: {"modifiedAfter": values["weekAgo"]}, 0.3),
+    ("(unused|unreferenced)", _fixed(linked=False), 0),
+    ("{span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.15),
     ("{state}", lambda values: values["state"], 0.1),
     ("{year}", lambda values: {"any": [{"name": values["year"][0]}, days(values["year"][1], "datedAfter", "datedBefore")]}, 0.1),
     ("{hashtags} [-] [tagged]", lambda values: _tags({"tags": values["hashtags"]}), 0),

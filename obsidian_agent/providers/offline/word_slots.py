@@ -29,6 +29,7 @@ _PROPERTY_NOUNS = word_set("property field key attribute frontmatter metadata")
 _LEADING_ON = PREPOSITIONS - {"and", "of"} | {"all", "every", "each"}
 """Words that in a bare value rather begin what it is set on."""
 
+_ALL = frozenset(("all", "every", "each", "any", "no", "both"))
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "top": 1}
 _TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]*")
 _LEVEL = regex.compile(r"(?:level |h)?(\d{1,6})(?:st|nd|rd|th)?(?:[ -]level)?")
@@ -79,7 +80,7 @@ def tag(words: Stretch, *, free: bool) -> Reading | None:
     if token.kind == "tag":
         return Reading(0.0, token.text, token.text)
     name = token.text.removeprefix("#")
-    if token.lower in PREPOSITIONS | DETERMINERS:
+    if token.lower in PREPOSITIONS | DETERMINERS | _ALL:
         return None
     if token.kind in ("word", "quoted") and _TAG_NAME.fullmatch(name):
         doubt = (0.05 if said else 0.7) + (0.6 if name.endswith("ly") else 0.0) + doubts.picking(inner)
