@@ -125,6 +125,11 @@ class NameSearch:
             holds = re.compile(_in_order(word)).search
             able = [file for file in able if holds(texts[file])]
         names = {file: texts[file].rpartition("/")[2] for file in able if paths[file] not in left_out}
+        if likeness < NEAR:
+            # Little is asked for, so the letters must at least be in the name, from the beginning of a word on.
+            for word in words:
+                begins = re.compile(rf"(?:^|[\W_]){_in_order(word)}").search
+                names = {file: name for file, name in names.items() if begins(name)}
         initials = re.compile(_by_initials("".join(words))).search
         scored = {file: INITIALS for file, name in names.items() if initials(name)}
         close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=likeness, limit=None)
