@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.sharing import SharingRules
     from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.agent.threads.store import ThreadStore
+    from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.limiter import RateLimits
     from obsidian_agent.providers.manager import ProviderManager
     from obsidian_agent.providers.plugin_index import PluginIndex
@@ -121,7 +122,7 @@ def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
-    return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins)
+    return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, build_customs(wiring))
 
 
 def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
@@ -147,10 +148,19 @@ def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
     from obsidian_agent.providers.manager import ProviderManager
+    from obsidian_agent.providers.registry import environment_key
 
     settings = wiring.settings.current
     base_url = wiring.base_url or settings.base_url
-    return ProviderManager(base_url, spec.partition("/")[0], limits=limits, streaming=settings.streaming)
+    find_key = build_keys(wiring).find if wiring.config is not None else environment_key
+    return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming)
+
+
+def build_keys(wiring: Wiring) -> KeyStore:
+    """Where the person's keys are found and kept."""
+    from obsidian_agent.providers.keys import KEY_FILE, KeyStore
+
+    return KeyStore((wiring.config or wiring.state) / KEY_FILE)
 
 
 def _limits(wiring: Wiring) -> RateLimits:

@@ -14,6 +14,7 @@ from obsidian_agent.agent.threads.summing import TurnUsage
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.customs.library import Customs
     from obsidian_agent.agent.materials.mentions import Mentionable
     from obsidian_agent.agent.outlook import Outlook
     from obsidian_agent.agent.plugin_search import FoundPlugins
@@ -37,6 +38,7 @@ class Insight:
     chats: Chats
     ledger: Ledger
     plugins: Callable[[str], Awaitable[FoundPlugins]]
+    customs: Customs
 
     def sent(self) -> list[Mapping[str, Any]]:
         """The ledger, oldest first. May block."""
@@ -50,7 +52,8 @@ class Insight:
         if await asyncio.to_thread(lambda: self.session.models) is None:
             return None
         talk = chat.talk if chat is not None else Conversation()
-        return await outlook(self.session, talk, draft, model=chat.state.model if chat is not None else None)
+        model, assistant = (chat.state.model, chat.state.assistant) if chat is not None else (None, None)
+        return await outlook(self.session, talk, draft, model=model, assistant=assistant)
 
     def usage(self, thread_id: str | None) -> tuple[Sequence[TurnUsage], Sequence[TurnUsage]]:
         """What the turns of a conversation used, and those of all conversations in memory. May block."""

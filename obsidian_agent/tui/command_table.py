@@ -35,11 +35,16 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("sent", "What was sent", "To which model, of which notes", lambda main, rest: main.telling.sent()),
     Command("files", "Notes read in this conversation", "Enter opens one", lambda main, rest: main.telling.files()),
+    Command("insert", "Insert the answer into the open note", "A plan like any other", lambda main, rest: main.telling.insert()),
     Command("stats", "Statistics", "Tokens, cost and times", lambda main, rest: main.telling.stats()),
     Command(
         "cache", "What is kept ready", "/cache clear puts away what nobody uses", lambda main, rest: main.telling.cache(rest), "[clear]"
     ),
     Command("settings", "Settings", "With their defaults", lambda main, rest: main.telling.settings()),
+    Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", lambda main, rest: main.telling.trust()),
+    Command(
+        "agent", "Choose an agent of the vault", "For this conversation", lambda main, rest: main.telling.agent(rest), "[NAME or none]"
+    ),
     Command("plugins", "Search community plugins", "Nothing is installed", lambda main, rest: main.telling.plugins(rest), "WORDS", True),
     Command("open", "Open note", "Find a note by a few letters", lambda main, rest: main.action_open_note()),
     Command("actions", "Show saved actions", "Run, rename, delete, export, import", lambda main, rest: main.action_saved_actions()),

@@ -36,7 +36,7 @@ def _entries(said: Said) -> list[Told]:
         case "person":
             return [Told("you", said.text, at)] + ([Told("note", "This was not sent.", at)] if said.state == "unsent" else [])
         case "model":
-            answer = [Told("agent", said.text, at, "broke off here" if said.state == "cut" else "")]
+            answer = [Told("agent", said.text, at)]  # one that was cut off says so itself
             sources = said.data.get("sources")
             return answer + ([Told("note", from_sources(sources), at)] if isinstance(sources, list | tuple) and sources else [])
         case "look":

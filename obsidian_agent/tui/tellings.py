@@ -112,7 +112,7 @@ def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
         price = f"${found.cost:.4f}" + (f" and {found.unpriced} turns without a known price" if found.unpriced else "")
         lines += [
             (f"  {sanitize.shortened(model, 80)}", "$primary"),
-            (f"    {found.turns:,} turns, {found.requests:,} requests", "$foreground"),
+            (f"    {_counted(found.turns, 'turn')}, {_counted(found.requests, 'request')}", "$foreground"),
             (f"    {found.prompt:,} tokens in{cached}, {found.completion:,} out", "$foreground"),
             (f"    {price if found.unpriced < found.turns else 'price not known'}", "$foreground"),
             (f"    {found.seconds:.1f} s, of these {found.tools:.1f} s looking around", "$foreground"),
@@ -120,6 +120,10 @@ def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
         if first:
             lines.append((f"    first words after {first[len(first) // 2]:.2f} s at the median, {first[-1]:.2f} s at worst", "$foreground"))
     return lines
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' if count != 1 else ''}"
 
 
 def usage_in_a_line(turns: Sequence[TurnUsage]) -> str:

@@ -67,7 +67,8 @@ class MainScreen(Screen[None]):
         self.undoing = Undoing(self.desk)
         self.deciding: Deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
         self.conversing: Conversing = Conversing(self.desk, self.turns, self.talk, self._state_changed)
-        self.telling: Telling = Telling(self.desk, self.talk, self.conversing, insight, settings)
+        self.turns.unasked = lambda preview: self.telling.runs_at_once(preview)
+        self.telling: Telling = Telling(self.desk, self.talk, self.conversing, self.turns.preview, insight, settings)
         self.completing = Completing(self.desk, insight)
         self._router: Router | None = None
         self._warned_about: str | None = None

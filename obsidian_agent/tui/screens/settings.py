@@ -133,7 +133,7 @@ def grouped(rows: Sequence[SettingRow]) -> list[Row]:
 def shown(value: Any) -> str:
     """A value for people."""
     match value:
-        case None | "" | () | {}:
+        case None | "" | ():
             return "–"
         case True:
             return "on"
@@ -142,7 +142,7 @@ def shown(value: Any) -> str:
         case list() | tuple():
             return "; ".join(str(each) for each in value)
         case dict():
-            return ", ".join(f"{name}: {each}" for name, each in value.items())
+            return ", ".join(f"{name}: {each}" for name, each in value.items()) or "–"
         case _:
             return str(value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +16,33 @@ from obsidian_agent.tui.widgets.top_bar import TopBar
 if TYPE_CHECKING:
     from obsidian_agent.agent.insight import Insight
     from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config.settings import Settings
+    from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.screens.conversing import Conversing
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.talk import Talk
 
 DEFAULT = "default"
+NOBODY = "none"
 NOT_HERE = "This is not known here."
 
 
 class Telling:
     """Over what the program knows of itself; `insight` and `settings` may be missing."""
 
-    def __init__(self, desk: Desk, talk: Talk, conversing: Conversing, insight: Insight | None, settings: LiveSettings | None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        talk: Talk,
+        conversing: Conversing,
+        preview: Callable[[Mapping[str, Any], frozenset[str], Mapping[str, Any]], None],
+        insight: Insight | None,
+        settings: LiveSettings | None,
+    ) -> None:
         self._desk = desk
         self._talk = talk
         self._conversing = conversing
+        self._preview = preview
         self._insight = insight
         self._settings = settings
 
@@ -118,6 +130,41 @@ class Telling:
         self._desk.say("note", f"The next message goes to {sanitize.shortened(await call(insight.model_of, self._talk.current), 120)}.")
         await self.refresh()
 
+    def trust(self) -> None:
+        """What in the vault wants to tell the agent something."""
+        self._with_insight(self._trust)
+
+    async def _trust(self, insight: Insight) -> None:
+        from obsidian_agent.tui.screens.trust import Trust
+
+        self._desk.app.push_screen(Trust(self._desk.bridge, insight.customs))
+
+    def agent(self, name: str) -> None:
+        """An agent of the vault for this conversation; without a name the person picks one."""
+        self._with_insight(partial(self._agent, name))
+
+    async def _agent(self, name: str, insight: Insight) -> None:
+        from obsidian_agent.tui.screens.pick import Pick
+
+        call, current = self._desk.bridge.call, self._talk.current
+        agents = (await call(insight.customs.library)).agents
+        wanted: str | None = name
+        if not wanted:
+            rows = [(NOBODY, "nobody in particular"), *((key, agent.head.description) for key, agent in agents.items())]
+            hint = "Only agents that you trust are here; /trust shows all."
+            wanted = await self._desk.app.push_screen_wait(Pick("Choose an agent", rows, hint=hint))
+        if not wanted:
+            return
+        if wanted != NOBODY and wanted not in agents:
+            self._desk.panes.chat.hint(f"There is no agent {wanted} that you trust. /trust shows what the vault has.")
+        elif current is None or self._talk.chats is None:
+            self._desk.panes.chat.hint("Say something first: an agent is chosen for a conversation.")
+        else:
+            await call(self._talk.chats.choose_assistant, current, None if wanted == NOBODY else wanted)
+            who = "Nobody in particular answers" if wanted == NOBODY else f"{sanitize.shortened(wanted, 80)} answers"
+            self._desk.say("note", f"{who} from the next message on.")
+            await self.refresh()
+
     def apply(self, name: str) -> None:
         """A setting has changed: what of it the screen shows."""
         if self._settings is None:
@@ -148,8 +195,22 @@ class Telling:
         except ObsidianAgentError:
             outlook = None
         if thread_id == self._talk.current:
-            gauge = tellings.gauge(outlook.use, 8) if outlook is not None else ""
+            gauge = f"ctx {tellings.gauge(outlook.use, 8)}" if outlook is not None else ""
             panes.chat.usage.show(tellings.usage_in_a_line(here), gauge, full=outlook is not None and outlook.use.full)
+
+    def runs_at_once(self, preview: Preview) -> bool:
+        """Whether the person's settings let this plan run without a question. Deletes and commands are always asked about."""
+        return self._settings is not None and unasked(preview, self._settings.current)
+
+    def insert(self) -> None:
+        """The last answer into the open note: a plan like any other."""
+        answer, path = self._desk.panes.chat.transcript.last_answer, self._desk.panes.note.path
+        if not answer or path is None:
+            self._desk.panes.chat.hint("Open the note first (Ctrl+O)." if answer else "There is no answer to insert yet.")
+            return
+        at_cursor = self._settings is not None and self._settings.current.insert_at_cursor
+        self._desk.freeze_focus()
+        self._preview(insertion(answer, path, at_cursor=at_cursor), frozenset(), {})
 
     def rename(self, title: str) -> None:
         """Give the conversation a title."""
@@ -170,3 +231,29 @@ class Telling:
             self._desk.panes.chat.hint(NOT_HERE)
         else:
             self._desk.run(partial(work, self._insight), "telling", exclusive=True)
+
+
+def unasked(preview: Preview, settings: Settings) -> bool:
+    """Whether a complete preview may be applied without a question."""
+    if not preview.valid or not preview.instances or any(flag.kind == "opaque" for flag in preview.flags):
+        return False
+    if any(change.kind == "delete" for change in preview.change_set.changes):
+        return False
+    match preview.risk.value:
+        case "read-only":
+            return settings.auto_approve_read_only and not preview.change_set.changes
+        case "writes":
+            return not settings.confirm_writes
+        case _:
+            return False
+
+
+def insertion(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
+    """A plan that puts a text into a note: at the cursor, or at its end."""
+    text = answer.replace("${", "$${")
+    if at_cursor:
+        step = {"id": "insert", "tool": "editor.insertAtCursor", "args": {"text": text}, "preview": "Insert the answer at the cursor"}
+    else:
+        args = {"path": path.replace("${", "$${"), "mode": "append", "content": f"\n{text}\n"}
+        step = {"id": "insert", "tool": "vault.updateFile", "args": args, "preview": "Add the answer at the end of the note"}
+    return {"version": "1.0", "goal": "Insert the answer into the open note", "riskLevel": "writes", "steps": [step]}

@@ -56,6 +56,9 @@ class Turns:
         self.macro: str | None = None
         """The saved action that is being previewed, if any."""
         self._message: str | None = None
+        self._approve_when_idle: Preview | None = None
+        self.unasked: Callable[[Preview], bool] = lambda preview: False
+        """Whether a plan may run without a question."""
 
     # --- starting and stopping ------------------------------------------------------------------------------------------------
 
@@ -124,6 +127,10 @@ class Turns:
             self._show_pending()
         elif work.stage == "plan" and not work.plan.complete:
             self._show_pending()
+        preview, self._approve_when_idle = self._approve_when_idle, None
+        if preview is not None and not message.cancelled:
+            chat.transcript.say("note", "Your settings let this run without a question.")
+            self.approve(preview)
         self._changed()
 
     def _show_pending(self) -> None:
@@ -163,6 +170,8 @@ class Turns:
         if first_time:
             self.panes.chat.transcript.say("note", f"Plan: {sanitize.folded(plan.goal, 3)} ({_in_words(preview)})")
         chat = self.panes.chat
+        if first_time and not self._disabled and self.unasked(preview):
+            self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
             chat.hint(NO_SELECTION)
         if not chat.prompt.text:

@@ -161,6 +161,11 @@ class Transcript(VerticalScroll):
         self.mount(_entry(entry))
         self._prune()
 
+    @property
+    def last_answer(self) -> str:
+        """What the agent said last, as Markdown; "" when it said nothing."""
+        return next((told.text for told in reversed(self._told) if told.speaker == "agent"), "")
+
     def retell(self, told: Sequence[Told]) -> None:
         """Show a kept conversation instead of this one; only its end is drawn."""
         self.clear()

@@ -1,0 +1,126 @@
+"""What in the vault wants to tell the agent something: read it, then trust it, or don't. Untrusted, it has no effect at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Static
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.screens.report import ReportList, wrapped
+from obsidian_agent.tui.screens.share import readable_size
+from obsidian_agent.tui.tellings import Line
+from obsidian_agent.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.customs.library import Customs, Library, Listed
+    from obsidian_agent.tui.bridge import Bridge
+
+_STANDINGS = {"trusted": ("✓ trusted", "$success"), "new": ("○ new    ", "$quiet"), "changed": ("▲ changed", "$warning")}
+
+
+class CustomList(VirtualList["Listed"]):
+    """One file a line."""
+
+    DEFAULT_CSS = "CustomList { height: auto; min-height: 2; max-height: 40vh; }"
+    BINDINGS = [Binding("enter", "choose", "Read", key_display="⏎")]
+
+    def draw_row(self, row: Listed, width: int) -> Content:
+        word, style = _STANDINGS[row.standing]
+        return Content.assemble(
+            (f" {word} ", style),
+            (f"{sanitize.line(row.kind):<12} ", "$quiet"),
+            (sanitize.shortened(row.path, 160), "$foreground"),
+            (f"  {readable_size(row.size)}", "$quiet"),
+            (f"  {sanitize.shortened(row.description, 160)}" if row.description else "", "$quiet"),
+        )
+
+
+class Trust(Modal[None]):
+    """Everything is read before it can be trusted: trusting is done on the screen that shows the text."""
+
+    BINDINGS = bindings("trust", without=("trust.trust",))
+
+    def __init__(self, bridge: Bridge, customs: Customs) -> None:
+        super().__init__(
+            "Agents, skills and instructions of this vault",
+            "What you trust is told to the model. A file that changes by one byte has to be trusted again.",
+        )
+        self._bridge = bridge
+        self._customs = customs
+
+    def body(self) -> ComposeResult:
+        yield CustomList(empty=" This vault has none.")
+        yield Static("", id="custom-problems", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(CustomList).focus()
+        self.run_flow("customs", self._reload)
+
+    async def _reload(self) -> None:
+        library = await self._bridge.call(self._customs.library)
+        if self.is_attached:
+            listing = self.query_one(CustomList)
+            listing.set_rows(library.files, listing.cursor)
+            self.query_one("#custom-problems", Static).update(_problems(library))
+
+    def on_virtual_list_chosen(self, event: CustomList.Chosen) -> None:
+        self.problem("")
+        self.run_flow("custom", partial(self._read, event.list.rows[event.index]))
+
+    def action_distrust(self) -> None:
+        row = self.query_one(CustomList).current
+        if row is not None and row.standing != "new":
+            self.run_flow("custom", partial(self._distrust, row.path))
+
+    async def _read(self, row: Listed) -> None:
+        text, sha256 = await self._bridge.call(self._customs.show, row.path)
+        lines: list[Line] = [(line, "$foreground") for line in sanitize.block(text).split("\n")]
+        trusted = row.standing == "trusted" and row.sha256 == sha256
+        if await self.app.push_screen_wait(Reading(row.path, lines, trusted=trusted)):
+            await self._bridge.call(self._customs.trust, row.path, sha256)
+        await self._reload()
+
+    async def _distrust(self, path: str) -> None:
+        await self._bridge.call(self._customs.distrust, path)
+        await self._reload()
+
+
+class Reading(Modal[bool]):
+    """The text of one file; dismisses with True when it is to be trusted."""
+
+    BINDINGS = bindings("trust", without=("trust.distrust",))
+
+    def __init__(self, path: str, lines: Sequence[Line], *, trusted: bool) -> None:
+        hint = "You trust this file." if trusted else "Trust it only if you would tell the model all of this yourself."
+        super().__init__(sanitize.shortened(path, 200), hint)
+        self._lines = lines
+        self._trusted = trusted
+
+    def body(self) -> ComposeResult:
+        yield ReportList(())
+
+    def on_mount(self) -> None:
+        listing = self.query_one(ReportList)
+        listing.focus()
+        listing.set_rows(wrapped(self._lines, max(30, min(100, self.app.size.width * 94 // 100 - 10))), 0)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return not self._trusted if action == "trust" else True
+
+    def action_trust(self) -> None:
+        if not self._trusted:
+            self.dismiss(True)
+
+
+def _problems(library: Library) -> Content:
+    told = [f"▲ {sanitize.block(problem.message)}" for problem in library.problems[:6]]
+    more = [f"… and {len(library.problems) - 6} more"] if len(library.problems) > 6 else []
+    return Content.styled("\n".join(["", *told, *more]) if told else "", "$warning")

@@ -1,0 +1,140 @@
+"""Commands, settings, trust and mentions in the running app, over a real vault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from obsidian_agent.bootstrap import Wiring, build_chats, build_insight, build_session
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.main import MainScreen
+from obsidian_agent.tui.screens.report import Report
+from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
+from obsidian_agent.tui.screens.trust import CustomList, Reading, Trust
+from obsidian_agent.vault.store import VaultStore
+from tui.driving import Driver
+
+ANSWERS = [
+    {"calls": [{"name": "vault__readFile", "arguments": {"path": "Garden.md", "why": "to see"}}]},
+    {"text": "Water them.", "usage": [700, 20]},
+]
+
+
+async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    (vault / ".obsidian-agent" / "agent").mkdir(parents=True)
+    (vault / "Garden.md").write_text("# Garden\n\nBeans. #green\n")
+    (vault / ".obsidian-agent" / "agent" / "gardener.md").write_text("---\ndescription: Knows plants\n---\nBe a gardener.\n")
+    script = tmp_path / "answers.jsonl"
+    script.write_text("\n".join(json.dumps(answer) for answer in ANSWERS))
+    settings = LiveSettings.load(tmp_path / "config.toml", {})
+    with VaultStore.open(vault) as store:
+        wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}", share_allow=("**",), policy=None, settings=settings)
+        session = build_session(wiring)
+        chats = build_chats(wiring, session)
+        app = ObsidianAgentApp(session, chats=chats, insight=build_insight(wiring, session, chats), settings=settings)
+        async with app.run_test(size=(120, 40)) as pilot:
+            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+            await driver.settle()
+
+            async def call(text: str) -> str:
+                driver.prompt.text = text
+                await pilot.press("enter")
+                await driver.settle()
+                shown = driver.screen()
+                if isinstance(app.screen, Report):
+                    await pilot.press("escape")
+                return shown
+
+            assert "Nothing of this vault was ever sent" in await call("/sent")
+            assert "There is no command /nonsense" in await call("/nonsense")
+            assert "Write it as /rename TITLE" in await call("/rename")
+            driver.prompt.text = ""
+            await pilot.press(*"/stat", "enter")
+            await driver.settle()
+            assert "no model was asked" in driver.screen()
+            await pilot.press("escape")
+
+            driver.prompt.text = ""
+            await pilot.press(*"Water @gar")
+            await driver.settle()
+            assert [each.insert for each in driver.panes.chat.suggestions.rows] == ["@Garden "]
+            await pilot.press("tab")
+            assert driver.prompt.text == "Water @Garden "
+            await pilot.press("enter")
+            for _ in range(100):
+                await driver.settle()
+                if "Water them." in driver.transcript() and driver.panes.chat.usage.display:
+                    break
+            assert "From Garden.md" in driver.transcript()
+            assert "700 in · 20 out" in driver.screen()
+            assert "Garden.md: its text" in await call("/sent")
+            assert "700 tokens in, 20 out" in await call("/stats")
+            shown = await call("/context and now?")
+            assert "Exactly this would be sent" in shown
+            assert "Index of the vault" in await call("/cache")
+
+            await _settings(driver, tmp_path / "config.toml")
+            await _trust(driver)
+
+
+def content(file: Path) -> str:
+    return file.read_text()
+
+
+async def _settings(driver: Driver, file: Path) -> None:
+    pilot, app = driver.pilot, driver.app
+    await pilot.press("f5")
+    await driver.settle()
+    screen = app.screen
+    assert isinstance(screen, SettingsScreen)
+    listing = screen.query_one(SettingsList)
+
+    async def change(name: str, *keys: str) -> None:
+        listing.cursor = next(at for at, row in enumerate(listing.rows) if not isinstance(row, str) and row.name == name)
+        await pilot.press(*keys)
+        await pilot.pause(0.1)
+        await driver.settle()
+
+    await change("allow_deletes", "enter")
+    assert content(file) == "allow_deletes = true\n"
+    assert driver.main.bridge.session.policy.allow_deletes  # type: ignore[attr-defined]
+    await change("theme", "enter", *"light", "enter")
+    assert app.theme == "obsidian-agent-light"
+    await change("temperature", "enter", "end", *"9", "enter")
+    assert "temperature = 0.29" in content(file)
+    await change("temperature", "enter", "home", *"7", "enter")
+    assert "not valid" in driver.screen()
+    assert "temperature = 0.29" in content(file)
+    await change("allow_deletes", "d")
+    assert "allow_deletes" not in content(file)
+    await pilot.press("escape")
+
+
+async def _trust(driver: Driver) -> None:
+    pilot, app = driver.pilot, driver.app
+    driver.prompt.focus()
+    driver.prompt.text = "/trust"
+    await pilot.press("enter")
+    await driver.settle()
+    assert isinstance(app.screen, Trust)
+    listing = app.screen.query_one(CustomList)
+    await driver.settle()
+    assert [row.standing for row in listing.rows] == ["new"]
+    await pilot.press("t")
+    assert isinstance(app.screen, Trust), "what was not read cannot be trusted"
+    await pilot.press("enter")
+    await pilot.pause(0.1)
+    await pilot.pause()
+    assert isinstance(app.screen, Reading)
+    assert "Be a gardener." in driver.screen()
+    await pilot.press("t")
+    await driver.settle()
+    assert [row.standing for row in listing.rows] == ["trusted"]
+    await pilot.press("escape")
+    driver.prompt.text = "/agent gardener"
+    await pilot.press("enter")
+    await driver.settle()
+    assert "gardener answers from the next message on." in driver.transcript()
+    assert isinstance(app.screen, MainScreen)

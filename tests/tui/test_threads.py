@@ -1,0 +1,188 @@
+"""Several conversations in one app: they stream at once, are found again, and are as they were after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
+from obsidian_agent.agent.sharing import ApproveShare
+from obsidian_agent.agent.threads.chats import Chat, Chats
+from obsidian_agent.agent.threads.store import ThreadStore
+from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.threads import ThreadList, Threads
+from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
+from tui.driving import Driver
+from tui.fakes import FakeSession, plan_of, sample_preview
+
+
+@dataclass
+class Turns:
+    """Answers by what was said: `slow` streams until it may go on, `plan` proposes, anything else is answered at once."""
+
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
+        if text.startswith("slow"):
+            yield TextDelta(f"First of {text}. ")
+            await self.go.wait()
+            yield TextDelta(f"Rest of {text}.")
+            yield Answer(f"First of {text}. Rest of {text}.", ("Garden.md",))
+        elif text.startswith("plan"):
+            yield TextDelta("Here. ")
+            await self.go.wait()
+            plan = plan_of()
+            yield PlanReady(plan)
+            yield PreviewReady(sample_preview(plan))
+        else:
+            yield Answer(f"Answer to {text}.")
+
+    async def title(self, chat: Chat, question: str, answer: str) -> str | None:
+        return f"About {question}"
+
+
+def chats(folder: Path, turns: Turns) -> Chats:
+    return Chats(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
+
+
+async def titled(app: Driver, title: str) -> None:
+    for _ in range(100):
+        await app.pilot.pause(0.02)
+        if title in app.screen():
+            return
+    raise AssertionError(app.screen())
+
+
+async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> None:
+    turns = Turns()
+    app = ObsidianAgentApp(FakeSession(), chats=chats(tmp_path, turns))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        driver = Driver(app, app._session, pilot)  # type: ignore[arg-type]
+
+        async def say(text: str) -> None:
+            driver.prompt.text = text
+            await pilot.press("enter")
+            await pilot.pause(0.15)
+
+        await pilot.pause()
+        await say("slow one")
+        assert "First of slow one." in driver.transcript()
+        await pilot.press("ctrl+n")
+        await pilot.pause()
+        assert "First of slow one." not in driver.transcript()
+        assert driver.main.turns.engine.phase == "idle"
+        await say("plan two")
+        await pilot.press("ctrl+n")
+        await say("three")
+        assert "Answer to three." in driver.transcript()
+        assert "slow" not in driver.transcript()
+
+        await pilot.press("f4")
+        await titled(driver, "⋯ working")
+        turns.go.set()
+        await pilot.pause(0.15)
+        await pilot.press("escape")
+        assert "slow" not in driver.transcript()
+        assert driver.stage == "idle"
+
+        await pilot.press("f4")
+        await titled(driver, "● plan")
+        screen = app.screen
+        assert isinstance(screen, Threads)
+        listing = screen.query_one(ThreadList)
+        assert {row.thread.title for row in listing.rows} == {"About slow one", "About plan two", "About three"}
+        listing.cursor = next(at for at, row in enumerate(listing.rows) if row.state == "● plan")
+        await pilot.press("enter")
+        await driver.settle()
+        assert driver.stage == "plan"
+        assert driver.plan.complete
+        assert "Plan: Make a project note" in driver.transcript()
+
+        await _find_rename_delete(driver)
+
+
+async def _find_rename_delete(driver: Driver) -> None:
+    pilot, app = driver.pilot, driver.app
+    await pilot.press("f4")
+    await pilot.pause(0.1)
+    await pilot.press("slash", *"garden rest slow")
+    await titled(driver, "No conversation holds")
+    for _ in "garden ":
+        await pilot.press("home", "delete")
+    await titled(driver, "1 conversation")
+    await pilot.press("enter", "enter")
+    await driver.settle()
+    assert driver.stage == "idle", "the plan stays with its conversation"
+    said = driver.transcript()
+    assert "First of slow one. Rest of slow one." in said
+    assert "From Garden.md" in said
+    driver.prompt.text = "/rename Beans"
+    await pilot.press("enter")
+    await titled(driver, "Beans")
+
+    await pilot.press("f4")
+    await pilot.pause(0.1)
+    listing = app.screen.query_one(ThreadList)
+    listing.cursor = next(at for at, row in enumerate(listing.rows) if row.thread.title == "Beans")
+    await pilot.press("d")
+    await pilot.pause(0.1)
+    await pilot.press("n")
+    await pilot.pause(0.1)
+    assert len(listing.rows) == 3
+    await pilot.press("d")
+    await pilot.pause(0.1)
+    await pilot.press("y")
+    await pilot.pause(0.2)
+    assert len(listing.rows) == 2
+    await pilot.press("escape")
+    assert "Rest of slow one." not in driver.transcript()
+
+
+async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
+    turns = Turns()
+    before = chats(tmp_path, turns)
+    long, cut, planned = before.create(), before.create(), before.create()
+    for number in range(AT_ONCE + 10):
+        long.recorder.say("notice", f"Remark {number}.")
+    before.rename(long.id, "Long")
+    before.rename(cut.id, "Cut")
+    before.start(cut.id, "slow", lambda thread_id, request: None)  # type: ignore[arg-type,return-value]
+    await asyncio.sleep(0.1)
+    before.rename(planned.id, "Planned")
+    planned.recorder.begin("Do it")
+    planned.recorder.take(PlanReady(plan_of()))
+    assert cut.task is not None
+    cut.recorder._flush()
+
+    # Another program on the same folder, as after a kill: nothing of the first one is closed.
+    app = ObsidianAgentApp(FakeSession(), chats=chats(tmp_path, turns))
+    async with app.run_test(size=(120, 40)) as pilot:
+        driver = Driver(app, app._session, pilot)  # type: ignore[arg-type]
+
+        async def go(title: str) -> None:
+            await pilot.press("f4")
+            await titled(driver, title)
+            listing = app.screen.query_one(ThreadList)
+            listing.cursor = next(at for at, row in enumerate(listing.rows) if row.thread.title == title)
+            await pilot.press("enter")
+            await driver.settle()
+
+        await go("Cut")
+        assert "First of slow." in driver.transcript()
+        assert "The program ended here" in driver.transcript()
+        await go("Planned")
+        assert driver.stage == "plan", "a plan that waited is previewed again"
+        assert app._session.called("preview_plan")  # type: ignore[attr-defined]
+        await go("Long")
+        transcript = driver.panes.chat.transcript
+        assert len(transcript.query(Entry)) == AT_ONCE
+        assert "Remark 9." not in driver.transcript()
+        transcript.query_one(Earlier).action_more()
+        await driver.settle()
+        assert "Remark 0." in driver.transcript()
+        assert not transcript.query(Earlier)
+    cut.task.cancel()
+    await asyncio.gather(cut.task, return_exceptions=True)
