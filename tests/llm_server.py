@@ -147,6 +147,25 @@ class _Handler(BaseHTTPRequestHandler):
         self.state.connects.append(self.path)
         self.send_error(502)
 
+    def do_GET(self) -> None:
+        """The list of models; a failure or raw body that is to be played comes instead."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.state.requests.append(Recorded(self.path, None, headers, None))
+        self.state.asked.set()
+        behaviour = self.state.behaviours[0]
+        given = headers.get("authorization", f"Bearer {headers.get('x-api-key')}")
+        if isinstance(behaviour, Failure):
+            self._fail(behaviour, "openai")
+        elif isinstance(behaviour, Raw):
+            self._send(200, behaviour.content_type, behaviour.body * behaviour.repeat)
+        elif self.path.startswith("/api/tags"):
+            self._send(200, "application/json", json.dumps({"models": [{"name": "qwen3:8b"}, {"name": "llama3"}]}).encode())
+        elif given != f"Bearer {KEY}":
+            self._fail(Failure(401, f"Incorrect API key provided: {given}"), "openai")
+        else:
+            models = [{"id": name, "object": "model"} for name in ("b-model", "a-model", "models/c-model")]
+            self._send(200, "application/json", json.dumps({"object": "list", "data": models}).encode())
+
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", "0")))
         body = json.loads(raw) if raw else None

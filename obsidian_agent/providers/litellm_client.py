@@ -18,6 +18,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import SecretStr
+
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.away import in_own_loop
@@ -58,7 +60,7 @@ class LiteLLMProvider:
 
     name: str
     endpoint: Endpoint
-    api_key: str | None = field(default=None, repr=False)
+    api_key: SecretStr | None = field(default=None, repr=False)
     _refused: frozenset[str] = frozenset()
     """Optional parameters that this service was found not to take."""
 
@@ -139,7 +141,7 @@ class LiteLLMProvider:
             optional["response_format"] = {"type": "json_object"}
         if request.tools:
             optional["tools"] = [wire_tool(offer) for offer in request.tools]
-        api_key = self.api_key or "none"
+        api_key = self.api_key.get_secret_value() if self.api_key is not None else "none"
         return {
             "model": f"{endpoint.dialect}/{endpoint.model}",
             "messages": [_wire_message(message, endpoint.dialect) for message in request.messages],

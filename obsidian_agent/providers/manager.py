@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from obsidian_agent.providers.base import Provider
+from obsidian_agent.providers.catalogue import Catalogue
 from obsidian_agent.providers.limiter import RateLimits
-from obsidian_agent.providers.registry import KeyFinder, environment_key, open_provider
+from obsidian_agent.providers.registry import KeyFinder, endpoint_of, environment_key, find_vendor, open_provider
 from obsidian_agent.providers.whole import WholeProvider
 
 
@@ -23,6 +25,7 @@ class ProviderManager:
     limits: RateLimits = field(default_factory=RateLimits)
     streaming: bool = True
     """Off: answers come in one piece."""
+    catalogue: Catalogue = field(default_factory=Catalogue)
     _made: dict[str, Provider] = field(default_factory=dict)
 
     def get(self, spec: str) -> Provider:
@@ -34,6 +37,14 @@ class ProviderManager:
             provider = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
             self._made[spec] = provider if self.streaming else WholeProvider(provider)
         return self._made[spec]
+
+    async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:
+        """The models of a service as `VENDOR/MODEL`, sorted. Raises `ConfigError` and `ProviderError`."""
+        found = find_vendor(vendor)
+        base_url = self.base_url if found.name == self.base_url_of.lower() else None
+        endpoint, key = await asyncio.to_thread(lambda: endpoint_of(found, "", base_url=base_url, find_key=self.find_key))
+        names = await self.catalogue.models(endpoint, key, fresh=fresh)
+        return tuple(f"{found.name}/{name}" for name in names)
 
     def forget(self) -> None:
         """Make every provider anew when it is asked for: after a key or an address has changed."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from pydantic import SecretStr
+
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.errors import Service
@@ -72,13 +74,14 @@ VENDORS = (
     Vendor("custom", "The model service", "openai", None, ("OBSIDIAN_AGENT_API_KEY",), ("OBSIDIAN_AGENT_BASE_URL",), needs_key=False),
 )
 
-KeyFinder = Callable[[Vendor], str | None]
-"""Where keys come from: the environment alone, or also the keyring or a file."""
+KeyFinder = Callable[[Vendor], SecretStr | None]
+"""Where keys come from: the environment alone, or also the keyring or a file (`keys.KeyStore.find`)."""
 
 
-def environment_key(vendor: Vendor) -> str | None:
+def environment_key(vendor: Vendor) -> SecretStr | None:
     """The vendor's key from the environment."""
-    return next((key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None)
+    found = next((key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None)
+    return SecretStr(found) if found is not None else None
 
 
 def find_vendor(name: str) -> Vendor:
@@ -106,6 +109,18 @@ def open_provider(
     if name == SCRIPTED:
         return ScriptedProvider.load(Path(model))
     vendor = find_vendor(name)
+    endpoint, key = endpoint_of(vendor, model, base_url=base_url, find_key=find_key)
+    provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key)
+    service = endpoint.service
+    if service.local:
+        return RetryingProvider(provider)
+    return RetryingProvider(LimitedProvider(provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")))
+
+
+def endpoint_of(
+    vendor: Vendor, model: str, *, base_url: str | None = None, find_key: KeyFinder = environment_key
+) -> tuple[Endpoint, SecretStr | None]:
+    """Where a vendor's model is asked, and with which key. Raises `ConfigError` for an address that must not be used."""
     address = base_url or _from_environment(vendor) or vendor.base_url
     if address is None:
         raise ConfigError(f"{vendor.name}/{model} needs a base URL.", hint=f"Give --base-url, or set {vendor.base_url_variables[0]}.")
@@ -116,9 +131,9 @@ def open_provider(
         name=vendor.title,
         model=model,
         address=f"{parts.scheme}://{parts.netloc}",
-        key_hint=f"Set {' or '.join(vendor.key_variables)}.",
+        key_hint=f"Set {' or '.join(vendor.key_variables)}, or save a key for {vendor.name} in the settings.",
         local=local,
-        secrets=(key,) if key else (),
+        secrets=(key.get_secret_value(),) if key is not None else (),
     )
     endpoint = Endpoint(
         dialect=vendor.dialect,
@@ -131,10 +146,7 @@ def open_provider(
         patience=vendor.patience,
         extra=vendor.extra,
     )
-    provider = LiteLLMProvider(f"{vendor.name}/{model}", endpoint, key)
-    if local:
-        return RetryingProvider(provider)
-    return RetryingProvider(LimitedProvider(provider, (limits or RateLimits()).bucket(f"{vendor.name} {service.address}")))
+    return endpoint, key
 
 
 def _from_environment(vendor: Vendor) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Any, cast
 
 import pytest
+from pydantic import SecretStr
 
 from agents import Desk, check_pairs
 from llm_server import KEY, Call, Failure, LlmServer, Reply
@@ -45,7 +46,7 @@ def server() -> Iterator[LlmServer]:
 
 def connect(vendor: str, server: LlmServer) -> Provider:
     url = server.openai_url if vendor == "openai" else server.url
-    return open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: KEY)
+    return open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
 
 
 def reading(path: str, identity: str = "call_1") -> Call:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from pydantic import SecretStr
 
 from llm_server import KEY, Failure, HangUp, LlmServer, Raw, Reply, Silence
 from obsidian_agent.errors import ProviderError
@@ -29,7 +30,7 @@ Open = Callable[[str], LiteLLMProvider]
 def connect(llm_server: LlmServer) -> Open:
     def connect(vendor: str) -> LiteLLMProvider:
         url = llm_server.openai_url if vendor in ("openai", "custom") else llm_server.url
-        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: KEY)
+        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
         assert isinstance(provider, RetryingProvider)
         assert isinstance(provider.inner, LiteLLMProvider)
         inner = provider.inner
@@ -110,7 +111,7 @@ async def test_sends_messages_and_parameters(vendor: str, connect: Open, llm_ser
 async def test_each_vendor_is_asked_where_it_listens(spec: str, path: str, llm_server: LlmServer) -> None:
     """Also for names of which the client library has ideas of its own."""
     url = llm_server.openai_url if path.endswith("completions") else llm_server.url
-    provider = open_provider(spec, base_url=url, find_key=lambda _: KEY)
+    provider = open_provider(spec, base_url=url, find_key=lambda _: SecretStr(KEY))
     deltas = [delta async for delta in provider.stream(ChatRequest(MESSAGES, max_tokens=50, json_only=True))]
     assert said(deltas) == "ok"
     assert [request.path for request in llm_server.requests] == [path]

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.limiter import LimitedProvider, RateLimits
@@ -62,9 +63,9 @@ def test_the_environment_gives_addresses(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_environment_gives_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", " g-key ")
-    assert environment_key(find_vendor("gemini")) == "g-key"
+    assert environment_key(find_vendor("gemini")) == SecretStr("g-key")
     monkeypatch.setenv("GEMINI_API_KEY", "first")
-    assert environment_key(find_vendor("gemini")) == "first"
+    assert environment_key(find_vendor("gemini")) == SecretStr("first")
     assert environment_key(find_vendor("openai")) is None
 
 
@@ -156,7 +157,7 @@ def test_a_provider_tells_where_it_is(spec: str, base_url: str | None, address: 
 
 
 def test_the_key_is_not_in_reprs() -> None:
-    provider = open_provider("openai/gpt-x", find_key=lambda _: "sk-verysecretkey")
+    provider = open_provider("openai/gpt-x", find_key=lambda _: SecretStr("sk-verysecretkey"))
     assert "verysecret" not in repr(provider)
 
 

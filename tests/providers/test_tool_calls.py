@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from llm_server import KEY, Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.errors import ProviderError
@@ -32,7 +33,7 @@ Open = Callable[[str], LiteLLMProvider]
 def connect(llm_server: LlmServer) -> Open:
     def connect(vendor: str) -> LiteLLMProvider:
         url = llm_server.openai_url if vendor == "openai" else llm_server.url
-        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: KEY)
+        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
         assert isinstance(provider, RetryingProvider)
         assert isinstance(provider.inner, LiteLLMProvider)
         inner = provider.inner

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from llm_server import KEY, Failure, LlmServer, Raw, Reply
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
@@ -36,7 +37,7 @@ GOOD = json.dumps(PLAN, ensure_ascii=False)
 
 def planner(server: LlmServer, vendor: str, silence: float = 20.0) -> ModelPlanner:
     url = server.openai_url if vendor == "openai" else server.url
-    provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: KEY)
+    provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
     return ModelPlanner(provider, TOOLS, Policy(), Sampling(timeout=silence))
 
 
