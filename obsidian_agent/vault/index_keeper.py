@@ -46,7 +46,8 @@ _MANY: Final = 1_000
 class IndexStatus:
     """What the keeper is at: `ready` once questions are answered at once, `files` that it knows, how long the last refresh took.
 
-    While files are being scanned `done` of `total` are; else both are 0.
+    While files are being scanned `done` of `total` are; else both are 0. At the comparisons with the disk so far the records of `kept` files
+    were still good, and those of `read` files had to be made.
     """
 
     ready: bool
@@ -54,6 +55,8 @@ class IndexStatus:
     seconds: float
     done: int = 0
     total: int = 0
+    kept: int = 0
+    read: int = 0
 
 
 class IndexKeeper:
@@ -72,12 +75,15 @@ class IndexKeeper:
         self._seconds = 0.0
         self._in_memory = False
         self._scanned = (0, 0)
+        self._kept = self._read = 0
 
     @property
     def status(self) -> IndexStatus:
         """Never blocks."""
         index = self._index
-        return IndexStatus(index is not None, 0 if index is None else len(index.snapshot), self._seconds, *self._scanned)
+        return IndexStatus(
+            index is not None, 0 if index is None else len(index.snapshot), self._seconds, *self._scanned, self._kept, self._read
+        )
 
     @property
     def latest(self) -> StoredIndex | None:
@@ -133,11 +139,11 @@ class IndexKeeper:
 
     def _loaded(self) -> StoredIndex | None:
         try:
-            return self._read()
+            return self._opened()
         except (UnusableIndex, OSError):
             return None
 
-    def _read(self) -> StoredIndex:
+    def _opened(self) -> StoredIndex:
         snapshot = Snapshot(self._folder / FILE)
         for pack in snapshot.packs:
             (self._folder / pack).stat()
@@ -148,12 +154,14 @@ class IndexKeeper:
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
         if self._by_another(cancelled) and (index := self._loaded()) is not None:
-            return self._compared(index, cancelled)
+            # Files that were still changing a moment ago are read once more here: to build again would end when they have settled.
+            return self._compared(index, cancelled, rebuild=False)
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
             self._write(built.records, built.packs)
-            return self._read()
+            self._read += len(built.records.paths)
+            return self._opened()
         except (OSError, UnusableIndex):
             # Without a place to keep it the index lives in memory, as if every file had just changed.
             self._in_memory = True
@@ -168,21 +176,24 @@ class IndexKeeper:
         if self._tell is not None:
             self._tell(done, total)
 
-    def _compared(self, index: StoredIndex, cancelled: Callable[[], bool]) -> StoredIndex:
+    def _compared(self, index: StoredIndex, cancelled: Callable[[], bool], *, rebuild: bool = True) -> StoredIndex:
         known = dict(zip(index.snapshot.paths, index.snapshot.stamps(), strict=True))
         stale, stamps = index.changed.delta.stale, index.changed.stamps
         now_ns = time.time_ns()
         different: list[tuple[str, Stamp]] = []
+        seen = 0
         for text, found in walk_stamps(self._store):
+            seen += 1
             before = known.pop(text, None)
             if before != found or text in stale:
                 different.append((text, found))
         news = [(text, found) for text, found in different if text not in stale or stamps.get(text) != found]
         there = {text for text, _ in different}
         gone = [text for text in known if text not in stale] + [text for text in index.changed.delta.files if text not in there]
+        self._kept += seen - len(news)
         if not news and not gone:
             return index
-        if not self._in_memory and len(news) > max(SAVED_AFTER, len(index.snapshot) // 2):
+        if rebuild and not self._in_memory and len(news) > max(SAVED_AFTER, len(index.snapshot) // 2):
             return self._built(cancelled)
         changed = index.changed.copy()
         for text in gone:
@@ -195,6 +206,7 @@ class IndexKeeper:
 
     def _learn(self, changed: Changed, path: VaultPath, found: Stamp | None, now_ns: int) -> None:
         changed.stamps.pop(path.text, None)
+        self._read += found is not None
         if found is None:
             changed.delta.forget(path)
             return
@@ -220,7 +232,7 @@ class IndexKeeper:
             return index
         try:
             if self._by_another(cancelled) and (saved := self._loaded()) is not None:
-                return self._compared(saved, cancelled)
+                return self._compared(saved, cancelled, rebuild=False)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
                 return self._built(cancelled)
             return self._merged(index)
@@ -233,7 +245,7 @@ class IndexKeeper:
         files = [(text, index.changed.stamps.get(text, UNSETTLED)) for text in delta.files]
         built = scan_files(self._store, files, self._folder, first_pack=len(snapshot.packs), progress=self._report)
         self._write(merged(snapshot, delta.stale, built.records), [*snapshot.packs, *built.packs])
-        return self._read()
+        return self._opened()
 
     def _write(self, records: Records, packs: list[str]) -> None:
         replaced = self._index.snapshot.packs if self._index is not None else ()

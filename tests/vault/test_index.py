@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from obsidian_agent.errors import VaultError
 from obsidian_agent.vault import index_keeper
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.index import VaultIndex
@@ -213,6 +214,8 @@ def test_a_start_reads_no_note_that_is_as_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(VaultStore, "read", lambda _, path, limit=0: read.append(path.text))
     assert said(again.refresh()) == whole
     assert read == []
+    assert (again.status.kept, again.status.read) == (3, 0)
+    assert (keeper.status.kept, keeper.status.read) == (0, 3)
 
 
 def test_without_a_place_for_it_the_index_lives_in_memory(tmp_path):
@@ -290,3 +293,17 @@ def test_killed_while_it_writes_the_next_start_builds_anew(tmp_path):
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == {
         name: content for name, content in files.items() if "/" not in name
     }
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path):
+    keeper, folder = keeper_of(tmp_path, VAULT)
+    told: list[tuple[int, int]] = []
+    keeper.work_apart(lambda done, total: told.append((done, total)))
+    whole = said(ScanIndex(DiskView(VaultStore.open(folder))))
+    assert said(keeper.refresh()) == whole
+    assert told == [(0, 3)]
+    assert (keeper.status.kept + keeper.status.read, keeper.status.total) == (3, 0)
+    with pytest.raises(VaultError) as cancelled:
+        IndexKeeper(VaultStore.open(folder), tmp_path / "other").refresh(lambda: True)
+    assert cancelled.value.code == "CANCELLED"
