@@ -23,10 +23,11 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.offline.matcher import LIKELY_COST, SURE_COST, Match, match
-from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
 from obsidian_agent.providers.offline.resolve import joined
+from obsidian_agent.providers.offline.tokens import tokenise
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.view import VaultView
 
@@ -37,6 +38,7 @@ _CLEARLY = 0.3
 _HARDLY = 1.0
 """The doubt from which on a reading that cannot be followed here is not worth telling."""
 
+_OUT_OF_BOUNDS = "Plans touch nothing outside of the vault, and nothing in folders that begin with a dot, such as .obsidian and .trash."
 NO_ACTIVE_FILE = "No note is open: open one, or name the note."
 
 
@@ -94,7 +96,15 @@ class _Turn:
         self._recipes = (*own, *(recipe_of(macro) for macro in self._macros.values()))
 
     def verdict(self) -> TurnEvent:
-        """What the planner answers."""
+        """What the planner answers. What is not understood but names a place out of bounds is refused rather than asked about."""
+        event = self._verdict()
+        if not isinstance(event, NeedsInput):
+            return event
+        named = (token.text for token in tokenise(self._request.message) if token.kind in ("word", "quoted", "link"))
+        code = next(filter(None, map(names_out_of_bounds, named)), None)
+        return event if code is None else TurnFailed(Problem(code, _OUT_OF_BOUNDS))
+
+    def _verdict(self) -> TurnEvent:
         params = dict(self._request.params) | dict(self._request.context.params)
         matches = match(self._request.message, self._recipes, NameIndex(self._names), self._around, params)
         if not matches or matches[0].cost > LIKELY_COST:

@@ -8,7 +8,7 @@ import regex
 
 from obsidian_agent.providers.offline import dates, doubts
 from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, FOLDER_NOUNS, NOTE_NOUNS, word_set
-from obsidian_agent.providers.offline.names import Closeness, NameIndex, NameSort
+from obsidian_agent.providers.offline.names import Closeness, NameIndex, NameSort, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.stretch import Stretch
 
@@ -182,6 +182,8 @@ def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Rea
         found, name = min(known, key=lambda each: each[0].closeness)
         plural = sorts == ("note",) and (words.last.lower in _SEVERAL or words.first.lower in _SEVERAL) and len(words) > 1
         return _reading(found.paths, _CLOSENESS_COST[found.closeness] + (0.4 if plural else 0.0), name)
+    if len(inner) == 1 and names_out_of_bounds(inner.quoted or inner.raw):
+        return Reading(0.0, inner.quoted or inner.raw, inner.raw)
     return _unknown(inner, names[0] if len(names) == 1 else words.names(inner)[-1])
 
 

@@ -19,6 +19,8 @@ from obsidian_agent.providers.offline.lexicon import DETERMINERS, FOLDER_NOUNS, 
 NameSort = Literal["note", "folder", "file"]
 _WORDS = regex.compile(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
 _NOUNS = frozenset(stem(word) for word in DETERMINERS | NOTE_NOUNS | FOLDER_NOUNS)
+_OUTSIDE = regex.compile(r"\.\.(?:[/\\]|$)|[/~][\p{L}/\\.]|[A-Za-z]:[/\\]|[^\s]*[/\\]\.\.(?:[/\\]|$)")
+_PROTECTED = regex.compile(r"(?:[^\s]*[/\\])?\.\p{L}")
 _NEAR = 70
 
 
@@ -124,6 +126,8 @@ class NameIndex:
         return self._found[key]
 
     def _look_up(self, key: str, sorts: tuple[NameSort, ...]) -> Found | None:
+        if names_out_of_bounds(key):
+            return None
         ways = (
             (Closeness.EXACT, self._exact),
             (Closeness.EXACT, self._by_alias),
@@ -278,6 +282,13 @@ class NameIndex:
         if folder not in self._above:
             self._above[folder] = _stems(_fold(folder))
         return self._above[folder]
+
+
+def names_out_of_bounds(text: str) -> str | None:
+    """The code with which the gate refuses a path that is outside of the vault or protected in it; None for any other text."""
+    if _OUTSIDE.match(text) is not None:
+        return "PATH_OUTSIDE_VAULT"
+    return "PATH_NOT_ALLOWED" if _PROTECTED.match(text) is not None else None
 
 
 def _fold(text: str) -> str:

@@ -214,6 +214,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "obsidian-settings",
     "open-note",
     "outgoing-links",
+    "outside-vault",
     "prefix-names",
     "prepend-to-note",
     "properties-from-fields",

@@ -10,7 +10,7 @@ from typing import Any
 import regex
 
 from obsidian_agent.providers.offline.lexicon import stem
-from obsidian_agent.providers.offline.names import Closeness, Found, NameIndex, NameSort
+from obsidian_agent.providers.offline.names import Closeness, Found, NameIndex, NameSort, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
 from obsidian_agent.providers.offline.set_modifiers import both
@@ -207,14 +207,19 @@ def joined(folder: str, name: str) -> str:
 
 def _new_path(name: str, folder: str | None) -> str:
     """The path of a new note: in `folder` unless the name brings its own, with characters that no platform minds, and `.md`."""
-    path = _ILLEGAL.sub("-", name.strip()).strip()
+    path = _legal(name)
     whole = joined(folder, path) if folder and "/" not in path else path
     return whole if whole.lower().endswith(".md") else f"{whole}.md"
 
 
+def _legal(name: str) -> str:
+    """A name with `-` for what some platform minds; a path that the gate refuses stays as it is, so that it is refused."""
+    return name if names_out_of_bounds(name) else _ILLEGAL.sub("-", name.strip()).strip()
+
+
 def _renamed(name: str, old: str) -> str:
     """The full new path of `old`: beside it unless the name is a path, with the old extension."""
-    new = _ILLEGAL.sub("-", name.strip()).strip()
+    new = _legal(name)
     folder, _, last = old.rpartition("/")
     stem_text, dot, extension = last.rpartition(".")
     if dot and stem_text and not new.lower().endswith(f".{extension.lower()}"):
