@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.sharing import SharingRules
     from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.agent.threads.store import ThreadStore
+    from obsidian_agent.agent.tracing import Trace
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.limiter import RateLimits
     from obsidian_agent.providers.manager import ProviderManager
@@ -73,15 +75,13 @@ def build_session(wiring: Wiring) -> Session:
     def planner() -> Planner:
         return _planner(wiring, saved, session)
 
-    services: list[RateLimits] = []  # one for the session's whole life, however often its models change
+    lasting = _Lasting(wiring)
 
     def models() -> Models | None:
         spec = wiring.spec
         if spec is None:
             return None
-        if not services:
-            services.append(_limits(wiring))
-        return _models(wiring, spec, services[0])
+        return _models(wiring, spec, lasting)
 
     session = Session(wiring.store, planner, TOOLS, _policy(wiring), runs, saved, _clock(wiring.now), lambda: _keeper(wiring), models)
     session.settings, session.make_policy = wiring.settings, lambda: _policy(wiring)
@@ -125,7 +125,7 @@ def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
     return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, build_customs(wiring))
 
 
-def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
+def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
     # Imported here, as the planner is.
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.planner import Sampling
@@ -137,11 +137,11 @@ def _models(wiring: Wiring, spec: str, limits: RateLimits) -> Models:
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
-        _providers(wiring, spec, limits),
+        _providers(wiring, spec, lasting.limits),
         sampling,
         rules,
         open_ledger(wiring),
-        lambda assistant: _brief(wiring, rules, assistant),
+        lambda assistant: _brief(wiring, rules, assistant, lasting.trace),
         settings.note_models,
     )
 
@@ -163,13 +163,28 @@ def build_keys(wiring: Wiring) -> KeyStore:
     return KeyStore((wiring.config or wiring.state) / KEY_FILE)
 
 
-def _limits(wiring: Wiring) -> RateLimits:
-    from obsidian_agent.providers.limiter import RateLimits, TokenBucket
+@dataclass
+class _Lasting:
+    """What stays the same however often the models of a session change."""
 
-    return RateLimits(lambda: TokenBucket(wiring.settings.current.requests_per_minute))
+    wiring: Wiring
+
+    @cached_property
+    def limits(self) -> RateLimits:
+        """How often each service is asked."""
+        from obsidian_agent.providers.limiter import RateLimits, TokenBucket
+
+        return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
+
+    @cached_property
+    def trace(self) -> Trace:
+        """Where turns are traced when that is wanted."""
+        from obsidian_agent.agent.tracing import Trace
+
+        return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
-def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None) -> Brief:
+def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Trace) -> Brief:
     """What an agent gets in its next turn. May block."""
     from obsidian_agent.agent.brief import Brief
     from obsidian_agent.agent.customs.resolving import resolve
@@ -190,6 +205,7 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None) -> Brief:
         temperature=resolved.temperature,
         model=resolved.model,
         spending=Spending(wiring.state / "spending.jsonl", _clock(None), settings.spending_cap),
+        trace=trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from obsidian_agent.agent.brief import Brief
 from obsidian_agent.agent.choosing import choose, wish_of
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, PlanReady, TurnFailed, TurnStarted
+from obsidian_agent.agent.events import AgentEvent, Notice, PlanReady, TurnFailed, TurnStarted
 from obsidian_agent.agent.ledger import Ledger
 from obsidian_agent.agent.loop import Agent, Vault
 from obsidian_agent.agent.planner import PlanRequest, Sampling
@@ -75,12 +75,17 @@ async def answer(
         yield TurnFailed(error.problem())
         return
     plan: ActionPlan | None = None
+    trace = agent.brief.trace
+    if trace is not None and (degraded := trace.take(TurnStarted(question), talk.id, agent.name)) is not None:
+        yield Notice(degraded)
     context = await asyncio.to_thread(session.context, {})
     events = cast("AsyncGenerator[AgentEvent, None]", agent.plan(PlanRequest(question, context)))
     async with contextlib.aclosing(events):
         async for event in events:
             if isinstance(event, PlanReady):
                 plan = event.plan
+            if trace is not None and (degraded := trace.take(event, talk.id, agent.name)) is not None:
+                yield Notice(degraded)
             yield event
     if plan is not None:
         async for following in session.preview_plan(plan.to_json(), instruction=question):

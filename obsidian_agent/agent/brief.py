@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from obsidian_agent.agent.materials.fusion import FUSIONS, Fusion
 from obsidian_agent.agent.materials.gathering import Gathering
 from obsidian_agent.agent.spending import Spending
+from obsidian_agent.agent.tracing import Trace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 
@@ -33,4 +34,5 @@ class Brief:
     sources: tuple[str, ...] = ()
     notices: tuple[Problem, ...] = ()
     spending: Spending | None = None
+    trace: Trace | None = None
     facts: Callable[[str], ModelFacts] = facts_of

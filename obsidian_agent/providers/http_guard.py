@@ -10,6 +10,7 @@ Imports httpx (and with it nothing of this program); loaded only when a model is
 from __future__ import annotations
 
 import functools
+import logging
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ MAX_LINE_BYTES = 8 * 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 """Of an error body: the rest is not read."""
 CONNECT_SECONDS = 10.0
+
+
+for _chatty in ("httpcore", "httpx", "openai"):
+    # What they write down for debugging holds headers, keys among them, and the text of notes.
+    logging.getLogger(_chatty).setLevel(logging.CRITICAL + 1)
 
 
 class ResponseTooLarge(httpx.TransportError):

@@ -16,13 +16,14 @@ from typing import Final, Protocol, cast
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, TurnFailed
+from obsidian_agent.agent.failures import explain
 from obsidian_agent.agent.sharing import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.threads.happenings import Bus, Ended, Happened, How, Retitled
 from obsidian_agent.agent.threads.recording import Recorder, shared_record
 from obsidian_agent.agent.threads.state import Folding, ThreadState
 from obsidian_agent.agent.threads.store import ThreadHit, ThreadStore, ThreadSummary
 from obsidian_agent.agent.threads.titles import title_from
-from obsidian_agent.errors import ConfigError, ObsidianAgentError, Problem
+from obsidian_agent.errors import ConfigError
 
 MOST_OPEN: Final = 50
 IDLE: Final = 30 * 60.0
@@ -230,7 +231,7 @@ class Chats:
             raise
         except Exception as error:
             how = "failed"
-            problem = error.problem() if isinstance(error, ObsidianAgentError) else unexpected(error)
+            problem = explain(error).problem()
             chat.recorder.say("failed", problem.message, code=problem.code)
             self.bus.publish(Happened(chat.id, TurnFailed(problem)))
         finally:
@@ -272,11 +273,6 @@ class Chats:
 def _check_free(chat: Chat) -> None:
     if chat.running:
         raise _busy(chat)
-
-
-def unexpected(error: Exception) -> Problem:
-    """A failure that nobody foresaw, without anything of what it was about."""
-    return Problem("INTERNAL_ERROR", f"An unexpected error occurred ({type(error).__name__}). Please try again.")
 
 
 def _busy(chat: Chat) -> ConfigError:
