@@ -1,4 +1,4 @@
-"""`python -m bench [runs] [startup] [index] [--rounds N] [--place FOLDER] [--notes N ...]`."""
+"""`python -m bench [startup] [runs] [index] [changes] [screen] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import index, runs, startup
+from bench import changes, index, peers, runs, screen, startup
 from bench.table import markdown
 
-PARTS = ("startup", "runs", "index")
+PARTS = ("startup", "runs", "index", "changes", "screen", "peers")
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description="Measure against named baselines in the same run.")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], help="all when none is named")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--place", type=Path, default=Path(".bench"), help="folder to work in; its file system is what is measured")
+    parser.add_argument("--place", type=Path, default=Path(".bench"), help="new folder to work in; its file system is what is measured")
     parser.add_argument("--notes", type=int, nargs="+", default=[1_000, 10_000], help="sizes of the vaults for the index")
     options = parser.parse_args()
     parts = options.parts or PARTS
@@ -27,6 +27,12 @@ def main() -> None:
     if "index" in parts:
         measured = index.measure(options.place, tuple(options.notes), max(options.rounds, 5))
         rows += measured + index.growth(measured)
+    if "changes" in parts:
+        rows += changes.measure(options.place, tuple(options.notes), options.rounds)
+    if "screen" in parts:
+        rows += screen.measure(options.place, tuple(options.notes[-1:]))
+    if "peers" in parts:
+        rows += peers.measure(options.place, tuple(options.notes), options.rounds)
     shutil.rmtree(options.place, ignore_errors=True)
     print(markdown(rows))
 

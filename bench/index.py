@@ -56,13 +56,13 @@ class _Bench:
     def rows(self) -> list[Row]:
         """The rows of one vault."""
         gc.disable()
-        cold = self._row("cold index, built and saved", self._build, "walk, stat, read", self._read_all, "<= 9", rounds=min(3, self.rounds))
+        cold = self._cold(min(5, self.rounds))
         # Times of files must lie back before their records count.
         time.sleep(2.1)
         IndexKeeper(self.store, self.state).rebuild()
         index = IndexKeeper(self.store, self.state).refresh()
         rows = [
-            cold,
+            *cold,
             self._row("every path, for names", lambda: list(walk_stamps(self.store)), "scandir, stat", self._stat_all, "<= 1.5"),
             self._row("warm start", lambda: IndexKeeper(self.store, self.state).refresh(), "scandir, stat", self._stat_all, "<= 3"),
             *self._names(index),
@@ -72,6 +72,20 @@ class _Bench:
             *self._sizes(),
         ]
         gc.enable()
+        return rows
+
+    def _cold(self, rounds: int) -> list[Row]:
+        """The build, by the clock and by processor time: two processes share its work, and on a busy machine the clock counts others too."""
+        ours, theirs = [], []
+        for _ in range(rounds):
+            theirs.append(_both(self._read_all))
+            ours.append(_both(self._build))
+            gc.collect()
+        rows = []
+        for at, figure, goal in ((0, "cold index, built and saved", "<= 9"), (1, "cold index, processor time of all processes", "")):
+            mine, its = [each[at] for each in ours], [each[at] for each in theirs]
+            ratio = statistics.median(a / b for a, b in zip(mine, its, strict=True))
+            rows.append(Row(self.what, figure, _ms(mine), "walk, stat, read", _ms(its), ratio, goal))
         return rows
 
     # --- references --------------------------------------------------------------------------------------------------------------
@@ -230,6 +244,14 @@ def growth(rows: list[Row]) -> list[Row]:
             times = float(large.ours[:-3]) / max(float(small.ours[:-3]), 0.001)
             found.append(Row(f"{small.what} to {large.what}", f"growth: {figure}", f"{times:.1f}x", "", "", None, "<= 11x"))
     return found
+
+
+def _both(act: Act) -> tuple[float, float]:
+    """Seconds by the clock, and of processor time here and in the processes that were started."""
+    started, before = time.perf_counter(), os.times()
+    act()
+    after = os.times()
+    return time.perf_counter() - started, sum(after[:4]) - sum(before[:4])
 
 
 def _seconds(act: Act) -> float:

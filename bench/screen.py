@@ -111,7 +111,7 @@ class _Loop:
         while True:
             before, shown = time.perf_counter(), len(prompt.text)
             pilot.app.post_message(events.Key("x", "x"))
-            while len(prompt.text) == shown:
+            while len(prompt.text) == shown:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             self._keys.append(time.perf_counter() - before)
             await asyncio.sleep(0.05)
@@ -123,7 +123,7 @@ def _p95(values: list[float]) -> float:
 
 async def _indexed(session: Any) -> None:
     """Until the app has built its index."""
-    while session.keeper is None or not session.keeper.status.ready:
+    while session.keeper is None or not session.keeper.status.ready:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
 

@@ -154,8 +154,8 @@ class IndexKeeper:
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
         if self._by_another(cancelled) and (index := self._loaded()) is not None:
-            # Files that were still changing a moment ago are read once more here: to build again would end when they have settled.
-            return self._compared(index, cancelled, rebuild=False)
+            # It is as the disk was after this was asked for. Files that were changing then are looked at again the next time.
+            return index
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
