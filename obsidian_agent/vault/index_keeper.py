@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +39,9 @@ SAVED_AFTER: Final = 200
 REBUILT_AFTER: Final = 8
 """Packs of texts after which everything is packed anew: texts that are no longer valid lie in them too."""
 
+APART_AFTER: Final = 1_500
+"""Files from which on a keeper that works apart starts a process."""
+
 _LITTER_SECONDS: Final = 600
 _MANY: Final = 1_000
 
@@ -63,7 +67,7 @@ class IndexKeeper:
     """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
 
     def __init__(self, store: VaultStore, folder: Path, *, apart: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
-        """With `apart` many files are scanned by processes only, for a program whose threads must not be held up. `progress` is told how
+        """With `apart` many files are scanned by another process, for a program whose threads must not be held up. `progress` is told how
         many files of how many are scanned."""
         self._store = store
         self._folder = folder
@@ -153,7 +157,7 @@ class IndexKeeper:
         return StoredIndex(snapshot, Changed(), self._store, Packs(snapshot, self._folder))
 
     def _built(self, cancelled: Callable[[], bool]) -> StoredIndex:
-        if self._by_another(cancelled) and (index := self._loaded()) is not None:
+        if self._is_large() and self._by_another(cancelled) and (index := self._loaded()) is not None:
             # It is as the disk was after this was asked for. Files that were changing then are looked at again the next time.
             return index
         try:
@@ -166,6 +170,10 @@ class IndexKeeper:
             # Without a place to keep it the index lives in memory, as if every file had just changed.
             self._in_memory = True
             return self._compared(self._over(Snapshot(None)), cancelled)
+
+    def _is_large(self) -> bool:
+        """Whether scanning the vault would be felt."""
+        return self._apart and len(list(islice(walk_stamps(self._store), APART_AFTER))) == APART_AFTER
 
     def _by_another(self, cancelled: Callable[[], bool]) -> bool:
         """Let a process of its own do what there is to scan and write, where that is wanted; whether it did."""
@@ -231,7 +239,7 @@ class IndexKeeper:
         if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
             return index
         try:
-            if self._by_another(cancelled) and (saved := self._loaded()) is not None:
+            if len(index.snapshot) >= APART_AFTER and self._by_another(cancelled) and (saved := self._loaded()) is not None:
                 return self._compared(saved, cancelled, rebuild=False)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
                 return self._built(cancelled)

@@ -296,7 +296,8 @@ def test_killed_while_it_writes_the_next_start_builds_anew(tmp_path):
 
 
 @pytest.mark.usefixtures("settled")
-def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path):
+def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(index_keeper, "APART_AFTER", 3)
     keeper, folder = keeper_of(tmp_path, VAULT)
     told: list[tuple[int, int]] = []
     keeper.work_apart(lambda done, total: told.append((done, total)))

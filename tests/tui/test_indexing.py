@@ -1,0 +1,20 @@
+"""What the screen says of the index."""
+
+from __future__ import annotations
+
+from obsidian_agent.vault.index_keeper import IndexStatus
+from tui.driving import driving
+
+
+async def test_the_first_line_says_how_far_indexing_is() -> None:
+    async with driving() as app:
+        ((tell,),) = app.session.called("follow")
+        tell(IndexStatus(False, 0, 0.0, 3_200, 10_000))
+        await app.settle()
+        assert "indexing 3,200/10,000" in app.screen()
+        await app.press("h", "i")
+        assert app.prompt.text == "hi", "the app can be used meanwhile"
+        tell(IndexStatus(True, 10_000, 1.5))
+        await app.settle()
+        assert "indexing" not in app.screen()
+    assert app.session.called("unfollow")
