@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from obsidian_agent.agent.asking import Permission
 from obsidian_agent.agent.brief import Brief
@@ -59,7 +59,11 @@ class Preparation:
         for problem in (*self.brief.notices, *self._trim()):
             yield Notice(problem)
         gathering, context = self.brief.gathering, opening.context
-        gathered = await asyncio.to_thread(lambda: gathering.gather(message, context, view()))
+        if not opening.asker.gate.may_allow:
+            gathering = replace(gathering, found=0)  # what is merely found is never asked about
+        gathered = Gathered()
+        if gathering.wants(message, context):
+            gathered = await asyncio.to_thread(lambda: gathering.gather(message, context, view()))
         for missed in gathered.missed:
             yield Notice(_not_found(missed))
         permission = Permission()

@@ -210,6 +210,11 @@ class Gate:
         """Whether everything that is not denied may be sent: the model is on this machine, and the rules let those have it."""
         return self.rules.local and self.local
 
+    @property
+    def may_allow(self) -> bool:
+        """Whether anything at all may be sent without asking."""
+        return self.open or bool(self.rules.allow) or bool(self.grants.files) or bool(self.grants.folders)
+
     def denied(self, path: VaultPath) -> bool:
         """Whether a rule hides it, or what it leads to."""
         return bool(self.rules.deny) and (self.rules.deny.cover(path) or self.rules.deny.cover(self.real(path)))

@@ -260,12 +260,28 @@ def _load() -> Any:
     litellm: Any = module
     litellm.suppress_debug_info = True
     litellm.telemetry = False
+    _send_bodies_as_they_are()
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = False
         logger.setLevel(logging.CRITICAL + 1)
     return litellm
+
+
+def _send_bodies_as_they_are() -> None:
+    """Keep OpenAI's client from walking through every message of a request to rename keys that are named right already.
+
+    That takes 100 ms for a conversation of 500 messages, before anything is sent. Values that were not given are left out here too.
+    """
+    from openai._utils import is_given
+    from openai.resources.chat.completions import completions
+
+    async def given(body: Any, expected_type: object) -> Any:
+        return {name: value for name, value in body.items() if is_given(value)} if isinstance(body, dict) else body
+
+    if hasattr(completions, "async_maybe_transform"):
+        completions.async_maybe_transform = given
 
 
 def _know_model(litellm: Any, endpoint: Endpoint) -> None:

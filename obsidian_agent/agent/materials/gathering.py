@@ -38,6 +38,10 @@ class Gathering:
     active: bool = False
     found: int = 0
 
+    def wants(self, message: str, context: RunContext) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self.found) or (self.active and context.active_file is not None) or bool(mentions_in(message))
+
     def gather(self, message: str, context: RunContext, view: VaultView) -> Gathered:
         """What may go along with a message, in a vault as the model may know it. May block."""
         paths: dict[VaultPath, tuple[Why, float]] = {}
