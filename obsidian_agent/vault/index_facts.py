@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from obsidian_agent.vault.canvas import canvas_links
@@ -77,10 +78,12 @@ def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for name in names:
         found.setdefault(tag_key(name), name)
-    found.pop("", None)
+    if "" in found:
+        del found[""]
     return tuple(found.values())
 
 
+@lru_cache(maxsize=4096)
 def tag_key(name: str) -> str:
     """What two spellings of a tag have in common: no `#`, no slash at the end, NFC, no case."""
     bare = name.strip().lstrip("#").rstrip("/")

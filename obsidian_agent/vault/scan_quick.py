@@ -56,24 +56,58 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
     targets: list[str] = []
     tags: list[str] = []
     piped = False
+    known = _known
     for event in _EVENT.findall(text, start):
-        first = event[0]
-        if first == "[" and event[-1] == "]":
-            piped = piped or ("|" in event and event.count("|") != event.count("\\|"))
-            if target := _wiki_target(event):
-                targets.append(target)
-        elif first == "#" and len(event) > 1:
-            if name := tag_name(event[1:]):
-                tags.append(name)
-        elif len(event) == 1:
-            if not _is_harmless(event, text, start):
-                return None
-        elif first == "[":
-            if target := _destination(event):
-                targets.append(target)
-        elif first == "`":
-            piped = piped or "|" in event
+        kind, name = known.get(event) or _judged(event)
+        if kind == _IS_LINK:
+            targets.append(name)
+        elif kind == _IS_TAG:
+            tags.append(name)
+        elif kind == _IS_PIPED_LINK:
+            targets.append(name)
+            piped = True
+        elif kind == _IS_PIPED:
+            piped = True
+        elif kind == _IS_OPEN and not _is_harmless(event, text, start):
+            return None
     return None if piped and _may_cross_cells(text, start) else (targets, tags)
+
+
+_IS_LINK, _IS_TAG, _IS_PIPED_LINK, _IS_PIPED, _IS_OPEN, _IS_NOTHING = range(6)
+_KEPT: Final = 50_000
+
+_known: dict[str, tuple[int, str]] = {}
+"""What events are, for those that were seen: links and tags are written in the same way in very many places."""
+
+
+def _judged(event: str) -> tuple[int, str]:
+    """What an event is, and the target or tag that it names."""
+    kind, name = _IS_NOTHING, ""
+    if len(event) == 1:
+        kind = _IS_OPEN
+    elif event[0] == "[" and event[-1] == "]":
+        name = _wiki_target(event)
+        if event.count("|") != event.count("\\|"):
+            kind = _IS_PIPED_LINK if name else _IS_PIPED
+        elif name:
+            kind = _IS_LINK
+    elif event[0] == "[":
+        name = _destination(event)
+        kind = _IS_LINK if name else _IS_NOTHING
+    elif event[0] == "#":
+        name = tag_name(event[1:])
+        kind = _IS_TAG if name else _IS_NOTHING
+    elif event[0] == "`" and "|" in event:
+        kind = _IS_PIPED
+    if len(event) < _LONG:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[event] = kind, name
+    return kind, name
+
+
+_LONG: Final = 200
+"""Events of this many characters will not be seen again."""
 
 
 def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool]) -> list[Link] | None:

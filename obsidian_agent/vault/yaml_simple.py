@@ -71,14 +71,75 @@ def read(block: str) -> dict[str, Any] | None:
     if len(block) > LONGEST_BLOCK:
         return None
     found: dict[str, Any] = {}
-    position = _start(block)
-    while position < len(block):
-        entry = _ENTRY.match(block, position)
-        if entry is None or len(key := entry["key"]) > _LONGEST_KEY:
+    items: list[Any] | None = None
+    above: str | None = None
+    pad: str | None = None
+    lines = block.split("\n")
+    if lines.pop():
+        return None
+    for text in lines:
+        line = _known.get(text) or _judged(text)
+        if line.kind == "entry":
+            value = line.value
+            found[line.name] = value.copy() if type(value) is list else value
+            above = None
+        elif line.kind == "item":
+            # A list stands directly below its key, each item as far to the right as the first.
+            if above is None or (items is not None and line.name != pad):
+                return None
+            if items is None:
+                items, pad = [], line.name
+                found[above] = items
+            items.append(line.value)
+            continue
+        elif line.kind == "key":
+            above = line.name
+            found[above] = None
+        elif line.kind == "blank":
+            above = None
+        else:
             return None
-        found[key] = _value(entry)
-        position = entry.end()
+        items = None
     return found
+
+
+class _Line(NamedTuple):
+    """A line on its own: an `entry` (key and value), a `key` whose value is below it, an `item` of a list, `blank` (or a comment), or
+    `other`. `name` is the key, or the blanks before an item."""
+
+    kind: str
+    name: str = ""
+    value: Any = None
+
+
+_KEPT = 20_000
+_LONG = 200
+
+_known: dict[str, _Line] = {}
+"""What lines are, for those that were seen: most lines of properties are in very many notes."""
+
+
+def _judged(text: str) -> _Line:
+    line = _judge(f"{text}\n")
+    if len(text) < _LONG:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[text] = line
+    return line
+
+
+def _judge(text: str) -> _Line:
+    if _LEAD.fullmatch(text):
+        return _Line("blank")
+    if entry := _ENTRY.fullmatch(text):
+        if len(entry["key"]) > _LONGEST_KEY:
+            return _Line("other")
+        if any(entry.group("plain", "quoted", "flow")):
+            return _Line("entry", entry["key"], _value(entry))
+        return _Line("key", entry["key"])
+    if item := _LINE_ITEMS.fullmatch(text):
+        return _Line("item", text[: len(text) - len(text.lstrip(" "))], _item(item))
+    return _Line("other")
 
 
 def _start(block: str) -> int:
