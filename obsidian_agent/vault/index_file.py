@@ -7,6 +7,7 @@ written, or was written by another version or kind of machine, does not open; th
 from __future__ import annotations
 
 import json
+import marshal
 import mmap
 import os
 import sys
@@ -18,8 +19,11 @@ from typing import Final, TypeAlias
 
 Buffer: TypeAlias = bytes | memoryview
 
-MAGIC: Final = b"obsidian-agent index 2\n"
+MAGIC: Final = b"obsidian-agent index 3\n"
 """The last digit counts changes of the format."""
+
+KIND: Final = f"{sys.byteorder} {marshal.version}"
+"""What the sections depend on: the order of bytes, and the format of Python's own serialisation."""
 
 _ALIGN: Final = 8
 _CAN_MAP: Final = os.name == "posix"
@@ -45,7 +49,7 @@ def write_sections(path: Path, sections: Mapping[str, Iterable[Buffer]]) -> None
                     checksum = zlib.crc32(chunk, checksum)
                     at += file.write(chunk)
                 table[name] = (start, at - start)
-            tail = json.dumps({"sections": table, "crc": checksum, "order": sys.byteorder}).encode()
+            tail = json.dumps({"sections": table, "crc": checksum, "kind": KIND}).encode()
             file.write(tail + len(tail).to_bytes(8, "big"))
             file.flush()
             os.fsync(file.fileno())
@@ -71,14 +75,14 @@ def read_sections(path: Path) -> dict[str, memoryview]:
     try:
         tail = json.loads(bytes(data[len(data) - 8 - size : len(data) - 8]))
         sections = {name: data[start : start + length] for name, (start, length) in tail["sections"].items()}
-        checksum, order = tail["crc"], tail["order"]
+        checksum, kind = tail["crc"], tail["kind"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnusableIndex("cut off or damaged") from error
     actual = 0
     for section in sections.values():
         actual = zlib.crc32(section, actual)
-    if actual != checksum or order != sys.byteorder:
-        raise UnusableIndex("damaged, or of another kind of machine")
+    if actual != checksum or kind != KIND:
+        raise UnusableIndex("damaged, or of another kind of machine or Python")
     return sections
 
 

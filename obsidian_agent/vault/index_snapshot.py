@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import marshal
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
 
 from obsidian_agent.vault.index_columns import IDS, LONG, Rows, Texts, number_column, numbers, row_column, text_column
 from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target_name
@@ -18,21 +18,15 @@ from obsidian_agent.vault.index_records import Packed, Records
 from obsidian_agent.vault.index_walk import Stamp
 from obsidian_agent.vault.search_names import NameSearch
 
-_ENCODED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
 
 def pack_facts(facts: Facts) -> bytes:
-    """Facts as they are kept."""
-    fields = [facts.tags, facts.aliases, dict(facts.properties), facts.targets, int(facts.lossy)]
-    return _ENCODED(fields).encode("utf-8", "surrogatepass")
+    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`index_file.py`)."""
+    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy))
 
 
 def unpack_facts(data: Buffer) -> Facts:
     """The facts that `pack_facts` kept; none for nothing."""
-    if not data:
-        return Facts()
-    tags, aliases, properties, targets, lossy = json.loads(str(data, "utf-8", "surrogatepass"))
-    return Facts(tuple(tags), tuple(aliases), properties, tuple(targets), bool(lossy))
+    return Facts(*marshal.loads(data)) if data else Facts()
 
 
 class Snapshot:

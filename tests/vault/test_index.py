@@ -200,7 +200,7 @@ def test_a_damaged_index_is_built_again(tmp_path, harm):
             for pack in (tmp_path / "state").glob("*.pack"):
                 pack.unlink()
         case _:
-            file.write_bytes(data.replace(b"index 1", b"index 0", 1))
+            file.write_bytes(data.replace(b"index 3", b"index 0", 1))
     fresh, _ = keeper_of(tmp_path, VAULT)
     assert said(fresh.refresh()) == whole
 
