@@ -52,11 +52,14 @@ class Desk:
 
     store: VaultStore
     macros: list[Macro] = field(default_factory=list)
+    now: datetime = NOW
+    kept: DiskView | None = None
+    """One view for all calls, of a vault that does not change."""
 
     def request(self, message: str, active: str | None = None, selected: Selection | None = None, **params: Any) -> PlanRequest:
         self.context = RunContext(
             vault_name="vault",
-            now=NOW,
+            now=self.now,
             active_file=parse(active, PathUse.READ) if active else None,
             selection=selected,
         )
@@ -64,7 +67,7 @@ class Desk:
 
     @property
     def planner(self) -> OfflinePlanner:
-        return OfflinePlanner(lambda: DiskView(self.store), self.store.obsidian_config, TOOLS, lambda: self.macros)
+        return OfflinePlanner(lambda: self.kept or DiskView(self.store), self.store.obsidian_config, TOOLS, lambda: self.macros)
 
     def decide(self, message: str, **around: Any) -> TurnEvent:
         return self.planner.decide(self.request(message, **around))
@@ -88,7 +91,7 @@ class Desk:
         bound = bind(checked.plan, values or {})
         assert not bound.missing
         assert not bound.problems
-        return preview(checked, TOOLS, DiskView(self.store), dataclasses.replace(self.context, params=bound.values))
+        return preview(checked, TOOLS, self.kept or DiskView(self.store), dataclasses.replace(self.context, params=bound.values))
 
     def changes(self, message: str, **around: Any) -> dict[str, Any]:
         """The net effect: path -> text, new path of a rename, or kind."""

@@ -282,7 +282,9 @@ class _Turn:
             return self._nothing(matches)
         if not usable:
             refusal = matches[0].recipe.refusal
-            return NeedsInput(refusal.message if refusal is not None else self._unmet(matches[0].recipe) or "")
+            if refusal is not None:
+                return TurnFailed(Problem(refusal.code, refusal.message))
+            return NeedsInput(self._unmet(matches[0].recipe) or "")
         first = usable[0]
         alone = len(usable) == 1 or usable[1].cost - first.cost >= _CLEARLY
         if alone and first.resolved.missing:

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     """The registry."""
+    from obsidian_agent.providers.offline.recipe import packaged
     from obsidian_agent.tools.registry import BUILTIN_TOOLS
 
+    recipes = [{"name": each.name, "title": each.title, "description": each.description, "example": each.example} for each in packaged()]
     document = [
         {
             "name": tool.name,
@@ -39,10 +41,13 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
         for tool in BUILTIN_TOOLS
     ]
     if out.as_json:
-        out.document({"tools": document})
+        out.document({"tools": document, "recipes": recipes})
     for tool in BUILTIN_TOOLS:
         fields = ", ".join(f"{info.alias}{'' if info.is_required() else '?'}" for info in tool.input.model_fields.values())
         out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
+    out.line("\nWithout a model:")
+    for recipe in recipes:
+        out.line(f"{recipe['name']:28} {recipe['description']} For example: {recipe['example']}")
     return Exit.DONE
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from itertools import accumulate
 from typing import TypeVar, assert_never
 
 from obsidian_agent.providers.offline.lexicon import FILLERS, NEGATIONS, PREPOSITIONS
-from obsidian_agent.providers.offline.phrases import Choice, Maybe, Node, Phrase, Sequence, Slot, Word, needed, slots_in
+from obsidian_agent.providers.offline.phrases import Choice, Maybe, Needed, Node, Phrase, Sequence, Slot, Word, needed, slots_in
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.tokens import Token
 
@@ -68,7 +68,7 @@ class TokenTable:
         self._typos = typos
         self._prices = [skipping(token) for token in tokens]
         self._sums = [0.0, *accumulate(self._prices)]
-        self._hits: dict[Word, list[tuple[int, float]]] = {}
+        self._hits: dict[int, list[tuple[int, float]]] = {}
 
     def gap(self, start: int, end: int) -> Alignment:
         """What it costs to leave tokens `start` to `end` (exclusive) unexplained."""
@@ -84,10 +84,11 @@ class TokenTable:
 
     def hits(self, word: Word) -> list[tuple[int, float]]:
         """Where a word of a phrase occurs, with the doubt of a slip."""
-        if word not in self._hits:
+        key = id(word)  # equal words of all phrases are one object
+        if key not in self._hits:
             found = ((position, self._doubt(word, position)) for position in range(len(self.tokens)))
-            self._hits[word] = [(position, doubt) for position, doubt in found if doubt is not None]
-        return self._hits[word]
+            self._hits[key] = [(position, doubt) for position, doubt in found if doubt is not None]
+        return self._hits[key]
 
     def _doubt(self, word: Word, position: int) -> float | None:
         token = self.tokens[position]
@@ -204,6 +205,29 @@ class Aligner:
         return Alignment(cost=cost, missing=missing)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What a segment wants: the stems for each of its words, those that tell something, and what leaving it out costs."""
+
+    wanted: tuple[Needed, ...]
+    telling: tuple[Needed, ...]
+    absence: float
+    counts: bool
+
+
+@cache
+def _outlines(phrase: Phrase) -> tuple[_Outline, ...]:
+    return tuple(
+        _Outline(
+            wanted,
+            tuple(each for each in wanted if not each.stems <= PREPOSITIONS),
+            _cost_of_absence(segment),
+            bool(wanted) or isinstance(segment, Maybe),
+        )
+        for segment, wanted in ((segment, needed(segment)) for segment in phrase.segments)
+    )
+
+
 def worth_trying(phrase: Phrase, said: Collection[str], most: float) -> bool:
     """Whether a phrase may fit when only these stems are said: enough of its telling words are, and what is missing does not cost too much.
 
@@ -212,16 +236,14 @@ def worth_trying(phrase: Phrase, said: Collection[str], most: float) -> bool:
     telling = present = 0
     cost = VAGUE if phrase.vague else 0.0
     best = most + 1
-    for segment in phrase.segments:
-        wanted = needed(segment)
-        missing = [each for each in wanted if each.stems.isdisjoint(said)]
-        absence = _cost_of_absence(segment)
+    for outline in _outlines(phrase):
+        missing = [each for each in outline.wanted if each.stems.isdisjoint(said)]
+        absence = outline.absence
         presence = most + 1 if any(each.must for each in missing) else sum(0.35 if each.stems <= PREPOSITIONS else 1.3 for each in missing)
-        words = [each for each in wanted if not each.stems <= PREPOSITIONS]
-        telling += len(words)
-        present += sum(each not in missing for each in words)
+        telling += len(outline.telling)
+        present += sum(each not in missing for each in outline.telling) if missing else len(outline.telling)
         cost += min(presence, absence)
-        best = min(best, presence - min(presence, absence)) if wanted or isinstance(segment, Maybe) else best
+        best = min(best, presence - min(presence, absence)) if outline.counts else best
     return cost + best <= most and (not telling or present * 2 > telling - 1)
 
 

@@ -37,6 +37,7 @@ _NAME_NOUNS = CALLED | word_set("name title new the a an as by under")
 _SEVERAL = frozenset(("notes", "files", "pages", "documents"))
 """Nouns that are seldom said of one note."""
 
+_EVERYTHING = frozenset(("everything", "all", "anything", "it all", "all of it", "them", "it", "nothing", "something"))
 _PARTING = word_set("please now then instead too thanks")
 _MACRO_NOUNS = frozenset(("macro", "saved", "action"))
 
@@ -52,6 +53,8 @@ def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | N
     if found is not None:
         return found
     said = words.lowers
+    if words.spoken in _EVERYTHING:
+        return None
     edges = {said[0], said[min(1, len(said) - 1)]}
     folder, file = bool((edges | {said[-1]}) & FOLDER_NOUNS), bool(edges & NOTE_NOUNS)
     if folder == file:

@@ -63,9 +63,9 @@ class Maybe:
 Node = Word | Slot | Sequence | Choice | Maybe
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Phrase:
-    """Segments in any order."""
+    """Segments in any order. Each text is read once, so phrases are compared as objects."""
 
     text: str
     segments: tuple[Node, ...]

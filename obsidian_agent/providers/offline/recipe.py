@@ -126,6 +126,8 @@ class Recipe(RecipeModel):
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
     title: str
     description: str
+    example: str = ""
+    """A sentence that asks for it, in a vault that has the names."""
     phrases: Annotated[tuple[str, ...], Field(min_length=1)]
     parameters: dict[str, RecipeParameter] = Field(default_factory=dict)
     requires: tuple[Need, ...] = ()
