@@ -95,14 +95,16 @@ async def _pauses(vault: Path, state: Path, url: str) -> tuple[list[float], floa
             pauses.append(time.perf_counter() - begun - 0.005)
 
     ticking = asyncio.create_task(tick())
-    times: list[float] = []
+    begun, tokens = 0.0, 0
     async for event in chats.ask(thread, "Talk", refuse_all):
         if isinstance(event, TextDelta):
-            if not times:
+            if not tokens:
                 pauses.clear()  # the first call of all imports a library
-            times.append(time.perf_counter())
+                begun = time.perf_counter()
+            tokens += event.text.count(" ")
+            ended = time.perf_counter()
     ticking.cancel()
-    return pauses, (len(times) - 1) / (times[-1] - times[0])
+    return pauses, tokens / (ended - begun)
 
 
 def _thread(chats: Chats, messages: int) -> str:
