@@ -5,6 +5,7 @@ Places, headings and tasks are not in it: they are read again from the few files
 
 from __future__ import annotations
 
+import marshal
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -71,6 +72,16 @@ def canvas_facts(data: bytes) -> Facts:
 def note_facts(names: Names) -> Facts:
     """The facts in what a note names."""
     return Facts(distinct_tags(names.tags), names.aliases, names.properties, names.targets, names.lossy)
+
+
+def pack_facts(facts: Facts) -> bytes:
+    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`index_file.py`)."""
+    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy))
+
+
+def unpack_facts(data: bytes | memoryview) -> Facts:
+    """The facts that `pack_facts` kept; none for nothing."""
+    return Facts(*marshal.loads(data)) if data else Facts()
 
 
 def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:

@@ -10,10 +10,9 @@ from typing import Final, NamedTuple
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index_columns import IDS, LONG
-from obsidian_agent.vault.index_facts import canvas_facts, note_facts, tag_key, target_name
+from obsidian_agent.vault.index_facts import canvas_facts, note_facts, pack_facts, tag_key, target_name
 from obsidian_agent.vault.index_paths import KnownPaths
 from obsidian_agent.vault.index_records import FAILED, FOLDS_ODDLY, LOSSY
-from obsidian_agent.vault.index_snapshot import pack_facts
 from obsidian_agent.vault.linkgraph import CANVAS
 from obsidian_agent.vault.scan import names_in
 from obsidian_agent.vault.search_needle import folds_oddly

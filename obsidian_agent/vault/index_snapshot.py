@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import json
-import marshal
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from obsidian_agent.vault.index_columns import IDS, LONG, Rows, Texts, number_column, numbers, row_column, text_column
-from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target_name
+from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target_name, unpack_facts
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex, read_sections, write_sections
 from obsidian_agent.vault.index_records import Packed, Records
 from obsidian_agent.vault.index_walk import Stamp
-from obsidian_agent.vault.search_names import NameSearch
 
-
-def pack_facts(facts: Facts) -> bytes:
-    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`index_file.py`)."""
-    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy))
-
-
-def unpack_facts(data: Buffer) -> Facts:
-    """The facts that `pack_facts` kept; none for nothing."""
-    return Facts(*marshal.loads(data)) if data else Facts()
+if TYPE_CHECKING:
+    from obsidian_agent.vault.search_names import NameSearch
 
 
 class Snapshot:
@@ -114,6 +106,8 @@ class Snapshot:
     @cached_property
     def names(self) -> NameSearch:
         """Paths and aliases, ready to be searched; made when first asked for."""
+        from obsidian_agent.vault.search_names import NameSearch
+
         return NameSearch(self.paths, ((alias, self.paths[file]) for file, alias in self.alias_rows()))
 
     def tag_rows(self) -> Iterator[tuple[str, memoryview]]:

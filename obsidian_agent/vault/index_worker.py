@@ -7,7 +7,6 @@ fails costs nothing but time: then the part is scanned by whoever asked.
 from __future__ import annotations
 
 import marshal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -32,6 +31,8 @@ class Worker:
     """A process that waits for its job; it ends with the block."""
 
     def __init__(self) -> None:
+        import subprocess  # not in the process itself
+
         # -P: the folder one happens to be in may be a vault, and nothing in a vault is ever imported.
         command = [sys.executable, "-P", "-m", __name__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

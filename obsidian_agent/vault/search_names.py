@@ -7,6 +7,8 @@ be is told by one 64-bit mask each. Case and accents do not count. Nothing found
 that have its letters, or are most like it, are hits. A file is one hit, with the better of its scores.
 """
 
+# rapidfuzz is imported where it is used: reading an index must not pay for it.
+
 from __future__ import annotations
 
 import heapq
@@ -18,8 +20,6 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
-
-from rapidfuzz import fuzz, process
 
 INITIALS: Final = 68.0
 NEAR: Final = 85.0
@@ -118,6 +118,8 @@ class NameSearch:
 
     def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str], likeness: float = NEAR) -> list[_Scored]:
         """The hits whose names have the query's initials, or its letters in their order and are that much like it, besides those known."""
+        from rapidfuzz import fuzz, process
+
         mask = _mask(wanted)
         texts, paths = self._folded, self._paths
         able = [file for file, letters in enumerate(self._masks) if letters & mask == mask and file not in known]
@@ -139,6 +141,8 @@ class NameSearch:
 
     def alike(self, wanted: str, left_out: Set[str]) -> list[_Scored]:
         """The hits whose names are most like a query that may be misspelled."""
+        from rapidfuzz import fuzz, process
+
         if len(wanted) < _LONG_ENOUGH:
             return []
         names = [text.rpartition("/")[2] for text in self._folded]
