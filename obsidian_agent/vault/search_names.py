@@ -16,8 +16,9 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
 
@@ -37,6 +38,10 @@ FEW: Final = 20
 """With fewer hits than this the query need not be in a path as it is."""
 
 _LONG_ENOUGH: Final = 4
+_LONG_FOR_NEAR: Final = 7
+"""Letters of a query from which on a name can be near it without holding it."""
+
+_FIRSTS: Final = re.compile(r"(?<![^\W_])[^\W_]")
 _MARKS: Final = re.compile("[\u0300-\u036f]")
 
 
@@ -81,7 +86,7 @@ class NameSearch:
         self._folded = [folded(_shown(path)) for path in self._paths[: self._named]]
         # A slash in an alias is no folder.
         self._folded += [folded(" ".join(alias.replace("/", " ").split())) for alias in self._aliases]
-        self._masks = array("Q", map(_mask, self._folded))
+        self._masks = array("Q", [_mask(text[text.rfind("/") + 1 :]) for text in self._folded])
         self._joined = "\n".join([*self._folded, ""])
         self._starts = array("Q", accumulate(map(_line_length, self._folded[:-1]), initial=0))
 
@@ -116,28 +121,50 @@ class NameSearch:
         others = [word for word in words if word != longest]
         return [file for file in found if all(word in self._folded[file] for word in others)] if others else found
 
-    def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str], likeness: float = NEAR) -> list[_Scored]:
-        """The hits whose names have the query's initials, or its letters in their order and are that much like it, besides those known."""
+    def near(self, wanted: str, words: list[str], known: set[int], left_out: Set[str]) -> list[_Scored]:
+        """The hits whose names have the query's initials, or its letters in their order and close together, besides those known."""
+        scored = dict.fromkeys(self._with_initials("".join(words)), INITIALS)
+        if len(wanted) >= _LONG_FOR_NEAR:
+            for file, score in self._close(wanted, words, NEAR):
+                scored.setdefault(file, score)
+        texts, paths = self._folded, self._paths
+        return [
+            self._hit(file, score, len(texts[file])) for file, score in scored.items() if file not in known and paths[file] not in left_out
+        ]
+
+    def loose(self, wanted: str, words: list[str], left_out: Set[str]) -> list[_Scored]:
+        """The hits whose names have the query's letters in their order, from the beginning of a word on."""
+        found = self._close(wanted, words, LOOSE)
+        return [self._hit(file, score, len(self._folded[file])) for file, score in found if self._paths[file] not in left_out]
+
+    def _close(self, wanted: str, words: list[str], likeness: float) -> list[tuple[int, float]]:
         from rapidfuzz import fuzz, process
 
-        mask = _mask(wanted)
-        texts, paths = self._folded, self._paths
-        able = [file for file, letters in enumerate(self._masks) if letters & mask == mask and file not in known]
+        mask, texts = _mask(wanted), self._folded
+        names = {file: texts[file].rpartition("/")[2] for file, letters in enumerate(self._masks) if letters & mask == mask}
         for word in words:
             holds = re.compile(_in_order(word)).search
-            able = [file for file in able if holds(texts[file])]
-        names = {file: texts[file].rpartition("/")[2] for file in able if paths[file] not in left_out}
+            names = {file: name for file, name in names.items() if holds(name)}
         if likeness < NEAR:
-            # Little is asked for, so the letters must at least be in the name, from the beginning of a word on.
-            for word in words:
-                begins = re.compile(rf"(?:^|[\W_]){_in_order(word)}").search
-                names = {file: name for file, name in names.items() if begins(name)}
-        initials = re.compile(_by_initials("".join(words))).search
-        scored = {file: INITIALS for file, name in names.items() if initials(name)}
+            begin = [re.compile(rf"(?:^|[\W_]){_in_order(word)}").search for word in words]
+            names = {file: name for file, name in names.items() if all(found(name) for found in begin)}
         close = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=likeness, limit=None)
-        for _, score, file in close:
-            scored.setdefault(file, score * SHARE)
-        return [self._hit(file, score, len(texts[file])) for file, score in scored.items()]
+        return [(file, score * SHARE) for _, score, file in close]
+
+    def _with_initials(self, letters: str) -> Iterator[int]:
+        """The places of names of which some words that follow each other begin with these letters."""
+        initials, starts = self._initials
+        at = initials.find(letters)
+        while at >= 0:
+            file = bisect_right(starts, at) - 1
+            yield file
+            at = initials.find(letters, starts[file + 1]) if file + 1 < len(starts) else -1
+
+    @cached_property
+    def _initials(self) -> tuple[str, array[int]]:
+        """The first letters of the words of all names, and where those of each name begin."""
+        found = ["".join(_FIRSTS.findall(text, text.rfind("/") + 1)) for text in self._folded]
+        return "\n".join([*found, ""]), array("Q", accumulate(map(_line_length, found[:-1]), initial=0))
 
     def alike(self, wanted: str, left_out: Set[str]) -> list[_Scored]:
         """The hits whose names are most like a query that may be misspelled."""
@@ -145,9 +172,24 @@ class NameSearch:
 
         if len(wanted) < _LONG_ENOUGH:
             return []
-        names = [text.rpartition("/")[2] for text in self._folded]
+        # A name of `length` that is so alike lacks at most so many characters of the query, and so many of its letters must be there.
+        size, mask = len(wanted), _mask(wanted)
+        share, longest = 1 - MISSPELLED / 100, int(size * (200 / MISSPELLED - 1))
+        lacking = {length: int((share * (size + length) + size - length) / 2) for length in range(longest + 1)}
+        least = {length: mask.bit_count() - lacks for length, lacks in lacking.items() if length + lacks >= size}
+        able = [
+            at
+            for at, (length, letters) in enumerate(zip(self._lengths, self._masks, strict=True))
+            if length in least and (letters & mask).bit_count() >= least[length]
+        ]
+        names = {at: self._folded[at].rpartition("/")[2] for at in able}
         alike = process.extract(wanted, names, scorer=fuzz.ratio, score_cutoff=MISSPELLED, limit=None)
         return [self._hit(at, score * MISSPELLED_SHARE, len(names[at])) for _, score, at in alike if self._paths[at] not in left_out]
+
+    @cached_property
+    def _lengths(self) -> array[int]:
+        """The lengths of all names, without their folders."""
+        return array("I", [len(text) - text.rfind("/") - 1 for text in self._folded])
 
 
 def search_parts(parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit: int | None = None) -> NameHits:
@@ -167,7 +209,7 @@ def search_parts(parts: Sequence[tuple[NameSearch, Set[str]]], query: str, limit
             scored += names.near(wanted, words, places, left_out)
     if not scored:
         for names, left_out in parts:
-            scored += [*names.near(wanted, words, set(), left_out, LOOSE), *names.alike(wanted, left_out)]
+            scored += [*names.loose(wanted, words, left_out), *names.alike(wanted, left_out)]
     if len(scored) < FEW or any(names.has_aliases for names, _ in parts):
         scored.sort()
         scored = list({hit[2]: hit for hit in reversed(scored)}.values())
@@ -199,11 +241,6 @@ def _in_order(word: str) -> str:
     for letter in word[1:]:
         pattern += f"[^{re.escape(letter)}]*+{re.escape(letter)}"
     return pattern
-
-
-def _by_initials(letters: str) -> str:
-    """A pattern for words that follow each other and begin with these letters."""
-    return r"(?:^|[\W_])" + r"[^\W_]*+[\W_]++".join(map(re.escape, letters))
 
 
 def _score(wanted: str, words: Sequence[str], text: str) -> float:
