@@ -1,4 +1,4 @@
-"""`python -m bench [startup] [runs] [index] [changes] [screen] [stream] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
+"""`python -m bench [startup] [runs] [index] [changes] [screen] [answers] [stream] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import changes, index, peers, runs, screen, startup, stream
+from bench import answers, changes, index, peers, runs, screen, startup, stream
 from bench.table import markdown
 
-PARTS = ("startup", "runs", "index", "changes", "screen", "stream", "peers")
+PARTS = ("startup", "runs", "index", "changes", "screen", "answers", "stream", "peers")
 
 
 def main() -> None:
@@ -31,6 +31,7 @@ def main() -> None:
         rows += changes.measure(options.place, tuple(options.notes), options.rounds)
     if "screen" in parts:
         rows += screen.measure(options.place, tuple(options.notes[-1:]))
+    rows += answers.measure(options.place) if "answers" in parts else []
     rows += stream.measure(options.place) if "stream" in parts else []
     if "peers" in parts:
         rows += peers.measure(options.place, tuple(options.notes), options.rounds)

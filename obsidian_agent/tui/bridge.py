@@ -26,6 +26,24 @@ BREATH = 64
 """After so many events without a pause the event loop gets a turn."""
 
 
+def merged(events: Sequence[AgentEvent]) -> list[AgentEvent]:
+    """The same events, streamed text that belongs together in one."""
+    from obsidian_agent.agent.events import TextDelta
+
+    found: list[AgentEvent] = []
+    texts: list[str] = []
+    for number, event in enumerate(events):
+        if not isinstance(event, TextDelta):
+            found.append(event)
+            continue
+        texts.append(event.text)
+        following = events[number + 1] if number + 1 < len(events) else None
+        if not (isinstance(following, TextDelta) and following.thinking == event.thinking):
+            found.append(TextDelta("".join(texts), event.thinking))
+            texts.clear()
+    return found
+
+
 class Bridge:
     """Runs what the session yields and hands the events to `deliver`, in order, never more often than the screen can show."""
 

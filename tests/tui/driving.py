@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.main import MainScreen
@@ -96,7 +97,7 @@ class Driver:
 
     def transcript(self) -> str:
         """Everything in the conversation."""
-        return "\n".join(str(entry.render()) for entry in self.panes.chat.transcript.children)
+        return "\n".join(str(entry.render()) for entry in self.panes.chat.transcript.query(Static))
 
 
 @asynccontextmanager

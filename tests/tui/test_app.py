@@ -11,6 +11,7 @@ from textual.widgets import Input, TextArea
 
 from obsidian_agent.agent.events import (
     AgentEvent,
+    Answer,
     NeedsInput,
     Notice,
     PlanningRetry,
@@ -44,7 +45,7 @@ from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan_list import PlanList
 from obsidian_agent.tui.widgets.progress import RunLog
 from obsidian_agent.tui.widgets.result import ResultList
-from obsidian_agent.tui.widgets.transcript import Thinking
+from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
 from tui.driving import SIZES, driving
 from tui.fakes import (
     Conflicting,
@@ -546,15 +547,25 @@ async def test_missing_values_without_candidates() -> None:
         assert "Nothing was changed." in app.transcript()
 
 
-async def test_an_answer_is_streamed_and_then_frozen_into_one_widget() -> None:
-    session = FakeSession(script=[sample_answer()])
+async def test_an_answer_is_streamed_and_then_left_alone() -> None:
+    long = "".join(f"Paragraph {number} of a long answer.\n\n" * 3 for number in range(60))
+    pieces: list[AgentEvent] = [TextDelta(long[at : at + 50]) for at in range(0, len(long), 50)]
+    session = FakeSession(script=[sample_answer(), [*pieces, Answer(long)], [*pieces, Answer("Other words.")]])
     async with driving(session) as app:
         await app.send("Which projects?")
         transcript = app.transcript()
         assert transcript.count("You have three open projects:") == 1
         assert "From Projects/Garden.md, Projects/Roof.md" in transcript
-        agents = [entry for entry in app.panes.chat.transcript.children if entry.has_class("-agent")]
-        assert len(agents) == 1
+        assert len(app.main.query(Streaming)) == 1
+        await app.send("And in full?")
+        assert app.transcript().count("Paragraph 59 of") == 3
+        before = app.main.query(Streaming).last()
+        parts = [*before.children]
+        assert 5 < len(parts) < 30, "a long answer is drawn in parts"
+        await app.send("What now?")
+        assert [*before.children] == parts
+        assert "Other words." in app.transcript(), "the answer counts, not what was streamed"
+        assert app.transcript().count("Paragraph 59 of") == 3
 
 
 async def test_the_json_of_a_plan_is_never_shown_in_the_conversation() -> None:

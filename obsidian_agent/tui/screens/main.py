@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from obsidian_agent.tui.bridge import Bridge
+from obsidian_agent.tui.bridge import Bridge, merged
 from obsidian_agent.tui.command_table import Called, called
+from obsidian_agent.tui.garbage import Garbage
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, SettingChanged, ThreadDeleted, WorkEnded
 from obsidian_agent.tui.screens.completing import Completing
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 _ABOUT_SELECTION = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
 
 
+TIDY_SECONDS = 20.0
+
+
 class MainScreen(Screen[None]):
     """Chat, note and plan."""
 
@@ -71,6 +75,7 @@ class MainScreen(Screen[None]):
         self.telling: Telling = Telling(self.desk, self.talk, self.conversing, self.turns.preview, insight, settings)
         self.completing = Completing(self.desk, insight)
         self._router: Router | None = None
+        self._garbage = Garbage()
         self._warned_about: str | None = None
         self._seen: tuple[str | None, str] | None = None
 
@@ -85,6 +90,8 @@ class MainScreen(Screen[None]):
         width, height = self.app.size
         self.add_class(max((at, name) for at, name in self.HORIZONTAL_BREAKPOINTS if at <= width)[1])
         self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
+        self._garbage.start()
+        self.set_interval(TIDY_SECONDS, self._tidy)
         self._state_changed()
         self.desk.run(self.undoing.recover, "recovery")
         if self.talk.chats is not None:
@@ -93,6 +100,7 @@ class MainScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         self.bridge.session.unfollow()
+        self._garbage.stop()
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
 
@@ -104,7 +112,7 @@ class MainScreen(Screen[None]):
             self._router = Router(self.turns)
         if message.dropped != self.bridge.dropped:
             return
-        for event in message.events:
+        for event in merged(message.events):
             self._router.show(event)
 
     @on(WorkEnded)
@@ -152,8 +160,16 @@ class MainScreen(Screen[None]):
         else:
             self.panes.chat.hint("There is no earlier message.")
 
+    def _tidy(self) -> None:
+        """Every so often: put away what nobody uses."""
+        if self.turns.engine.phase == "idle":
+            self._garbage.tidy()
+            if self.talk.chats is not None:
+                self.talk.chats.tidy()
+
     @on(ChatPane.Typed)
     def _typed(self) -> None:
+        self._garbage.touched()
         self.completing.look()
 
     @on(PlanPane.Decided)

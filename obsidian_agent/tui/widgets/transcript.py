@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from textual import events
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent.tui import markdown_text, sanitize
 from obsidian_agent.tui.retelling import Speaker, Told
+from obsidian_agent.tui.streamed import Part, Splitter
 
 KEPT = 80
 """Entries on the screen; older ones are taken away, and come back when the person asks for them."""
@@ -21,8 +23,6 @@ AT_ONCE = 40
 """So many older entries come back at once."""
 
 REDRAW_SECONDS = 0.1
-MAX_SHARE = 0.2
-"""At most this share of the time goes into redrawing streamed text: long texts are redrawn less often."""
 
 _NAMES: dict[Speaker, str] = {"you": "You", "agent": "Agent", "note": "", "good": "", "bad": ""}
 _NOTE_STYLES: dict[Speaker, str] = {"note": "$quiet", "good": "$success", "bad": "$error"}
@@ -63,31 +63,70 @@ class Earlier(Static, can_focus=True):
         self.action_more()
 
 
-class Streaming(Static):
-    """An answer that is still being written."""
+class Piece(Static):
+    """A part of an answer."""
+
+    DEFAULT_CSS = "Piece { height: auto; } Piece.-gap { margin-bottom: 1; }"
+
+    def __init__(self, content: Content | None = None, *, gap: bool = False) -> None:
+        super().__init__(content or "", markup=False, classes="-gap" if gap else "")
+
+
+class Streaming(Vertical):
+    """An answer that comes in pieces. What is finished of it is drawn once; its end about ten times a second."""
 
     DEFAULT_CSS = "Streaming { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; }"
 
     def __init__(self) -> None:
-        super().__init__("", markup=False)
-        self.text = ""
-        self._started = datetime.now()
+        self._end = Piece()
+        super().__init__(self._end)
+        self._splitter = Splitter()
+        self._head: Content | None = _head("agent", datetime.now())
+        self._finished: list[Part] = []
         self._drawn_at = 0.0
-        self._cost = 0.0
+        self._timer: Timer | None = None
+        self._mark = ""
+
+    def on_mount(self) -> None:
+        self.draw()
+
+    @property
+    def text(self) -> str:
+        """Everything that came."""
+        return self._splitter.text
 
     def append(self, text: str) -> None:
         """Add text; it is drawn when it is time."""
-        self.text += text
-        wait = max(REDRAW_SECONDS, self._cost / MAX_SHARE)
-        if time.monotonic() - self._drawn_at >= wait:
+        self._finished += self._splitter.take(text)
+        wait = REDRAW_SECONDS - (time.monotonic() - self._drawn_at)
+        if wait <= 0:
             self.draw()
+        elif self._timer is None:
+            self._timer = self.set_timer(wait, self.draw)
 
     def draw(self) -> None:
-        """Draw all that has arrived."""
-        before = time.perf_counter()
-        self.update(_with_head("agent", markdown_text.render(self.text), self._started))
-        self._cost = time.perf_counter() - before
+        """Draw what is finished by now, and the end of what has arrived."""
+        if self._end.parent is None:
+            return  # not on the screen yet
+        self._timer = None
         self._drawn_at = time.monotonic()
+        finished, self._finished = self._finished, []
+        if finished:
+            self.mount(*(Piece(self._with_head(part.text), gap=part.gap) for part in finished), before=self._end)
+        end = self._with_head(self._splitter.tail, keep=True)
+        self._end.update(Content.assemble(end, (f"\n╌ {self._mark}", "$warning")) if self._mark else end)
+
+    def finish(self, mark: str) -> None:
+        """The answer is complete, or breaks off here: then a mark says so."""
+        self._mark = mark
+        self.draw()
+
+    def _with_head(self, text: str, *, keep: bool = False) -> Content:
+        """The part as it is drawn; the first one has the speaker above it."""
+        body = Content.assemble(self._head, "\n", markdown_text.render(text)) if self._head is not None else markdown_text.render(text)
+        if not keep:
+            self._head = None
+        return body
 
 
 class Thinking(Static, can_focus=True):
@@ -212,6 +251,11 @@ class Transcript(VerticalScroll):
         self.end_thinking()
         streaming, self._streaming = self._streaming, None
         text = final if final is not None else (streaming.text if streaming else "")
+        if streaming is not None and keep and text.strip() == streaming.text.strip() and text.strip():
+            streaming.finish(mark)
+            self._told.append(Told("agent", text, datetime.now(), mark))
+            self._prune()
+            return
         if streaming is not None:
             streaming.remove()
         if keep and text.strip():
@@ -228,8 +272,8 @@ class Transcript(VerticalScroll):
         surplus = len(self.children) - KEPT
         if surplus < AT_ONCE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
             return
-        gone = [child for child in self.children[:surplus] if not isinstance(child, Streaming)]
-        self._first += sum(isinstance(child, Entry) for child in gone)
+        gone = [child for child in self.children[:surplus] if child is not self._streaming]
+        self._first += sum(isinstance(child, Entry | Streaming) for child in gone)
         self.remove_children(gone)
         self.mount(Earlier(self._first), before=0)
 
@@ -244,5 +288,8 @@ def _entry(told: Told) -> Entry:
 def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:
     if speaker in _NOTE_SIGNS:
         return Content.assemble((f"{_NOTE_SIGNS[speaker]} ", _NOTE_STYLES[speaker]), body.stylize_before(_NOTE_STYLES[speaker]))
-    style = "$primary bold" if speaker == "agent" else "bold"
-    return Content.assemble((_NAMES[speaker], style), (f"  {at:%H:%M}", "$quiet"), "\n", body)
+    return Content.assemble(_head(speaker, at), "\n", body)
+
+
+def _head(speaker: Speaker, at: datetime) -> Content:
+    return Content.assemble((_NAMES[speaker], "$primary bold" if speaker == "agent" else "bold"), (f"  {at:%H:%M}", "$quiet"))
