@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, ExecutionResult, TurnFailed
+from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
 from obsidian_agent.agent.failures import explain
 from obsidian_agent.agent.sharing import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.threads.happenings import Bus, Ended, Happened, How, Retitled
@@ -23,7 +23,8 @@ from obsidian_agent.agent.threads.recording import Recorder, shared_record
 from obsidian_agent.agent.threads.state import Folding, ThreadState
 from obsidian_agent.agent.threads.store import ThreadHit, ThreadStore, ThreadSummary
 from obsidian_agent.agent.threads.titles import title_from
-from obsidian_agent.errors import ConfigError
+from obsidian_agent.agent.turn_states import IllegalStep, TurnMachine, TurnState
+from obsidian_agent.errors import ConfigError, Problem
 
 MOST_OPEN: Final = 50
 IDLE: Final = 30 * 60.0
@@ -47,12 +48,16 @@ class Turns(Protocol):
 
 @dataclass(slots=True)
 class Chat:
-    """A thread in memory. `talk` is the conversation as models get it, `recorder` what is written down; `task` runs in the background."""
+    """A thread in memory. `talk` is the conversation as models get it, `recorder` what is written down.
+
+    `machine` says how its turn stands; `task` runs in the background.
+    """
 
     talk: Conversation
     recorder: Recorder
     used_at: float
     running: bool = False
+    machine: TurnMachine = field(default_factory=TurnMachine)
     task: asyncio.Task[None] | None = None
 
     @property
@@ -138,11 +143,25 @@ class Chats:
         """Tick a task that was found in a thread, or untick it (see `agent.tasks`)."""
         self.open(thread_id).recorder.add({"k": "done", "index": task, "on": on})
 
-    def note_run(self, thread_id: str, goal: str, result: ExecutionResult) -> None:
-        """Keep with a thread what came of a plan of its."""
-        recorder = self.open(thread_id).recorder
+    def note_run(self, thread_id: str, goal: str, result: ExecutionResult, unlike: Sequence[Problem] = ()) -> TurnState:
+        """Keep with a thread what came of a plan of its; `unlike` is what `verifying.verify` found. Says how the turn stands.
+
+        `RETRYING` means that `verifying.repair_request` may be asked as the thread's next message, twice at most.
+        """
+        chat = self.open(thread_id)
+        _advance(chat.machine, result, tuple(unlike))
+        recorder = chat.recorder
         problems = [problem.to_json() for problem in result.errors]
-        recorder.say("run", goal, runId=result.run_id, status=result.status, success=result.success, problems=problems)
+        unlike_documents = [problem.to_json() for problem in unlike]
+        told = {
+            "runId": result.run_id,
+            "status": result.status,
+            "success": result.success,
+            "problems": problems,
+            "unlike": unlike_documents,
+        }
+        recorder.say("run", goal, **told)
+        return chat.machine.state
 
     def tidy(self) -> int:
         """Put away what has not been used for half an hour; says how many. Front ends call it every few minutes."""
@@ -187,6 +206,8 @@ class Chats:
             async with contextlib.aclosing(events):
                 async for event in events:
                     recorder.take(event)
+                    with contextlib.suppress(IllegalStep):  # a new message may come while an old plan still waits or runs
+                        chat.machine.hear(event)
                     yield event
         finally:
             talk = chat.talk
@@ -268,6 +289,16 @@ class Chats:
         for key in free[: max(0, len(self._open) - MOST_OPEN)]:
             del self._open[key]
         return chat
+
+
+def _advance(machine: TurnMachine, result: ExecutionResult, unlike: tuple[Problem, ...]) -> None:
+    """Take a turn through its run, from wherever the events left it."""
+    with contextlib.suppress(IllegalStep):
+        if machine.state is not TurnState.EXECUTING and result.run_id is not None:
+            machine.to(TurnState.EXECUTING)
+        machine.hear(RunFinished(result))
+        if machine.state is TurnState.VALIDATING:
+            machine.checked(unlike)
 
 
 def _check_free(chat: Chat) -> None:
