@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -248,10 +249,14 @@ def growth(rows: list[Row]) -> list[Row]:
 
 def _both(act: Act) -> tuple[float, float]:
     """Seconds by the clock, and of processor time here and in the processes that were started."""
-    started, before = time.perf_counter(), os.times()
+    started, before = time.perf_counter(), _processor_seconds()
     act()
-    after = os.times()
-    return time.perf_counter() - started, sum(after[:4]) - sum(before[:4])
+    return time.perf_counter() - started, _processor_seconds() - before
+
+
+def _processor_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _seconds(act: Act) -> float:
