@@ -33,6 +33,7 @@ from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.results import Scrubber
 from obsidian_agent.agent.round import Round, Surroundings
 from obsidian_agent.agent.sharing import ApproveShare, Gate, Level, SharingRules
+from obsidian_agent.agent.written_calls import written_calls
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
@@ -206,8 +207,10 @@ class _Turn:
                     async for event in events:
                         yield event
                 return
-            calls = tuple(self.talk.fresh(call) for call in self.reply.calls)
-            self.talk.hear(self.reply.text, calls)
+            made = self.reply.calls
+            written = () if made else written_calls(self.reply.text, [offer.name for offer in self.prepared.frame.offers])
+            calls = tuple(self.talk.fresh(call) for call in made or written)
+            self.talk.hear("" if written else self.reply.text, calls)
             self.reply.settled = True
             async with contextlib.aclosing(self._carry_out(around, calls) if calls else self._end(around)) as events:
                 async for event in events:
