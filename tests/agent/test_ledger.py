@@ -129,3 +129,12 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         Ledger(tmp_path / "sent.jsonl", lambda: NOW).write([sending()], provider="p", address="a", conversation="c")
     assert not (tmp_path / "elsewhere").exists()
+
+
+async def test_the_files_of_a_conversation_are_told_apart_by_how_much_went(desk: Desk) -> None:
+    desk.person.decide = only("Garden.md", "Projects/Plan.md")
+    await desk.turn(scripted(TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE))
+    found = desk.ledger.files_read(desk.talk.id)
+    assert [(each.path, each.shared, each.times) for each in found] == [("Garden.md", "text", 1), ("Projects/Plan.md", "text", 2)]
+    assert found[0].providers == ("scripted/test",)
+    assert desk.ledger.files_read("another") == []
