@@ -31,6 +31,10 @@ class Keeper(Protocol):
         """The messages so far were dropped: they are not for the model that comes next."""
         ...
 
+    def sending(self, conversation: Conversation) -> None:
+        """A request is about to go out with what is in the conversation now."""
+        ...
+
     def compacted(self, count: int, summary: ChatMessage) -> None:
         """The first `count` messages are this one from now on."""
         ...
@@ -104,6 +108,11 @@ class Conversation:
         self.messages[:count] = [summary]
         if self.keeper is not None:
             self.keeper.compacted(count, summary)
+
+    def sending(self) -> None:
+        """A request is about to go out: what of the vault is in it, and where to, must be known after a crash too."""
+        if self.keeper is not None:
+            self.keeper.sending(self)
 
     def plain_messages(self) -> tuple[ChatMessage, ...]:
         """The conversation for a model without tools: what was said, without calls and results."""

@@ -263,6 +263,7 @@ class _Turn:
         provider = self.agent.provider
         self.agent.ledger.write(self.talk.unsent, provider=provider.name, address=provider.address, conversation=self.talk.id)
         self.talk.unsent.clear()
+        self.talk.sending()
 
     async def _failed(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
         self.reply.settled = True

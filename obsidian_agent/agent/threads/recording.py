@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -24,6 +25,7 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
+from obsidian_agent.agent.sharing import Part
 from obsidian_agent.agent.threads.file import ThreadFile
 from obsidian_agent.agent.threads.records import Record, message_record
 from obsidian_agent.agent.threads.state import Folding, ThreadState
@@ -55,6 +57,7 @@ class Recorder:
     _timer: asyncio.TimerHandle | None = None
     _answered: bool = False
     """Whether a message of the model came in this turn."""
+    _shared: Record | None = None
     _looks: dict[str, ToolCallStarted] = field(default_factory=dict)
 
     @property
@@ -120,6 +123,13 @@ class Recorder:
     def compacted(self, count: int, summary: ChatMessage) -> None:
         """The first messages became a summary for the model (the conversation calls this itself)."""
         self._add({"k": "compacted", "upTo": count, "summary": summary.text})
+
+    def sending(self, conversation: Conversation) -> None:
+        """A request is about to go out (the conversation calls this itself)."""
+        record = shared_record(conversation.told, conversation.plain, conversation.shared)
+        if record != self._shared:
+            self._shared = record
+            self._add(record)
 
     def end(self, shared: Record) -> None:
         """The turn is over: a version to come back to. May block."""
@@ -206,7 +216,7 @@ def usage_of(used: TokensUsed) -> TurnUsage:
     )
 
 
-def shared_record(told: str, plain: set[str], shared: dict[str, Any]) -> Record:
+def shared_record(told: str, plain: set[str], shared: Mapping[str, Part]) -> Record:
     """What of the vault is in the messages of a thread, as a record."""
     parts = {path: [int(part.level), part.characters] for path, part in shared.items()}
     return {"k": "shared", "shared": parts, "told": told, "plain": sorted(plain)}

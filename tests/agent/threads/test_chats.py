@@ -297,3 +297,22 @@ async def test_a_full_disk_sends_nothing(make_chats: MakeChats) -> None:
     (event,) = [event for event in await ask(chats, thread, "q", Person(no)) if isinstance(event, TurnFailed)]
     assert event.problem.code == "THREAD_NOT_SAVED"
     assert not chats.open(thread).talk.messages
+
+
+async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_chats: MakeChats, tmp_path: Path) -> None:
+    chats = make_chats(a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}], b=[{"text": "B"}])
+    thread = chats.create().id
+    lost = chats.ask(thread, "What about the garden?", Person(yes).approve())
+    async for event in lost:
+        if isinstance(event, TextDelta):
+            break
+    copy = chats.store.file(thread).path.read_bytes()  # as a kill would have left it
+    await lost.aclose()
+    chats.store.file(thread).path.write_bytes(copy)
+    again = make_chats(a=[], b=[{"text": "B"}])
+    again.choose_model(thread, f"scripted/{tmp_path}/b.jsonl")
+    person = Person(no)
+    await ask(again, thread, "And?", person)
+    (question,) = person.asked
+    assert (question.kind, [item.path.text for item in question.items]) == ("history", ["Garden.md"])
+    assert "Tomatoes" not in "".join(message.text for message in again.open(thread).talk.messages)
