@@ -94,6 +94,13 @@ class Insight:
             found = {models.spec: "the one of the settings"} | found
         return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in VENDORS)]
 
+    async def service_models(self, vendor: str) -> tuple[str, ...]:
+        """The models of a service, asked of it. Raises `ConfigError` and `ProviderError`."""
+        from obsidian_agent.providers.manager import ProviderManager
+
+        models = await asyncio.to_thread(lambda: self.session.models)
+        return await (models.providers if models is not None else ProviderManager()).models(vendor)
+
     def choose_model(self, thread_id: str | None, model: str | None) -> None:
         """Let a conversation use another model from its next message on (None: the one of the settings).
 

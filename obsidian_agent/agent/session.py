@@ -197,6 +197,12 @@ class Session:
         """The focus, the clock and bound parameters, frozen."""
         return run_context(self.store, self.view(), self.focus, self._clock(), values)
 
+    def verify(self, approved: Preview) -> tuple[Problem, ...]:
+        """What of the vault is not as the preview said that it would be. May block."""
+        from obsidian_agent.agent.verifying import verify
+
+        return verify(approved, DiskView(self.store))
+
     def check_call(self, tool: str, args: Mapping[str, Any]) -> tuple[Problem, ...]:
         """What is wrong with other arguments for a read that a model asked for."""
         from obsidian_agent.agent.calls import read_call, with_arguments

@@ -41,6 +41,8 @@ COMMANDS: tuple[Command, ...] = (
         "cache", "What is kept ready", "/cache clear puts away what nobody uses", lambda main, rest: main.telling.cache(rest), "[clear]"
     ),
     Command("settings", "Settings", "With their defaults", lambda main, rest: main.telling.settings()),
+    Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", lambda main, rest: main.action_tasks()),
+    Command("repair", "Repair what did not come out", "The model looks at it and proposes how", lambda main, rest: main.repair()),
     Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", lambda main, rest: main.telling.trust()),
     Command(
         "agent", "Choose an agent of the vault", "For this conversation", lambda main, rest: main.telling.agent(rest), "[NAME or none]"

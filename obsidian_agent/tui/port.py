@@ -190,6 +190,10 @@ class Session(Protocol):
         """The text of a note, line ends as they are."""
         ...
 
+    def verify(self, approved: Preview) -> Sequence[Problem]:
+        """What of the vault is not as the preview said that it would be. May block."""
+        ...
+
     def settings_changed(self) -> None:
         """Take up changed settings."""
         ...

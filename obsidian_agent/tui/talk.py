@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
     from obsidian_agent.agent.threads.chats import Chat, Chats
     from obsidian_agent.agent.threads.happenings import Happening, How
+    from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.bridge import Bridge
@@ -110,10 +111,13 @@ class Talk:
                     case _:
                         continue
 
-    def ran(self, goal: str, result: ExecutionResult) -> None:
-        """Keep what came of the conversation's plan with it. May block."""
-        if self.chats is not None and self.current is not None:
-            self.chats.note_run(self.current, goal, result)
+    def ran(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
+        """Keep what came of the conversation's plan with it; says whether a repair may be asked for. May block."""
+        from obsidian_agent.agent.turn_states import TurnState
+
+        if self.chats is None or self.current is None:
+            return False
+        return self.chats.note_run(self.current, goal, result, unlike) is TurnState.RETRYING
 
     async def close(self) -> None:
         """Stop every turn, and wait until it is saved."""

@@ -259,6 +259,9 @@ class FakeSession:
             raise VaultError(f"There is no note {path}.", code="FILE_NOT_FOUND", path=path)
         return self.texts[path]
 
+    def verify(self, approved: Preview) -> list[Problem]:
+        return []
+
     def settings_changed(self) -> None:
         self.calls.append(("settings_changed",))
 

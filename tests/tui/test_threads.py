@@ -147,6 +147,7 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
     long, cut, planned = before.create(), before.create(), before.create()
     for number in range(AT_ONCE + 10):
         long.recorder.say("notice", f"Remark {number}.")
+    long.recorder.say("model", "Next:\n\n- [ ] Water [/x]\n- [x] Dig\n")
     before.rename(long.id, "Long")
     before.rename(cut.id, "Cut")
     before.start(cut.id, "slow", lambda thread_id, request: None)  # type: ignore[arg-type,return-value]
@@ -176,13 +177,30 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
         await go("Planned")
         assert driver.stage == "plan", "a plan that waited is previewed again"
         assert app._session.called("preview_plan")  # type: ignore[attr-defined]
-        await go("Long")
-        transcript = driver.panes.chat.transcript
-        assert len(transcript.query(Entry)) == AT_ONCE
-        assert "Remark 9." not in driver.transcript()
-        transcript.query_one(Earlier).action_more()
+        await pilot.press("f8")
+        await titled(driver, "Plans (1)")
+        assert "0/3" in driver.screen()
+        await pilot.press("enter")
         await driver.settle()
-        assert "Remark 0." in driver.transcript()
-        assert not transcript.query(Earlier)
+        assert len(app._session.called("preview_plan")) == 2  # type: ignore[attr-defined]
+        await go("Long")
+        await pilot.press("f8")
+        await titled(driver, "Tasks (1 of 2 done)")
+        await pilot.press("space")
+        await titled(driver, "Tasks (2 of 2 done)")
+        assert "Water [/x]" in driver.screen()
+        await pilot.press("escape")
+        await _look_back(driver)
     cut.task.cancel()
     await asyncio.gather(cut.task, return_exceptions=True)
+
+
+async def _look_back(driver: Driver) -> None:
+    transcript = driver.panes.chat.transcript
+    assert len(transcript.query(Entry)) == AT_ONCE
+    assert "Remark 9." not in driver.transcript()
+    assert "Remark 49." in driver.transcript()
+    transcript.query_one(Earlier).action_more()
+    await driver.settle()
+    assert "Remark 0." in driver.transcript()
+    assert not transcript.query(Earlier)

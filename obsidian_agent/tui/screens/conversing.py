@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, assert_never
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.retelling import told
+from obsidian_agent.tui.screens.history import HistoryRequest
+from obsidian_agent.tui.screens.tasks import Tasks, TaskWish
 from obsidian_agent.tui.screens.threads import Threads, ThreadWish
 from obsidian_agent.tui.screens.turns import Pending
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.threads.chats import Chat
+    from obsidian_agent.tui.screens.deciding import Deciding
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
     from obsidian_agent.tui.talk import Elsewhere, Talk
@@ -114,6 +117,28 @@ class Conversing:
         if thread_id == self._talk.current:
             self._turns.pending = None
             self.new()
+
+    # --- tasks ----------------------------------------------------------------------------------------------------------------
+
+    def show_tasks(self, deciding: Deciding) -> None:
+        """The tasks and plans of the current conversation."""
+        chats, current = self._talk.chats, self._talk.current
+        if chats is None or current is None:
+            self._desk.panes.chat.hint("This conversation has no tasks yet.")
+            return
+
+        def wished(wish: TaskWish | None) -> None:
+            if wish is None:
+                return
+            if self._turns.engine.phase != "idle":
+                self._desk.panes.chat.hint("Still working on the last message. Esc cancels it.")
+            elif wish.what == "preview":
+                self._desk.freeze_focus()
+                self._turns.preview(dict(wish.plan.plan), frozenset(), {})
+            else:
+                deciding.history(HistoryRequest("undo", wish.plan.run_id))
+
+        self._desk.app.push_screen(Tasks(self._desk.bridge, chats, current), wished)
 
     # --- as notes -------------------------------------------------------------------------------------------------------------
 

@@ -247,6 +247,18 @@ class MainScreen(Screen[None]):
 
         self.app.push_screen(SavedActions(self.bridge), chosen)
 
+    def action_tasks(self) -> None:
+        self.conversing.show_tasks(self.deciding)
+
+    def repair(self) -> None:
+        """Ask for a plan that repairs what a run left unlike its preview."""
+        if self.turns.repair and self.turns.engine.phase == "idle":
+            self.panes.chat.transcript.say("you", self.turns.repair)
+            self.desk.freeze_focus()
+            self.turns.send(self.turns.repair)
+        else:
+            self.panes.chat.hint("There is nothing to repair.")
+
     def action_settings(self) -> None:
         self.telling.settings()
 

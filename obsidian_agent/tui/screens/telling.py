@@ -122,6 +122,8 @@ class Telling:
             hint = "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. It takes effect with the next message of this conversation."
             picked: str | None = await self._desk.app.push_screen_wait(Pick("Choose a model", rows, hint=hint, free=True))
             wanted = picked or ""
+            if wanted.endswith("/"):
+                wanted = await self._of_service(wanted, insight)
         if not wanted:
             return
         chosen = None if wanted == DEFAULT else wanted
@@ -177,6 +179,22 @@ class Telling:
         elif name == "keymap":
             self._desk.app.set_keymap(current.keymap)
         self._desk.run(self.refresh, "usage", exclusive=True)
+
+    async def _of_service(self, vendor: str, insight: Insight) -> str:
+        """A model of one service, from its own list where it gives one."""
+        from obsidian_agent.tui.screens.pick import Pick
+
+        self._desk.panes.chat.hint(f"Asking {vendor.rstrip('/')} for its models…")
+        try:
+            rows, hint = [(name, "") for name in await insight.service_models(vendor.rstrip("/"))], "Type another name if it is not listed."
+        except ObsidianAgentError as error:
+            rows, hint = [], f"{error.problem().message} Type the name."
+        finally:
+            self._desk.panes.chat.hint("")
+        picked: str | None = await self._desk.app.push_screen_wait(
+            Pick("Choose a model", rows, hint=sanitize.folded(hint, 3), free=True, typed=vendor)
+        )
+        return picked if picked and not picked.endswith("/") else ""
 
     async def refresh(self) -> None:
         """Say anew which model is asked, what it used and how full its window is."""

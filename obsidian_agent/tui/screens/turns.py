@@ -56,6 +56,8 @@ class Turns:
         self.macro: str | None = None
         """The saved action that is being previewed, if any."""
         self._message: str | None = None
+        self.repair = ""
+        """What to say so that the last run is repaired; "" when all is as previewed."""
         self._approve_when_idle: Preview | None = None
         self.unasked: Callable[[Preview], bool] = lambda preview: False
         """Whether a plan may run without a question."""
@@ -262,11 +264,24 @@ class Turns:
         self.panes.chat.transcript.say("good" if result.success else "bad", sentence(result))
         self._desk.vault_changed()
         if self.last is not None:
-            self._desk.run(partial(self._bridge.call, self._talk.ran, self.last.plan.goal, result), "kept")
+            self._desk.run(partial(self._check, self.last.preview, result), "kept")
         if self.last is not None and (wanted := note_to_open(self.last.preview, result)) is not None:
             self._desk.run(partial(self._desk.show_note, *wanted), "note", exclusive=True)
         if result.success and self.last is not None and self.last.macro is not None:
             self._desk.run(partial(self._bridge.call, self._bridge.session.saved.count, self.last.macro), "count")
+
+    async def _check(self, approved: Preview, result: ExecutionResult) -> None:
+        """Compare the vault with what was approved, and keep what came of it with the conversation."""
+        unlike = await self._bridge.call(self._bridge.session.verify, approved) if result.status == "done" else ()
+        may_repair = await self._bridge.call(self._talk.ran, approved.plan.goal, result, unlike)
+        self.repair = ""
+        if unlike:
+            from obsidian_agent.agent.verifying import repair_request
+
+            self.failed(unlike[0], unlike[1:])
+            if may_repair:
+                self.repair = repair_request(unlike)
+                self.panes.chat.transcript.say("note", "/repair asks for a plan that puts it right. u in the result undoes the run.")
 
 
 NO_RESULT = "The run ended without a result. The history (F3) shows what was done."

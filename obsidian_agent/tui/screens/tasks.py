@@ -1,0 +1,151 @@
+"""What is to do in a conversation: its plans with how far each has come, and the tasks that were written down in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.tasks import Task, TaskPlan
+    from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.tui.bridge import Bridge
+
+_STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("✗", "$error"), "skipped": ("↷", "$warning")}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWish:
+    """What is to happen with a plan: preview it again, or undo its run."""
+
+    what: Literal["preview", "undo"]
+    plan: TaskPlan
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step of a plan."""
+
+    text: str
+    state: str
+
+
+class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
+    """Plans, their steps, tasks."""
+
+    DEFAULT_CSS = "TaskList { height: auto; min-height: 3; }"
+    BINDINGS = [Binding("enter", "choose", "Preview", key_display="⏎")]
+
+    def can_stop(self, row: str | TaskPlan | StepLine | Task) -> bool:
+        return not isinstance(row, str | StepLine)
+
+    def draw_row(self, row: str | TaskPlan | StepLine | Task, width: int) -> Content:
+        from obsidian_agent.agent.tasks import Task, TaskPlan
+
+        match row:
+            case str():
+                return Content.styled(row, "bold $primary")
+            case StepLine():
+                sign, style = _STATES[row.state]
+                return Content.assemble((f"     {sign} ", style), (sanitize.shortened(row.text, 200), "$quiet"))
+            case TaskPlan():
+                done = sum(state == "done" for _, state in row.steps)
+                status = sanitize.line(row.status) if row.run_id else "not applied"
+                return Content.assemble(
+                    (f" {done}/{len(row.steps)} ", "$success" if row.progress == 1 else "$warning"),
+                    (sanitize.shortened(row.goal, 200), "$foreground"),
+                    (f"  {status}", "$quiet"),
+                )
+            case Task():
+                sign, style = _STATES["done" if row.done else "open"]
+                return Content.assemble(
+                    (f" {sign} ", style),
+                    (sanitize.shortened(row.text, 240), "$quiet strike" if row.done else "$foreground"),
+                    ("  yours" if row.from_person else "", "$quiet"),
+                )
+
+
+class Tasks(Modal[TaskWish]):
+    """Ticks are kept with the conversation; what concerns a plan is done by the screen below."""
+
+    BINDINGS = bindings("tasks")
+
+    def __init__(self, bridge: Bridge, chats: Chats, thread_id: str) -> None:
+        super().__init__("Tasks of this conversation", "Ticks are kept with the conversation; no note is changed by them.")
+        self._bridge = bridge
+        self._chats = chats
+        self._conversation = thread_id
+
+    def body(self) -> ComposeResult:
+        yield TaskList(empty=" No tasks were written down here yet: - [ ] boxes, TODO:, or numbered lists of steps.")
+
+    def on_mount(self) -> None:
+        self.query_one(TaskList).focus()
+        self.run_flow("tasks", self._reload)
+
+    async def _reload(self) -> None:
+        rows = await self._bridge.call(rows_of, self._chats, self._conversation)
+        if self.is_attached:
+            listing = self.query_one(TaskList)
+            listing.set_rows(rows, listing.cursor)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        from obsidian_agent.agent.tasks import TaskPlan
+
+        row = self.query_one(TaskList).current if self.is_mounted else None
+        return isinstance(row, TaskPlan) and row.run_id is not None if action == "undo" else True
+
+    def on_virtual_list_highlighted(self) -> None:
+        self.refresh_bindings()
+
+    def on_virtual_list_chosen(self, event: TaskList.Chosen) -> None:
+        from obsidian_agent.agent.tasks import TaskPlan
+
+        row = event.list.rows[event.index]
+        if isinstance(row, TaskPlan):
+            self.dismiss(TaskWish("preview", row))
+        else:
+            self.action_tick()
+
+    def action_tick(self) -> None:
+        from obsidian_agent.agent.tasks import Task
+
+        row = self.query_one(TaskList).current
+        if isinstance(row, Task):
+            self.run_flow("tick", partial(self._tick, row))
+
+    async def _tick(self, task: Task) -> None:
+        await self._bridge.call(self._chats.tick, self._conversation, task.id, not task.done)
+        await self._reload()
+
+    def action_undo(self) -> None:
+        from obsidian_agent.agent.tasks import TaskPlan
+
+        row = self.query_one(TaskList).current
+        if isinstance(row, TaskPlan) and row.run_id is not None:
+            self.dismiss(TaskWish("undo", row))
+
+
+def rows_of(chats: Chats, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
+    """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
+    from obsidian_agent.agent.tasks import plans_of, tasks_of
+
+    state = chats.open(thread_id).state
+    rows: list[str | TaskPlan | StepLine | Task] = []
+    if plans := plans_of(state):
+        rows.append(f"Plans ({len(plans)})")
+        for plan in reversed(plans):
+            rows += [plan, *(StepLine(text, step) for text, step in plan.steps)]
+    if tasks := tasks_of(state):
+        rows += [f"Tasks ({sum(task.done for task in tasks)} of {len(tasks)} done)", *tasks]
+    return rows
