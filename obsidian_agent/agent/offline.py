@@ -12,15 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from obsidian_agent.agent.answers import Asking, answer
+from obsidian_agent.agent.compound import after, parts, pointed
+from obsidian_agent.agent.compound import joined as joined_plans
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
 from obsidian_agent.agent.note_template import TemplateFormats, day_reference, moment_reference, with_references
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.recipe_plan import Facts, escaped, plan_of
-from obsidian_agent.agent.set_checks import effect_of, meant, names_folder, sets_in, templates_folder, without_folder
+from obsidian_agent.agent.set_checks import effect_of, meant, names_folder, sets_in, templates_folder, tried, without_folder
 from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewNames, WeeklyHabits
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.offline.matcher import LIKELY_COST, SURE_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
@@ -77,6 +80,7 @@ class _Turn:
     """One instruction against one vault at one moment."""
 
     def __init__(self, planner: OfflinePlanner, request: PlanRequest, *, questions: bool = False) -> None:
+        self._planner = planner
         self._request = request
         self._config = planner.config
         self._tools = planner.tools
@@ -100,9 +104,39 @@ class _Turn:
         event = self._verdict()
         if not isinstance(event, NeedsInput):
             return event
+        several = self._several()
+        if several is not None:
+            return several
         named = (token.text for token in tokenise(self._request.message) if token.kind in ("word", "quoted", "link"))
         code = next(filter(None, map(names_out_of_bounds, named)), None)
         return event if code is None else TurnFailed(Problem(code, _OUT_OF_BOUNDS))
+
+    def _several(self) -> TurnEvent | None:
+        """The plan of a message that holds several instructions, when each of them is sure; the later ones see what the earlier make."""
+        said = parts(self._request.message)
+        if len(said) < 2 or self._questions or self._request.params:
+            return None
+        view: VaultView = self._view
+        done: Preview | None = None
+        plans: list[ActionPlan] = []
+        for part in said:
+            words = pointed(part, done) if done is not None else part
+            event = self._part(words, view) if words is not None else None
+            if not isinstance(event, PlanReady) or not event.plan.steps:
+                return None
+            if words != part and any(step.tool == "vault.delete" for step in event.plan.steps):
+                return None  # what is to be deleted must be named
+            done = tried(event.plan, view, self._request.context, self._tools)
+            following = after(view, done.change_set.changes, self._around.now.timestamp() * 1000) if done is not None else None
+            if following is None:
+                return None
+            plans.append(event.plan)
+            view = following
+        return PlanReady(joined_plans(plans))
+
+    def _part(self, message: str, view: VaultView) -> TurnEvent:
+        """What becomes of a part of the message, on the vault as the parts before it would leave it."""
+        return _Turn(replace(self._planner, view=lambda: view), replace(self._request, message=message)).verdict()
 
     def _verdict(self) -> TurnEvent:
         params = dict(self._request.params) | dict(self._request.context.params)

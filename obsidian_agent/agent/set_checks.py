@@ -12,6 +12,7 @@ from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe
 from obsidian_agent.providers.offline.resolve import Resolved
@@ -36,14 +37,20 @@ def meant(described: Mapping[str, Any], view: VaultView, context: RunContext, to
 
 def effect_of(plan: ActionPlan, view: VaultView, context: RunContext, tools: Mapping[str, Tool]) -> frozenset[Any] | None:
     """What a plan would change, comparable with what another one would; None when it cannot run."""
+    done = tried(plan, view, context, tools)
+    if done is None:
+        return None
+    return frozenset((change.kind, change.path, change.new_path, change.content) for change in done.change_set.changes)
+
+
+def tried(plan: ActionPlan, view: VaultView, context: RunContext, tools: Mapping[str, Tool]) -> Preview | None:
+    """The dry run of a plan whose parameters all have values; None when it cannot run."""
     checked = validate(plan.to_json(), tools, Policy(allow_deletes=True, allow_commands=True))
     if checked.plan is None:
         return None
     values = bind(checked.plan, {}).values
     done = preview(checked, tools, view, replace(context, params={**context.params, **values}))
-    if done.errors:
-        return None
-    return frozenset((change.kind, change.path, change.new_path, change.content) for change in done.change_set.changes)
+    return None if done.errors else done
 
 
 def sets_in(recipe: Recipe, resolved: Resolved) -> dict[str, Mapping[str, Any]]:

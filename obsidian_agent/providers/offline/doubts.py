@@ -51,6 +51,14 @@ def picking(words: Stretch) -> float:
     return 0.0 if _PICKING.isdisjoint(words.lowers) else 0.6
 
 
+def going_on(words: Stretch) -> float:
+    """The doubt that the words go on to say something else: "Trips and move them there"."""
+    tokens = list(words)
+    return sum(
+        0.5 for token, following in zip(tokens, tokens[1:], strict=False) if token.lower in _JOINING and following.text[:1].islower()
+    )
+
+
 def as_name(words: Stretch) -> float:
     """The doubt about words that were called a name being one: they may go on ("… and publish it on the web")."""
     doubt = adverb(words) + picking(words) + (0.5 if explains(words) else 0.0) + _opening(words)
@@ -79,6 +87,7 @@ def as_new_name(words: Stretch, *, said: bool) -> float:
     doubt = adverb(words) + picking(words) + _opening(words)
     if any(word in _TELLING for word in words.lowers):
         doubt += 0.3 if said else 0.8
+    doubt += going_on(words) + (0.6 if words.first.stem in _VERBS and len(words) > 1 else 0.0)
     if said:
         return doubt + 0.15
     if "/" in words.first.text:

@@ -55,7 +55,7 @@ def _name(words: Stretch) -> Reading | None:
         return None
     capital = words.first.text[:1].isupper() or words.first.text[:1].isdigit()
     doubt = 0.3 * sum(token.lower in PREPOSITIONS for token in words) + doubts.as_name(words)
-    return Reading((0.05 if capital else 0.3 + 0.1 * len(words)) + doubt, words.raw, words.raw)
+    return Reading((0.05 if capital else 0.7 + 0.1 * len(words)) + doubt, words.raw, words.raw)
 
 
 def _listed(words: Stretch, read: Callable[[Stretch], Reading | None], least: int = 1) -> Reading | None:

@@ -128,6 +128,9 @@ class NameIndex:
     def _look_up(self, key: str, sorts: tuple[NameSort, ...]) -> Found | None:
         if names_out_of_bounds(key):
             return None
+        if "/" in key:  # a path is meant as it is written
+            written = {path: None for sort in sorts for path in self._exact(sort, key)}
+            return Found(tuple(written), Closeness.EXACT) if written else None
         ways = (
             (Closeness.EXACT, self._exact),
             (Closeness.EXACT, self._by_alias),
