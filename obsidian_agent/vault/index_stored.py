@@ -112,8 +112,11 @@ class StoredIndex:
             if not self._links.is_same_everywhere(target):
                 found.update(file for file in row if self.resolve(target, self._path(paths[file])) == path)
             elif len(row) and self.resolve(target, self._path(paths[row[0]])) == path:
-                found.update(row)
-        return {paths[file] for file in found} - self._delta.stale - {path.text}
+                found.update(row.tolist())
+        texts = set(map(paths.__getitem__, found))
+        texts.discard(path.text)
+        texts -= self._delta.stale
+        return texts
 
     def text(self, path: VaultPath) -> bytes | Problem:
         return self._read(path)
