@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-Piece = tuple[str, str]
+Piece = tuple[str, str] | Content
 
 _HEADINGS = {"h1": "bold $primary", "h2": "bold $primary"}
 _MARKS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "$secondary underline"}
+WIDEST_CELL = 40
+"""Columns of a table's cell beyond which the next one is not lined up."""
+
 DEEPEST = 8
 """Deeper nesting of lists and quotes is drawn at this depth."""
 
@@ -54,6 +57,8 @@ class _Writer:
         self._bullet = ""
         self._style = ""
         self._in_cell = False
+        self._rows: list[list[Content]] = []
+        self._outside: list[Piece] = []
 
     def content(self) -> Content:
         return Content.assemble(*self._pieces).rstrip()
@@ -90,16 +95,33 @@ class _Writer:
 
     def _table(self, kind: str) -> None:
         match kind:
-            case "tr_close":
-                self._pieces.append(("\n", ""))
+            case "table_open":
+                self._rows = []
+            case "tr_open":
+                self._rows.append([])
             case "td_open" | "th_open":
                 self._in_cell = True
                 self._style = "bold" if kind == "th_open" else ""
+                self._outside, self._pieces = self._pieces, []
             case "td_close" | "th_close":
                 self._in_cell = False
                 self._style = ""
+                self._rows[-1].append(Content.assemble(*self._pieces))
+                self._pieces = self._outside
             case "table_close":
+                self._columns()
                 self._gap()
+
+    def _columns(self) -> None:
+        """The rows of a table, every column as wide as its widest cell, up to a limit."""
+        widths = [
+            min(WIDEST_CELL, max(row[at].cell_length for row in self._rows if at < len(row))) for at in range(max(map(len, self._rows)))
+        ]
+        for row in self._rows:
+            self._pieces += self._indent()
+            for cell, width in zip(row, widths, strict=False):
+                self._pieces += [cell, (" " * (max(0, width - cell.cell_length) + 2), "")]
+            self._pieces.append(("\n", ""))
 
     def _item(self) -> None:
         number = self._lists[-1]
@@ -144,7 +166,6 @@ class _Writer:
 
     def _end_inline(self, token: Token) -> None:
         if self._in_cell:
-            self._pieces.append(("  ", ""))
             return
         self._pieces.append(("\n", ""))
         if not token.hidden:

@@ -39,3 +39,8 @@ def test_deep_nesting_does_not_break() -> None:
     markdown_text.render(">" * 5000 + " x")
     markdown_text.render("[" * 5000)
     markdown_text.render("\n".join(" " * (2 * depth) + "- x" for depth in range(200)))
+
+
+def test_columns_of_a_table_are_lined_up() -> None:
+    text = str(markdown_text.render("| What | When |\n|---|---|\n| **beans** and more | May |\n| x |\n\nAfter."))
+    assert [line.rstrip() for line in text.split("\n")] == ["What            When", "beans and more  May", "x", "", "After."]

@@ -199,6 +199,8 @@ class Turns:
         self.panes.chat.transcript.say("bad", "\n".join([*lines, *more]))
         if any(each.code == "NO_SELECTION" for each in told):
             self.panes.chat.hint(NO_SELECTION)
+        elif problem.code.startswith("API_"):
+            self.panes.chat.hint("/retry says the same again.")
 
     # --- deciding -------------------------------------------------------------------------------------------------------------
 

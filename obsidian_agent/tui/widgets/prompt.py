@@ -47,7 +47,7 @@ class Prompt(TextEntry):
             tab_behavior="focus",
             compact=False,
             highlight_cursor_line=False,
-            placeholder="What should change?",
+            placeholder="Ask, or say what should change",
         )
         self.suggestions: Suggestions | None = None
         """The list that this box steers."""

@@ -140,6 +140,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
     def on_resize(self) -> None:
         self._drawn.clear()
         self.virtual_size = Size(self.scrollable_content_region.width, len(self.rows))
+        self.refresh()  # rows that were drawn at another width
         self._show_cursor()
 
     # --- moving ---------------------------------------------------------------------------------------------------------------
