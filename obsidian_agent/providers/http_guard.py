@@ -66,6 +66,11 @@ def _tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
+def prepare() -> None:
+    """Read the certificates, which takes a tenth of a second the first time."""
+    _tls()
+
+
 class GuardedClient(httpx.AsyncClient):
     """An httpx client for one completion. It talks to `origin` alone; `direct` ignores proxies of the environment."""
 

@@ -269,6 +269,14 @@ def _load() -> Any:
     return litellm
 
 
+def warm_up() -> None:
+    """Import what the first request needs: seconds that nobody then waits for. Blocks; harmless to call again."""
+    _load()
+    from obsidian_agent.providers import http_guard
+
+    http_guard.prepare()
+
+
 def _send_bodies_as_they_are() -> None:
     """Keep OpenAI's client from walking through every message of a request to rename keys that are named right already.
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.catalogue import Catalogue
 from obsidian_agent.providers.limiter import RateLimits
-from obsidian_agent.providers.registry import KeyFinder, endpoint_of, environment_key, find_vendor, open_provider
+from obsidian_agent.providers.litellm_client import warm_up
+from obsidian_agent.providers.registry import SCRIPTED, KeyFinder, endpoint_of, environment_key, find_vendor, open_provider
 from obsidian_agent.providers.whole import WholeProvider
 
 
@@ -37,6 +38,11 @@ class ProviderManager:
             provider = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
             self._made[spec] = provider if self.streaming else WholeProvider(provider)
         return self._made[spec]
+
+    async def warm_up(self, spec: str) -> None:
+        """Prepare for the first request to a model, where that takes seconds. Call it when the program has nothing better to do."""
+        if not spec.startswith(f"{SCRIPTED}/"):
+            await asyncio.to_thread(warm_up)
 
     async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:
         """The models of a service as `VENDOR/MODEL`, sorted. Raises `ConfigError` and `ProviderError`."""
