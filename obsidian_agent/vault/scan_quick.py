@@ -119,17 +119,13 @@ def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool
     behind = start
     for event in _EVENT.finditer(text, start):
         piece = event[0]
-        if len(piece) == 1:
-            if not _is_harmless(piece, text, start):
-                return None
-        elif piece[0] == "[":
-            is_wiki = piece[-1] == "]"
-            piped = piped or ("|" in piece and is_wiki and piece.count("|") != piece.count("\\|"))
-            if (target := _wiki_target(piece) if is_wiki else _destination(piece)) and wanted(target):
-                at, end = event.span()
-                places.append((at - (at > behind and text[at - 1] == "!"), end))
-        elif piece[0] == "`":
-            piped = piped or "|" in piece
+        kind, name = _known.get(piece) or _judged(piece)
+        if kind == _IS_OPEN and not _is_harmless(piece, text, start):
+            return None
+        piped = piped or kind in (_IS_PIPED_LINK, _IS_PIPED)
+        if kind in (_IS_LINK, _IS_PIPED_LINK) and wanted(name):
+            at, end = event.span()
+            places.append((at - (at > behind and text[at - 1] == "!"), end))
         behind = event.end()
     if piped and _may_cross_cells(text, start):
         return None
