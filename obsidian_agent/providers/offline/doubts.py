@@ -31,6 +31,7 @@ _PICKING = word_set(
 )
 """Words with which people leave a choice to the reader: "something better", "the right folder"."""
 
+_COUNTED = word_set("one two three other another same next previous parent up top own different right correct")
 _INSTRUCTING = word_set("every each all called named tagged into under containing note notes folder whose which that")
 
 _JOINING = frozenset(("and", "then", "but", "or"))
@@ -87,6 +88,7 @@ def as_new_name(words: Stretch, *, said: bool) -> float:
     doubt = adverb(words) + picking(words) + _opening(words)
     if any(word in _TELLING for word in words.lowers):
         doubt += 0.3 if said else 0.8
+    doubt += 0.7 if words.lowers[0] in _COUNTED and len(words) == 1 else 0.0
     doubt += going_on(words) + (0.6 if words.first.stem in _VERBS and len(words) > 1 else 0.0)
     if said:
         return doubt + 0.15

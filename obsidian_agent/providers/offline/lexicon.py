@@ -19,7 +19,7 @@ CLASSES: Mapping[str, frozenset[str]] = {
         "note": "page file document entry",
         "folder": "directory subfolder subdirectory dir",
         "each": "every all any both",
-        "bullet": "item point line entry bulletpoint",
+        "bullet": "item point line entry bulletpoint idea topic thing",
         "selected": "highlighted marked selection",
         "called": "named titled entitled call name",
         "rename": "retitle",

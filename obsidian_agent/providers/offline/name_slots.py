@@ -23,7 +23,7 @@ _THIS = regex.compile(
 _THIS_FOLDER = regex.compile(r"(?:this|the current|current|the active|the same) (?:folder|directory)")
 _ROOT = regex.compile(
     r"(?:the )?(?:vault )?root(?: folder| of the vault| of my vault)?|(?:the |my )?(?:whole |entire )?vault|everywhere"
-    r"|(?:all|every) (?:my )?notes?|top level"
+    r"|(?:all|every) (?:my )?notes?|(?:the )?top level(?: of (?:the|my) vault)?"
 )
 _MY_NOTES = regex.compile(r"(?:(?:[Aa]ll|[Ee]very(?: one)? of) )?(?:of )?my (?:own )?notes")
 """Not a folder called Notes, which would be said so."""
@@ -59,7 +59,7 @@ def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | N
     folder, file = bool((edges | {said[-1]}) & FOLDER_NOUNS), bool(edges & NOTE_NOUNS)
     if folder == file:
         return _named(words, index, ("note", "folder", "file"))
-    return _named(words, index, ("folder",) if folder else ("note",))
+    return _named(words, index, ("folder",) if folder else ("note", "file"))
 
 
 def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: bool, free: bool) -> Reading | None:

@@ -341,6 +341,8 @@ class NoteSets:
                 yield from self._each(start, 4, self._property)
             case "note":
                 yield from self._each(start, _LONGEST_HOLE, self._note)
+            case "targets":
+                yield from listed(self._tokens, start, lambda at: list(self._each(at, _LONGEST_HOLE, self._note)))
             case "span":
                 yield from self._each(start, 6, self._span)
             case "before":

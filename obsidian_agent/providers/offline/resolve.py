@@ -75,6 +75,8 @@ def _meanings(reading: Reading, index: NameIndex) -> Sequence[Reading]:
         meant = index.names.meant({**choice, "kind": "notes" if choice["kind"] == "any" else choice["kind"]})
         if meant is None or meant:
             fitting.setdefault(number if meant is None else meant, choice)
+    if all(isinstance(meant, int) for meant in fitting):
+        fitting = dict(list(fitting.items())[:1])  # nobody can tell what they mean; the first is the likeliest
     ways = list(fitting.values()) or list(reading.choices[:1])
     if len(ways) == 1:
         return [replace(reading, value=ways[0], issue="near" if reading.doubt else None, choices=())]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import regex
 
 _LINKS = (
-    r"(?:(?:all|every|any|the|my|its|their|of|existing|internal|incoming|other) )*(?:back)?links?"
+    r"(?:(?:all|every|any|the|my|its|their|of|existing|internal|incoming|other|heading|block|note) )*(?:back)?links?"
     r"(?: (?:to|in|on|from|of) (?:it|them|the note|this note|that note|the [\w-]+))?"
 )
 _OK = r"(?:working|work|intact|valid|alive|unbroken|up to date|correct|functional)"
@@ -39,6 +39,16 @@ _RIDERS = tuple(
         r"(?:i|we) (?:do not|don't|don’t|no longer) (?:need|want) (?:it|them|this|that)(?: any ?more| any longer| now)?",
         r"if (?:it|they|that|the folder|the note) (?:does not|doesn't|doesn’t|do not|don't) (?:yet )?exist(?: yet| already)?",
         r"if (?:needed|necessary)",
+        r"(?:keep|keeping|preserve|preserving|with) (?:its|their|the|the same|the old) (?:current |old |same )?(?:values?|contents?)",
+        r"(?:nowhere|no ?where) else",
+        r"(?:all )?(?:nested|sub-?|child) ?tags? (?:included|too|as well)(?: \(so [^()\n]*\))?",
+        r"in (?:the )?(?:properties|frontmatter)(?: as well as| and| and also) in (?:the )?(?:text|body|bodies)",
+        r"in (?:the )?(?:text|body|bodies)(?: as well as| and| and also) in (?:the )?(?:properties|frontmatter)",
+        r"(?:no|none of the) notes? (?:should|must|may|shall|can) (?:end up with|have|carry|get) (?:it|the (?:same )?tag|a tag|them) twice",
+        r"(?:all )?(?:the )?(?:other|remaining) (?:folders?|notes?|files?) (?:keep|keeps|stay|remain)(?: (?:their|the|its) (?:own )?[\p{L}]+| as they are| untouched| unchanged)?",
+        r"without (?:touching|changing|losing|removing|replacing) (?:the|any)(?: of the)? (?:[\p{L}]+ )?"
+        r"(?:ones |values |entries |[\p{L}]+ )?(?:that|which) (?:are|is) (?:already )?there(?: already)?",
+        r"(?:make|making) sure (?:that )?(?:every|each|all|the) (?:of the )?links? (?:follow|follows|keep working|keeps working|still works?)",
         r"(?:thank you|thanks|cheers)(?: very much| a lot| in advance)?",
     )
 )

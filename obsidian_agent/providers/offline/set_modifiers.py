@@ -15,6 +15,7 @@ from typing import Any
 from obsidian_agent.providers.offline import phrases
 from obsidian_agent.providers.offline.dates import Span
 from obsidian_agent.providers.offline.phrases import Node
+from obsidian_agent.providers.offline.type_nouns import ONE_OF
 
 Where = dict[str, Any]
 Values = Mapping[str, Any]
@@ -65,7 +66,7 @@ def _folders(values: Values) -> Where:
 def _tags(values: Values) -> Where:
     joint, tags = values["tags"]
     if joint == "and" and len(tags) > 1:
-        return {"all": [{"tag": tag} for tag in tags]}
+        return {ONE_OF: [{"all": [{"tag": tag} for tag in tags]}, {"tag": list(tags)}]}
     return {"tag": tags[0] if len(tags) == 1 else list(tags)}
 
 
@@ -74,6 +75,13 @@ def _texts(values: Values) -> Where:
     joint, texts = values["texts"]
     held = [{"text": text} for text in texts]
     return {"all": held} if joint == "and" and len(held) > 1 else either(held)
+
+
+def _linking(values: Values) -> Where:
+    """Notes with links to a note, to each of several ("both A and B"), or to one of them."""
+    joint, targets = values["targets"]
+    found = [{"linksTo": target} for target in targets]
+    return {"all": found} if joint == "and" and len(found) > 1 else either(found)
 
 
 def of_property(values: Values) -> Where:
@@ -173,7 +181,8 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_THAT} not tagged [with|as] {{tags}}", lambda values: {"not": _tags(values)}, 0),
     (f"{_NONE} {{hashtags}}", lambda values: {"not": _tags({"tags": values["hashtags"]})}, 0),
     (f"{_HAVE} [the|a|an] [property|field] {{property}} [of|=|:|is|set to|equal to|being|equals] [the] [value] {{values}}", of_property, 0),
-    ("(whose|where|with) [the] [property|field] {property} (is|are|=|:|equals|being) [set to|equal to] [the] [value] {values}", of_property, 0),
+    ("(whose|where|with) [the|my|their|its] [property|field] {property} (is|are|was|were|=|:|equals|being) [set to|equal to] [the] [value] {values}", of_property, 0),
+    (f"{_THAT} in the {{property}} {{values}}", of_property, 0),
     (f"{_THAT} [marked|set|listed] as {{values}} (in|by) [the] [property] {{property}}", of_property, 0.2),
     ("(with|having|[that|which|who] (have|has|had)) [a|an|the|any] [property|field] {property} [property|field]",
      lambda values: {"not": {"property": {values["property"]: None}}}, 0.05),
@@ -210,7 +219,8 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(with|having|[that|which] (have|has)) [the] (word|words|text|phrase|term|string) {text} [in (them|it)]", lambda values: {"text": values["text"]}, 0),
     ("(about|on|concerning|regarding) {text}", lambda values: {"text": values["text"]}, 0.65),
     ("[that|which] (talk|talks|say|says|write|writes|speak|speaks) (about|of|something about) {text}", lambda values: {"text": values["text"]}, 0.65),
-    ("[that|which|who] (link|links|linking|linked|point|points|pointing|refer|refers|referring) [back] to {note}", lambda values: {"linksTo": values["note"]}, 0),
+    ("[that|which|who] (link|links|linking|linked|point|points|pointing|refer|refers|referring) [back] to [both|either] {targets}",
+     lambda values: _linking(values), 0),
     ("(with|having|[that|which] (have|has|contain|contains)) [a|any] (link|links) to {note}", lambda values: {"linksTo": values["note"]}, 0),
     (f"{_THAT} (linked|mentioned|referenced) (from|in|by|on) {{note}}", lambda values: {"linkedFrom": values["note"]}, 0),
     ("[that|which] {note} (links|link|points|refers) to", lambda values: {"linkedFrom": values["note"]}, 0),

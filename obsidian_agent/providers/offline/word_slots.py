@@ -29,6 +29,7 @@ _PROPERTY_NOUNS = word_set("property field key attribute frontmatter metadata")
 _LEADING_ON = PREPOSITIONS - {"and", "of"} | {"all", "every", "each"}
 """Words that in a bare value rather begin what it is set on."""
 
+_RELATIVE = regex.compile(r"(?:next|last|this|in|the day) .+|.+ (?:ago|from (?:now|today))$")
 _ALL = frozenset(("all", "every", "each", "any", "no", "both"))
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "top": 1}
 _TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]*")
@@ -111,9 +112,14 @@ def value(words: Stretch, around: Surroundings) -> Reading | None:
         if token.kind == "quoted":
             return Reading(0.0, token.text, inner.raw)
         return Reading(0.0, inner.raw, inner.raw) if token.kind == "link" else Reading(0.02, _typed(inner.raw, around), inner.raw)
-    if token.lower in PREPOSITIONS or any(each.kind == "quoted" for each in inner):
+    if any(each.kind == "quoted" for each in inner) or (token.lower in PREPOSITIONS and token.lower != "in"):
+        return None
+    if token.lower == "in" and _typed(inner.raw, around) == inner.raw:
         return None
     doubt = 0.05 + 0.05 * len(inner) + doubts.picking(inner) + 0.5 * sum(each.lower in NEGATIONS for each in inner)
+    typed = _typed(inner.raw, around)
+    if typed != inner.raw:
+        return Reading(0.02, typed, inner.raw)
     doubt += 0.5 * sum(each.lower in _LEADING_ON for each in list(inner)[1:])
     return Reading(doubt, _typed(inner.raw, around), inner.raw)
 
@@ -149,5 +155,8 @@ def _typed(raw: str, around: Surroundings) -> Any:
         return float(raw)
     if folded in ("today", "yesterday", "tomorrow", "today's date"):
         span = dates.parse(folded.removesuffix("'s date"), around.today)
+        return span.day.isoformat() if span is not None and span.day is not None else raw
+    if _RELATIVE.match(folded):
+        span = dates.parse(folded, around.today)
         return span.day.isoformat() if span is not None and span.day is not None else raw
     return raw

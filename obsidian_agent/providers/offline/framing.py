@@ -1,0 +1,142 @@
+"""What people say around an instruction: politeness, reasons, news ("Sam left."), and circumstances put first ("In the Inbox, ...").
+
+Each function gives another wording that asks for the same, so that a reading of it can be taken where the first wording had none that is
+sure. What limits an instruction ("only", "except", "but not", "leave") is never taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import regex
+
+from obsidian_agent.providers.offline.lexicon import word_set
+from obsidian_agent.providers.offline.tokens import tokenise
+
+_IMPERATIVES = word_set(
+    "add append archive assign attach call capitalize change check clean clear close collect combine complete convert copy correct create cross "
+    "cut delete draw drop duplicate empty erase extract file fill find fix gather generate get give group index insert join jot keep label link "
+    "list log make mark merge move normalise normalize note number open pin place prefix prepend pull put relabel relocate remove rename "
+    "reopen reorder replace roll save set shift sort split start strip swap switch tag take throw tick tidy transfer trash turn uncheck "
+    "unlink untag untick update use wipe write"
+)
+_SOFT = word_set("please also then now so and kindly just finally next could can would will you")
+_LIMITING = word_set(
+    "only except but not don't dont never no without unless apart besides leave keep other others nothing everything instead exclude excluding "
+    "skip ignore should must may rather every all each if nobody none untouched alone"
+)
+_NAMED = regex.compile(r"!?\[\[[^\[\]\n]+\]\]|[\"“”„«`][^\"“”„«»`\n]+[\"”“»`]|(?<![\w'’])['‘][^\n]+?['’](?!\w)|\([^()\n]*\)")
+_SENTENCE = regex.compile(r"[^.!?;\n]+(?:[.!?](?!\s|$)[^.!?;\n]*)*[.!?;\n]*\s*")
+
+_TAIL = regex.compile(
+    r"""(?ix)
+    [\s,]* \b(?: (?:would|could|will|can)\s+you (?:\s+(?:please|kindly|do\s+that|be\s+so\s+kind))?
+        | if\s+you\s+(?:would|could|can|don['’]t\s+mind) | when\s+you\s+(?:can|have\s+a\s+moment) | ok(?:ay)? | right | please | thanks | thank\s+you
+        | for\s+(?:me|us) )\s* \? [\s?]* $
+    """
+)
+_SURE = regex.compile(r"(?i)\s+(?:yes|yep|sure|really)[\s,]+(?:really|i(?:['’]m| am) sure|i mean it|do it|please)\s*[.!]?\s*$")
+_REASON = regex.compile(
+    r"""(?ix)
+    [\s,]* \b(?: because | so\s+(?:that\s+)?(?:i|we|it|they)\s+(?:can|could|will|have|get|know) | which\s+(?:i|we)\s+(?:still\s+)?(?:have|need|want)
+        | that\s+(?:i|we)\s+still\s+(?:have|need|want) | since\s+(?:i|we|it|they)\b ) \b [^,;]*? (?= [\s.!]*$ | [,;] )
+    """
+)
+_REMARK = regex.compile(r"(?i),\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)\s+(?:is|are))\s[^,;]*?(?=[\s.!]*$)")
+_LEAD_IN = regex.compile(r"(?i)^[^,;:]{3,80}[,:;]\s*(?:so|therefore|hence)\s+(?:please\s+)?")
+_WISH = regex.compile(
+    r"(?i)^\s*(?:i(?:['’]d| would)? (?:like|want|need|love)(?: you)? to|i want you to|it would be (?:nice|great|good) (?:if you could|to)|"
+    r"(?:we|you) (?:should|need to|have to|must)|let(?:['’]s| us)|time to|remember to|go ahead and)\s+"
+)
+_FIRST = regex.compile(
+    r"(?i)^\s*(?:please\s+)?(?P<where>(?:in|on|under|within|inside|at|from|to|for|of|among|across|throughout)\s[^,:;]+?)\s*(?P<only>\bonly\b)?\s*[,:]\s+"
+    r"(?P<rest>(?:please\s+)?(?P<verb>[\w-]+)\b.*)$",
+    regex.DOTALL,
+)
+_OF = regex.compile(r"(?i)^(?:for|of|among)\s+(?:all |each |every |any )*(?:of )?(?:the )?(?:notes?|files?|pages?|ones?)\s+(?=in\b|inside\b|under\b|within\b)")
+
+
+def wordings(message: str) -> Iterator[str]:
+    """Other wordings of a message, from those that leave out least; the message itself is none of them."""
+    seen = {message.strip()}
+    plain = plainly(message)
+    for wording in (plain, circumstance_last(plain)):
+        if wording and wording.strip() not in seen:
+            seen.add(wording.strip())
+            yield wording
+
+
+def plainly(message: str) -> str:
+    """A message without politeness at its end, reasons, and sentences that only tell something."""
+    text = _cut(message, _TAIL)
+    text = _cut(text, _SURE)
+    sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
+    if any(_instructs(sentence) for sentence in sentences):
+        sentences = [sentence for sentence in sentences if _instructs(sentence) or _limits(sentence)]
+    return " ".join(filter(None, map(_without_reasons, sentences))).strip()
+
+
+def circumstance_last(text: str) -> str:
+    """Put a circumstance last: "In Buy wisely, rename the property a to b" as "rename the property a to b in Buy wisely"."""
+    match = _FIRST.match(_masked(text))
+    if match is None or match["verb"].lower() not in _IMPERATIVES | {"please"}:
+        return text
+    where, rest = text[slice(*match.span("where"))].strip(), text[slice(*match.span("rest"))].strip()
+    return f"{rest.rstrip(' .!')} {_OF.sub('', where[0].lower() + where[1:])}"
+
+
+def _instructs(sentence: str) -> bool:
+    """Whether a sentence begins with a verb in the imperative, or has one behind "so" or an opening circumstance."""
+    words = [token.lower for token in tokenise(sentence) if token.kind == "word"]
+    at = 0
+    while at < len(words) and words[at] in _SOFT:
+        at += 1
+    if at < len(words) and words[at] in _IMPERATIVES:
+        return True
+    masked = _masked(sentence)
+    first = _FIRST.match(masked) or _LEAD_IN.match(masked) or _WISH.match(masked)
+    if first is None:
+        return False
+    rest = masked[first.end() :] if "rest" not in first.groupdict() else first["rest"]
+    following = regex.match(r"(?:please\s+)?([\w-]+)", rest.strip())
+    return following is not None and following[1].lower() in _IMPERATIVES
+
+
+def _limits(sentence: str) -> bool:
+    return "?" in sentence or any(token.lower in _LIMITING or token.kind in ("tag", "link") for token in tokenise(sentence))
+
+
+def _without_reasons(sentence: str) -> str:
+    masked = _masked(sentence)
+    for opening in (_LEAD_IN, _WISH):
+        found = opening.match(masked)
+        if found is not None and not _limits(sentence[: found.end()]) and _verb_at(masked[found.end() :]):
+            sentence, masked = sentence[found.end() :], masked[found.end() :]
+    for tail in (_REASON, _REMARK):
+        found = tail.search(masked)
+        if found is not None and found.start() > 0 and not _limits(sentence[found.start() : found.end()]):
+            sentence = sentence[: found.start()] + sentence[found.end() :]
+            masked = _masked(sentence)
+    return sentence.strip()
+
+
+def _verb_at(text: str) -> bool:
+    found = regex.match(r"\s*(?:please\s+)?([\w-]+)", text)
+    return found is not None and found[1].lower() in _IMPERATIVES
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Sentences as they are written; marks in quotes, links and brackets end none."""
+    masked = _masked(text)
+    for found in _SENTENCE.finditer(masked):
+        yield text[found.start() : found.end()].strip()
+
+
+def _cut(text: str, tail: regex.Pattern[str]) -> str:
+    found = tail.search(_masked(text))
+    return text if found is None or found.start() == 0 else text[: found.start()]
+
+
+def _masked(text: str) -> str:
+    """The text with what is in quotes, links and brackets as letters, in the same length."""
+    return _NAMED.sub(lambda found: "x" * len(found[0]), text)
