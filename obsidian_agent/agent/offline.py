@@ -24,6 +24,7 @@ from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewN
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.providers.offline.framing import wordings
 from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.offline.matcher import LIKELY_COST, SURE_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
@@ -140,7 +141,7 @@ class _Turn:
 
     def _verdict(self) -> TurnEvent:
         params = dict(self._request.params) | dict(self._request.context.params)
-        matches = match(self._request.message, self._recipes, NameIndex(self._names), self._around, params)
+        matches = self._readings(params)
         if not matches or matches[0].cost > LIKELY_COST:
             return self._nothing(matches)
         first = matches[0]
@@ -159,6 +160,18 @@ class _Turn:
         if first.recipe.answer is not None:
             return answer(plan, first.recipe.answer, Asking(self._view, self._request.context, self._tools, self._shown(first)))
         return self._doubted(first) or PlanReady(plan)
+
+    def _readings(self, params: Mapping[str, Any]) -> list[Match]:
+        """Readings of the message, or of another wording of it when that is sure where the message itself is not, or doubted much less."""
+        index = NameIndex(self._names)
+        best = match(self._request.message, self._recipes, index, self._around, params)
+        for wording in wordings(self._request.message) if not best or not best[0].sure else ():
+            found = match(wording, self._recipes, index, self._around, params)
+            if found and (found[0].sure or not best or found[0].cost < best[0].cost):
+                best = found
+            if best and best[0].sure:
+                break
+        return best
 
     def _meant(self, described: Mapping[str, Any]) -> list[str] | None:
         """What a description means, without templates: they are rarely meant, and make no difference between two readings."""

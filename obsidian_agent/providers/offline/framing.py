@@ -42,7 +42,10 @@ _REASON = regex.compile(
         | that\s+(?:i|we)\s+still\s+(?:have|need|want) | since\s+(?:i|we|it|they)\b ) \b [^,;]*? (?= [\s.!]*$ | [,;] )
     """
 )
-_REMARK = regex.compile(r"(?i),\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)\s+(?:is|are))\s[^,;]*?(?=[\s.!]*$)")
+_REMARK = regex.compile(
+    r"(?i),\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)\s+(?:is|are))\s[^,;]*?(?=[\s.!]*$)"
+)
+_EXAMPLE = regex.compile(r"(?i)\s*\((?:so|e\.g\.|i\.e\.|for example|for instance|that is|such as|meaning)\s[^()\n]*\)")
 _LEAD_IN = regex.compile(r"(?i)^[^,;:]{3,80}[,:;]\s*(?:so|therefore|hence)\s+(?:please\s+)?")
 _WISH = regex.compile(
     r"(?i)^\s*(?:i(?:['’]d| would)? (?:like|want|need|love)(?: you)? to|i want you to|it would be (?:nice|great|good) (?:if you could|to)|"
@@ -53,7 +56,9 @@ _FIRST = regex.compile(
     r"(?P<rest>(?:please\s+)?(?P<verb>[\w-]+)\b.*)$",
     regex.DOTALL,
 )
-_OF = regex.compile(r"(?i)^(?:for|of|among)\s+(?:all |each |every |any )*(?:of )?(?:the )?(?:notes?|files?|pages?|ones?)\s+(?=in\b|inside\b|under\b|within\b)")
+_OF = regex.compile(
+    r"(?i)^(?:for|of|among)\s+(?:all |each |every |any )*(?:of )?(?:the )?(?:notes?|files?|pages?|ones?)\s+(?=in\b|inside\b|under\b|within\b)"
+)
 
 
 def wordings(message: str) -> Iterator[str]:
@@ -68,8 +73,7 @@ def wordings(message: str) -> Iterator[str]:
 
 def plainly(message: str) -> str:
     """A message without politeness at its end, reasons, and sentences that only tell something."""
-    text = _cut(message, _TAIL)
-    text = _cut(text, _SURE)
+    text = _cut(_cut(_EXAMPLE.sub("", message), _TAIL), _SURE)
     sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
     if any(_instructs(sentence) for sentence in sentences):
         sentences = [sentence for sentence in sentences if _instructs(sentence) or _limits(sentence)]
@@ -139,4 +143,4 @@ def _cut(text: str, tail: regex.Pattern[str]) -> str:
 
 def _masked(text: str) -> str:
     """The text with what is in quotes, links and brackets as letters, in the same length."""
-    return _NAMED.sub(lambda found: "x" * len(found[0]), text)
+    return str(_NAMED.sub(lambda found: "x" * len(found[0]), text))
