@@ -21,7 +21,7 @@ from obsidian_agent.agent.sharing import ApproveShare, ShareDecision, ShareReque
 from obsidian_agent.agent.threads.happenings import Bus, Ended, Happened, How, Retitled
 from obsidian_agent.agent.threads.recording import Recorder, shared_record
 from obsidian_agent.agent.threads.state import Folding, ThreadState
-from obsidian_agent.agent.threads.store import ThreadHit, ThreadStore, ThreadSummary
+from obsidian_agent.agent.threads.store import ThreadHit, ThreadStore, ThreadSummary, clean_title
 from obsidian_agent.agent.threads.titles import title_from
 from obsidian_agent.agent.turn_states import IllegalStep, TurnMachine, TurnState
 from obsidian_agent.errors import ConfigError, Problem
@@ -97,6 +97,10 @@ class Chats:
         chat = self._open.get(thread_id)
         if chat is None:
             return self._take_up(self.store.load(thread_id))
+        if not chat.running and chat.recorder.file.changed:  # by another program
+            fresh = self._take_up(self.store.load(thread_id))
+            fresh.talk.grants, fresh.machine = chat.talk.grants, chat.machine
+            return fresh
         chat.used_at = self.clock()
         self._open.move_to_end(thread_id)
         return chat
@@ -111,9 +115,12 @@ class Chats:
 
     def rename(self, thread_id: str, title: str) -> str:
         """Give a thread a title of the person's."""
-        kept = self.store.rename(thread_id, title)
-        if (chat := self._open.get(thread_id)) is not None:
-            chat.recorder.folding.take({"k": "set", "title": kept, "titledBy": "person"})
+        chat = self._open.get(thread_id)
+        if chat is None:
+            kept = self.store.rename(thread_id, title)
+        else:
+            kept = clean_title(title)
+            chat.recorder.set(title=kept, titledBy="person")
         self.bus.publish(Retitled(thread_id, kept))
         return kept
 
@@ -195,6 +202,19 @@ class Chats:
                 yield event
 
     async def _turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+        recorder = chat.recorder
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(recorder.file.held())
+            except ConfigError as error:
+                chat.running = False
+                yield TurnFailed(error.problem())
+                return
+            async with contextlib.aclosing(self._held_turn(chat, text, approve)) as events:
+                async for event in events:
+                    yield event
+
+    async def _held_turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
         recorder = chat.recorder
         try:
             try:
@@ -281,8 +301,10 @@ class Chats:
     # --- memory --------------------------------------------------------------------------------------------------------------------
 
     def _take_up(self, state: ThreadState) -> Chat:
-        talk = state.conversation()
-        chat = Chat(talk, Recorder(self.store.file(state.id), Folding(state), self.store.now), self.clock())
+        talk, file = state.conversation(), self.store.file(state.id)
+        with contextlib.suppress(OSError):
+            file.size = file.path.stat().st_size
+        chat = Chat(talk, Recorder(file, Folding(state), self.store.now), self.clock())
         talk.keeper = chat.recorder
         self._open[state.id] = chat
         free = [key for key, each in self._open.items() if not each.running and key != state.id]

@@ -48,6 +48,14 @@ class ThreadHit:
     lines: tuple[str, ...]
 
 
+def clean_title(title: str) -> str:
+    """A title as it is kept. Raises `ConfigError` when nothing is left of it."""
+    kept = _one_line(title)[:TITLE_LENGTH].strip()
+    if not kept:
+        raise ConfigError("A conversation needs a title.", code="ARGUMENT_INVALID")
+    return kept
+
+
 def summary_of(state: ThreadState) -> ThreadSummary:
     """What a list shows of a thread."""
     last = next((said.text for said in reversed(state.said) if said.role in ("person", "model")), "")
@@ -79,7 +87,7 @@ class ThreadStore:
             self.folder.mkdir(parents=True, mode=0o700)
         head = {"k": "thread", "format": FORMAT, "id": identity, "created": now}
         chosen: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"} | ({"model": model} if model else {})
-        self.file(identity).add(head, chosen)
+        self.file(identity).add(head, chosen, create=True)
         state = thread_of([head, chosen])
         assert state is not None
         return state
@@ -119,9 +127,7 @@ class ThreadStore:
 
     def rename(self, thread_id: str, title: str, by: str = "person") -> str:
         """Give a thread a title; says how it is kept: one line, not too long."""
-        kept = _one_line(title)[:TITLE_LENGTH].strip()
-        if not kept:
-            raise ConfigError("A conversation needs a title.", code="ARGUMENT_INVALID")
+        kept = clean_title(title)
         self._existing(thread_id).add({"k": "set", "title": kept, "titledBy": by})
         return kept
 

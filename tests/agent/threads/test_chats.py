@@ -108,7 +108,7 @@ async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(ma
 
 async def test_two_threads_streaming_at_once_never_mix(make_chats: MakeChats, tmp_path: Path) -> None:
     other = [f"other{n} " for n in range(300)]
-    chats = make_chats(a=[{"chunks": LONG, "delayMs": 0}], b=[{"chunks": other, "delayMs": 0}])
+    chats = make_chats(a=[{"chunks": LONG, "delayMs": 1}], b=[{"chunks": other, "delayMs": 1}])
     one, two = chats.create().id, chats.create(f"scripted/{tmp_path}/b.jsonl").id
     chats.start(one, "First?", approve_all)
     chats.start(two, "Second?", approve_all)
@@ -316,3 +316,18 @@ async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_c
     (question,) = person.asked
     assert (question.kind, [item.path.text for item in question.items]) == ("history", ["Garden.md"])
     assert "Tomatoes" not in "".join(message.text for message in again.open(thread).talk.messages)
+
+
+async def test_what_another_window_added_is_there(make_chats: MakeChats) -> None:
+    one = make_chats(a=[{"text": "A"}, {"text": "C"}])
+    thread = one.create().id
+    await ask(one, thread, "first")
+    await ask(make_chats(a=[{"text": "B"}]), thread, "second")
+    await ask(one, thread, "third")
+    assert [text for _, text in said(one, thread)] == ["first", "A", "second", "B", "third", "C"]
+    assert [version.number for version in one.open(thread).state.versions] == [1, 2, 3]
+    with one.store.file(thread).held():
+        (event,) = await ask(one, thread, "fourth")
+    assert isinstance(event, TurnFailed)
+    assert event.problem.code == "THREAD_BUSY"
+    assert not one.running

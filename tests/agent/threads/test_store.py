@@ -177,3 +177,24 @@ def test_a_disk_that_does_not_take_it_is_an_error_that_says_so(store: ThreadStor
     with pytest.raises(ConfigError) as caught:
         store.file(thread.id).add({"k": "asked", "text": "x"})
     assert caught.value.code == "THREAD_NOT_SAVED"
+
+
+def test_a_thread_that_was_deleted_meanwhile_does_not_come_back(store: ThreadStore) -> None:
+    thread = store.create()
+    file = store.file(thread.id)
+    store.delete(thread.id)
+    with pytest.raises(ConfigError) as caught:
+        file.add({"k": "asked", "text": "x"})
+    assert caught.value.code == "THREAD_NOT_SAVED"
+    assert store.summaries() == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of files")
+def test_only_one_program_works_in_a_thread(store: ThreadStore) -> None:
+    thread = store.create()
+    with store.file(thread.id).held():
+        with pytest.raises(ConfigError) as caught, store.file(thread.id).held():
+            pass
+        assert caught.value.code == "THREAD_BUSY"
+    with store.file(thread.id).held():
+        pass
