@@ -71,7 +71,8 @@ class Insight:
         keeper = self.session.keeper
         if keeper is not None:
             status = keeper.status
-            words = f"{status.files:,} files, looked at in {status.seconds:.2f} s" if status.ready else "not read yet"
+            used = f"{status.kept:,} records were still right, {status.read:,} were made"
+            words = f"{status.files:,} files, looked at in {status.seconds:.2f} s; {used}" if status.ready else "not read yet"
             found.append(Kept("Index of the vault", words, str(keeper.folder)))
         return found
 
