@@ -46,7 +46,7 @@ from obsidian_agent.tui.widgets.plan_list import PlanList
 from obsidian_agent.tui.widgets.progress import RunLog
 from obsidian_agent.tui.widgets.result import ResultList
 from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
-from tui.driving import SIZES, driving
+from tui.driving import driving
 from tui.fakes import (
     Conflicting,
     FakeSession,
@@ -66,9 +66,8 @@ from tui.fakes import (
 )
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_message_plan_approve_result_undo(size: tuple[int, int]) -> None:
-    async with driving(size=size) as app:
+async def test_message_plan_approve_result_undo() -> None:
+    async with driving(size=(80, 24)) as app:
         await app.planned("Make a note for each bullet")
         assert app.session.called("turn") == [("Make a note for each bullet",)]
         assert app.stage == "plan"
@@ -82,17 +81,7 @@ async def test_message_plan_approve_result_undo(size: tuple[int, int]) -> None:
         assert "Undone" in app.screen()
 
 
-async def test_letters_typed_in_the_prompt_never_approve() -> None:
-    async with driving() as app:
-        await app.planned()
-        app.prompt.focus()
-        await app.press("a", "r", "e", "y", "space", "u")
-        assert app.prompt.text == "arey u"
-        assert app.stage == "plan"
-        assert app.session.called("execute") == []
-
-
-async def test_keys_right_after_a_plan_appears_do_nothing_and_prolong_the_wait() -> None:
+async def test_no_key_approves_but_a_in_the_plan_after_its_grace() -> None:
     async with driving() as app:
         await app.send("Make notes")
         for _ in range(4):
@@ -100,17 +89,22 @@ async def test_keys_right_after_a_plan_appears_do_nothing_and_prolong_the_wait()
             app.now += 0.3
         assert app.session.called("execute") == []
         await app.press("r")
-        assert app.stage == "plan"
+        assert app.stage == "plan", "a key that came too early prolongs the wait"
         app.now += 0.6
+        await app.press("enter")
+        assert isinstance(app.app.screen, DiffScreen)
+        assert "[[Garden]]" in app.screen()
+        await app.press("escape", "enter", "escape")
+        assert isinstance(app.app.screen, MainScreen)
+        app.prompt.focus()
+        await app.press("a", "r", "e", "y", "space", "u")
+        assert app.prompt.text == "arey u"
+        assert app.stage == "plan"
+        assert app.session.called("execute") == []
+        app.panes.go("work")
+        await app.settle()
         await app.press("a")
         assert len(app.session.called("execute")) == 1
-
-
-async def test_enter_never_approves() -> None:
-    async with driving() as app:
-        await app.planned()
-        await app.press("enter", "escape", "enter")
-        assert app.session.called("execute") == []
 
 
 async def test_focus_stays_in_the_prompt_while_the_person_is_typing() -> None:
@@ -169,49 +163,37 @@ async def test_a_message_sent_twice_runs_once() -> None:
         assert len(session.called("turn")) == 1
 
 
-async def test_an_empty_message_asks_for_a_selection_and_sends_nothing() -> None:
-    async with driving() as app:
+async def test_messages_that_need_a_selection_ask_for_one() -> None:
+    session = FakeSession(script=[sample_answer(), [TurnFailed(Problem("NO_SELECTION", "Nothing is selected."))]])
+    async with driving(session) as app:
         await app.press("enter")
         assert "Selection is empty. Please select text first." in app.hint()
         assert "Select bullet points to create notes from" in app.hint()
-        assert app.session.called("turn") == []
-
-
-async def test_a_message_about_a_missing_selection_is_held_back_once() -> None:
-    async with driving() as app:
+        assert session.called("turn") == []
         await app.send("Make a note for each bullet in the selection")
-        assert app.session.called("turn") == []
+        assert session.called("turn") == []
         assert "Selection is empty" in app.hint()
         await app.press("enter")
-        assert len(app.session.called("turn")) == 1
-
-
-async def test_no_selection_reported_by_the_plan_is_explained() -> None:
-    session = FakeSession(script=[[TurnFailed(Problem("NO_SELECTION", "Nothing is selected."))]])
-    async with driving(session) as app:
+        assert len(session.called("turn")) == 1, "held back once"
+        app.panes.chat.hint("")
         await app.send("Do it")
-        assert "Selection is empty. Please select text first." in app.hint()
+        assert "Selection is empty. Please select text first." in app.hint(), "reported by the plan"
 
 
-async def test_ctrl_j_makes_a_new_line_and_enter_sends() -> None:
-    async with driving() as app:
+async def test_lines_and_earlier_messages() -> None:
+    async with driving(FakeSession(script=[sample_answer(), sample_answer()])) as app:
         app.prompt.focus()
         await app.press("o", "n", "e", "ctrl+j", "t", "w", "o", "enter")
-        assert app.session.called("turn") == [("one\ntwo",)]
-
-
-async def test_earlier_messages_come_back() -> None:
-    async with driving() as app:
-        await app.send("first")
         await app.send("second")
+        assert app.session.called("turn") == [("one\ntwo",), ("second",)]
         app.prompt.focus()
         await app.press("alt+up", "alt+up")
-        assert app.prompt.text == "first"
+        assert app.prompt.text == "one\ntwo"
         await app.press("alt+down")
         assert app.prompt.text == "second"
 
 
-async def test_reject_leaves_a_note_and_escape_does_the_same() -> None:
+async def test_a_rejected_plan_leaves_a_note_and_can_be_brought_back() -> None:
     async with driving() as app:
         for key in ("r", "escape"):
             await app.planned()
@@ -219,12 +201,6 @@ async def test_reject_leaves_a_note_and_escape_does_the_same() -> None:
             assert app.stage == "idle"
             assert app.main.turns.pending is None
         assert app.transcript().count("Plan rejected. Nothing was changed.") == 2
-
-
-async def test_a_rejected_plan_can_be_brought_back() -> None:
-    async with driving() as app:
-        await app.planned()
-        await app.press("r")
         app.main.deciding.bring_back()
         await app.settle()
         assert app.stage == "plan"
@@ -250,39 +226,28 @@ async def test_a_step_is_switched_off_with_a_fresh_preview() -> None:
         listing = app.main.query_one(PlanList)
         await app.press("p", "down")
         assert listing.current is not None
+        before = app.plan.preview
+        app.session.script = [[TurnFailed(Problem("IO_ERROR", "The disk is gone."))]]
         await app.press("space")
-        assert [call[1] for call in app.session.called("preview_plan")] == [frozenset({"notes"})]
+        assert app.plan.preview is before, "a preview that failed brings the earlier one back"
+        assert app.plan.complete
+        assert "The disk is gone." in app.transcript()
+        app.wait_out_grace()
+        await app.press("space")
+        assert app.session.called("preview_plan")[-1][1] == frozenset({"notes"})
         assert "10 new" not in app.plan_head()
         assert "○ off" in app.screen()
         app.wait_out_grace()
         await app.press("space")
         assert app.session.called("preview_plan")[-1][1] == frozenset()
         assert "10 new" in app.plan_head()
-
-
-async def test_what_is_executed_is_the_preview_on_the_screen() -> None:
-    async with driving() as app:
-        await app.planned()
-        await app.press("p", "down", "space")
         app.wait_out_grace()
         shown = app.plan.preview
         await app.press("a")
         assert app.session.called("execute")[0][0] is shown
 
 
-async def test_a_failed_fresh_preview_brings_the_earlier_plan_back() -> None:
-    session = FakeSession()
-    async with driving(session) as app:
-        await app.planned()
-        before = app.plan.preview
-        session.script = [[TurnFailed(Problem("IO_ERROR", "The disk is gone."))]]
-        await app.press("p", "space")
-        assert app.plan.preview is before
-        assert app.plan.complete
-        assert "The disk is gone." in app.transcript()
-
-
-async def test_editing_with_bad_json_keeps_the_old_plan() -> None:
+async def test_an_edited_plan_is_previewed_again_and_bad_json_is_not() -> None:
     async with driving() as app:
         await app.planned()
         before = app.plan.preview
@@ -294,11 +259,6 @@ async def test_editing_with_bad_json_keeps_the_old_plan() -> None:
         await app.press("escape")
         assert app.plan.preview is before
         assert app.session.called("preview_plan") == []
-
-
-async def test_an_edited_plan_is_previewed_again() -> None:
-    async with driving() as app:
-        await app.planned()
         await app.press("e")
         editor = app.app.screen.query_one(TextArea)
         document = json.loads(editor.text)
@@ -307,18 +267,6 @@ async def test_an_edited_plan_is_previewed_again() -> None:
         await app.press("ctrl+s")
         assert app.session.called("preview_plan")[0][0]["goal"] == "Another goal"
         assert "Another goal" in app.screen()
-
-
-async def test_enter_opens_the_whole_diff_and_escape_closes_it() -> None:
-    async with driving() as app:
-        await app.planned()
-        await app.press("enter")
-        assert isinstance(app.app.screen, DiffScreen)
-        assert "+" in app.screen()
-        assert "[[Garden]]" in app.screen()
-        await app.press("escape")
-        assert isinstance(app.app.screen, MainScreen)
-        assert app.stage == "plan"
 
 
 async def test_the_log_names_what_happened_in_words() -> None:
