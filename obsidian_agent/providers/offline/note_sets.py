@@ -75,8 +75,9 @@ class NoteSets:
     def place(self, start: int, end: int) -> Reading | None:
         """A description of notes, or folders by their bare names: "in Projects and Meetings"."""
         part = next((part for part in self._hole("folders", start, Walked(start)) if part.end == end), None)
-        if part is None:
-            return self.notes(start, end)
+        described = self.notes(start, end)
+        if part is None or (described is not None and described.issue is None and described.cost < part.cost):
+            return described
         value = {"where": either([{"folder": folder} for folder in part.value]), "kind": "notes"}
         return Reading(part.cost, value, self._words(start, end).raw, issue="near" if part.doubt else None, doubt=part.doubt)
 

@@ -114,7 +114,7 @@ _THAT = "[that|which|who] [is|are|was|were] [also|currently|still]"
 _HAVE = "(with|having|[that|which|who] (have|has|had)|of|in|under)"
 _NONE = "(without|[that|which] (lack|lacks)|lacking|missing|[that|which|who] (do not|don't|does not|doesn't) have|(with|[that|which|who] (have|has)) no)"
 _CHANGED = "[last] (changed|modified|edited|updated|touched)"
-_MADE = "(created|made|written|added|started)"
+_MADE = "(created|made|added|started)"
 
 _IS = "[that|which|who] (is|are|was|were) [also|currently|still|already]"
 _BELOW = "[[,] (and|with|including) [all] [of] [its|their|the|any] (subfolders|subdirectories)]"
@@ -196,7 +196,10 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_THAT} {_CHANGED} before {{span}}", _until("modifiedBefore"), 0),
     ("[that|which] (i|we) (changed|modified|edited|updated|touched|worked on) [in|on|during] {span}",
      lambda values: days(values["span"], "modifiedAfter", "modifiedBefore"), 0),
+    (f"{_THAT} written [in|on|during|within] {{span}}", lambda values: {"any": [
+        days(values["span"], "createdAfter", "createdBefore"), days(values["span"], "datedAfter", "datedBefore")]}, 0),
     (f"{_THAT} {_MADE} [in|on|during|within] {{span}}", lambda values: days(values["span"], "createdAfter", "createdBefore"), 0),
+    (f"{_THAT} written since {{span}}", _since("createdAfter"), 0),
     (f"{_THAT} {_MADE} since {{span}}", _since("createdAfter"), 0),
     (f"{_THAT} {_MADE} after {{span}}", _beyond("createdAfter"), 0),
     (f"{_THAT} {_MADE} before {{span}}", _until("createdBefore"), 0),
