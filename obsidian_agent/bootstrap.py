@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.ledger import Ledger
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.sharing import SharingRules
+    from obsidian_agent.agent.spending import Spending
     from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.agent.threads.store import ThreadStore
     from obsidian_agent.agent.tracing import Trace
+    from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.limiter import RateLimits
     from obsidian_agent.providers.manager import ProviderManager
@@ -147,13 +149,26 @@ def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
+    from obsidian_agent.agent.spending import CountedProvider
     from obsidian_agent.providers.manager import ProviderManager
-    from obsidian_agent.providers.registry import environment_key
+    from obsidian_agent.providers.registry import SCRIPTED, environment_key
 
     settings = wiring.settings.current
     base_url = wiring.base_url or settings.base_url
     find_key = build_keys(wiring).find if wiring.config is not None else environment_key
-    return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming)
+
+    def counted(provider: Provider) -> Provider:
+        # Scripts are played, not asked.
+        return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_spending(wiring))
+
+    return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
+
+
+def open_spending(wiring: Wiring) -> Spending:
+    """What models have cost, in all vaults, and the cap of the settings."""
+    from obsidian_agent.agent.spending import Spending
+
+    return Spending(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
 
 
 def build_keys(wiring: Wiring) -> KeyStore:
@@ -191,7 +206,6 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Tr
     from obsidian_agent.agent.materials.fusion import FUSIONS
     from obsidian_agent.agent.materials.gathering import Gathering
     from obsidian_agent.agent.model_tools import READ_TOOLS
-    from obsidian_agent.agent.spending import Spending
 
     settings = wiring.settings.current
     resolved = resolve(build_customs(wiring, rules).library(), assistant, settings.system_message, READ_TOOLS)
@@ -204,7 +218,6 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Tr
         only=resolved.only,
         temperature=resolved.temperature,
         model=resolved.model,
-        spending=Spending(wiring.state / "spending.jsonl", _clock(None), settings.spending_cap),
         trace=trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,

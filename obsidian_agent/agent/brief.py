@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from obsidian_agent.agent.materials.fusion import FUSIONS, Fusion
 from obsidian_agent.agent.materials.gathering import Gathering
-from obsidian_agent.agent.spending import Spending
 from obsidian_agent.agent.tracing import Trace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.prices import ModelFacts, facts_of
@@ -33,6 +32,5 @@ class Brief:
     """The model that the vault's agent wishes for."""
     sources: tuple[str, ...] = ()
     notices: tuple[Problem, ...] = ()
-    spending: Spending | None = None
     trace: Trace | None = None
     facts: Callable[[str], ModelFacts] = facts_of

@@ -164,9 +164,6 @@ class _Turn:
         self.request = replace(self.request, context=opening.context, show_selection=opening.show_selection, extra=prepared.extra)
         if prepared.usage is not None:
             self.meter.answered(prepared.usage)
-        if (refusal := await asyncio.to_thread(self._too_dear, self.request.extra, self.request.message)) is not None:
-            yield TurnFailed(refusal)
-            return
         history = self.talk.plain_messages()
         opening.parts += prepared.parts
         self._open(opening, mark)
@@ -223,8 +220,6 @@ class _Turn:
         """One request and its answer, which is then in `reply`."""
         agent, meter = self.agent, self.meter
         asked = self.prepared.frame.request((*self.request.history, *self._within_window()), self.prepared.sampling)
-        if (refusal := self._too_dear()) is not None:
-            raise ProviderError(refusal.message, code=refusal.code)
         self._write_down()
         self.reply = Reply()
         meter.asking()
@@ -232,9 +227,7 @@ class _Turn:
             async for event in events:
                 meter.hear(event)
                 yield event
-        cost, usage = meter.answered(self.reply.usage), self.reply.usage
-        if agent.brief.spending is not None and usage is not None:
-            agent.brief.spending.add(agent.provider.name, cost, usage.prompt_tokens, usage.completion_tokens, self.talk.id)
+        meter.answered(self.reply.usage)
         yield meter.total()
 
     def _within_window(self) -> Sequence[ChatMessage]:
@@ -245,14 +238,6 @@ class _Turn:
         if self.squeezed:
             room = min(room, estimate_messages(messages) // 2)
         return messages if estimate_messages(messages) <= room else within(messages, room)
-
-    def _too_dear(self, extra: str = "", message: str = "") -> Problem | None:
-        """Why the next request may not go out: the person's cap on spending."""
-        spending, price = self.agent.brief.spending, self.prepared.facts.price
-        if spending is None or spending.cap is None or price is None:
-            return None
-        used = self.prepared.use(extra, message)
-        return spending.refusal(price.estimate(used.prompt, used.reply))
 
     def _share(self, sending: Sending) -> None:
         self.talk.share(sending)

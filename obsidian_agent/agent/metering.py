@@ -37,14 +37,13 @@ class Meter:
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
 
-    def answered(self, usage: Usage | None) -> float | None:
-        """An answer is complete; says what it cost."""
+    def answered(self, usage: Usage | None) -> None:
+        """An answer is complete."""
         if usage is None:
-            return None
+            return
         self.prompt += usage.prompt_tokens
         self.completion += usage.completion_tokens
         self.cached += usage.cached_tokens
-        return self.price.of(usage) if self.price is not None else None
 
     def look(self, event: TurnEvent | None = None, *, over: bool = False) -> None:
         """Looking begins, goes on, or is over; the person's own time is not counted."""

@@ -5,15 +5,22 @@ Figures are list prices and the service's token counts. A model whose price is n
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.errors import Problem
+from obsidian_agent.agent.materials.budget import USUAL_REPLY
+from obsidian_agent.agent.materials.tokens import estimate_messages, estimate_offers
+from obsidian_agent.errors import Problem, ProviderError
+from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Provider
+from obsidian_agent.providers.prices import ModelFacts, facts_of
+from obsidian_agent.providers.retry import closing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +31,10 @@ class Spending:
     clock: Callable[[], datetime]
     cap: float | None = None
 
-    def add(self, model: str, cost: float | None, prompt: int, completion: int, conversation: str = "") -> None:
+    def add(self, model: str, cost: float | None, prompt: int, completion: int) -> None:
         """Write a request down. A disk that does not take it is no reason to lose the answer."""
         now = self.clock().isoformat(timespec="seconds")
-        entry = {"time": now, "model": model, "cost": cost, "prompt": prompt, "completion": completion, "conversation": conversation}
+        entry = {"time": now, "model": model, "cost": cost, "prompt": prompt, "completion": completion}
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -68,6 +75,46 @@ class Spending:
                 continue
             if isinstance(entry, dict):
                 yield entry
+
+
+@dataclass(frozen=True, slots=True)
+class CountedProvider:
+    """A provider each of whose requests is held to the cap and written down, whatever it is for."""
+
+    inner: Provider
+    spending: Callable[[], Spending]
+    facts: Callable[[str], ModelFacts] = facts_of
+
+    @property
+    def name(self) -> str:
+        """The inner provider's name."""
+        return self.inner.name
+
+    @property
+    def address(self) -> str:
+        """The inner provider's address."""
+        return self.inner.address
+
+    @property
+    def local(self) -> bool:
+        """Whether the inner provider is on this machine."""
+        return self.inner.local
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        """As the inner provider's. Raises `ProviderError` SPENDING_CAP instead of sending what may cost too much."""
+        price = (await asyncio.to_thread(self.facts, self.name)).price
+        spending = self.spending()
+        if spending.cap is not None and price is not None:
+            tokens = estimate_messages(request.messages) + estimate_offers(request.tools)
+            likely = price.estimate(tokens, request.max_tokens or USUAL_REPLY)
+            if (refusal := await asyncio.to_thread(spending.refusal, likely)) is not None:
+                raise ProviderError(refusal.message, code=refusal.code)
+        async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Finished) and delta.usage is not None and not self.local:
+                    cost = price.of(delta.usage) if price is not None else None
+                    spending.add(self.name, cost, delta.usage.prompt_tokens, delta.usage.completion_tokens)
+                yield delta
 
 
 def _cost(entry: Mapping[str, Any]) -> float:

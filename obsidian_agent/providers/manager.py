@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from obsidian_agent.providers.base import Provider
@@ -26,6 +27,8 @@ class ProviderManager:
     limits: RateLimits = field(default_factory=RateLimits)
     streaming: bool = True
     """Off: answers come in one piece."""
+    wrap: Callable[[Provider], Provider] = lambda provider: provider
+    """What every provider is put into."""
     catalogue: Catalogue = field(default_factory=Catalogue)
     _made: dict[str, Provider] = field(default_factory=dict)
 
@@ -36,7 +39,7 @@ class ProviderManager:
             vendor = spec.partition("/")[0].lower()
             base_url = self.base_url if vendor == self.base_url_of.lower() else None
             provider = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
-            self._made[spec] = provider if self.streaming else WholeProvider(provider)
+            self._made[spec] = self.wrap(provider if self.streaming else WholeProvider(provider))
         return self._made[spec]
 
     async def warm_up(self, spec: str) -> None:

@@ -12,8 +12,6 @@ from obsidian_agent.agent.context import Focus
 from obsidian_agent.agent.events import Answer, Notice, TurnEvent, TurnFailed
 from obsidian_agent.agent.materials.gathering import Gathering
 from obsidian_agent.agent.sharing import ShareDecision, SharingRules
-from obsidian_agent.agent.spending import Spending
-from obsidian_agent.providers.prices import ModelFacts, Price
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 
@@ -143,21 +141,6 @@ async def test_tools_can_be_narrowed_and_switched_off(desk: Desk) -> None:
     assert [offer.name for offer in model.requests[0].tools] == ["vault__readFile", "propose_plan"]
     await turn(desk, model, "Hi", tools=False)
     assert not model.requests[1].tools
-
-
-async def test_a_spending_cap_stops_a_request_before_it_goes_out(desk: Desk) -> None:
-    price = Price(1e-3, 1e-3, 1e-3)
-    spending = Spending(desk.state / "spending.jsonl", desk.ledger.clock, cap=50.0)
-    model = scripted({"text": "A", "usage": [20_000, 10_000]}, {"text": "B"})
-    facts = lambda spec: ModelFacts(100_000, None, price)  # noqa: E731
-    first = await turn(desk, model, "Hi", spending=spending, facts=facts)
-    assert isinstance(first[-1], Answer)
-    assert spending.this_month() == 30.0
-    second = await turn(desk, model, "Hi", spending=replace(spending, cap=31.0), facts=facts)
-    assert isinstance(second[-1], TurnFailed)
-    assert second[-1].problem.code == "SPENDING_CAP"
-    assert len(model.requests) == 1
-    assert isinstance((await turn(desk, model, "Hi", spending=replace(spending, cap=None), facts=facts))[-1], Answer)
 
 
 async def test_yes_is_asked_once_for_all_of_a_folder(desk: Desk) -> None:
