@@ -1,4 +1,4 @@
-"""All keys on one screen."""
+"""All keys and commands on one screen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from obsidian_agent.tui.command_table import COMMANDS
 from obsidian_agent.tui.keys import KEYS, PLACES, readable
 from obsidian_agent.tui.screens.modal import Modal
 
@@ -16,10 +17,10 @@ KEYS_WIDTH = 24
 
 
 class Help(Modal[None]):
-    """The key table."""
+    """Both tables."""
 
     def __init__(self) -> None:
-        super().__init__("Keys")
+        super().__init__("Keys and commands")
 
     def body(self) -> ComposeResult:
         with VerticalScroll():
@@ -43,7 +44,20 @@ def _table(width: int) -> Content:
         parts.append((f"\n{title}\n", "bold"))
         for key in KEYS:
             if key.place == place:
-                first, *rest = textwrap.wrap(key.help, room)
-                parts += [(f"{readable(key.keys):<{KEYS_WIDTH}}", "$primary"), (f"{first}\n", "$foreground")]
-                parts += [(f"{'':<{KEYS_WIDTH}}{line}\n", "$foreground") for line in rest]
+                parts += _row(readable(key.keys), key.help, room)
+    parts.append(("\nCommands, written as a message\n", "bold"))
+    for command in COMMANDS:
+        called = f"/{command.name}" + (f" {command.hint}" if command.hint else "")
+        parts += _row(called, f"{command.title}: {command.help}", room)
     return Content.assemble(*parts).rstrip()
+
+
+def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:
+    """What is pressed or written, and what it does."""
+    first, *rest = textwrap.wrap(right, room)
+    gap = " " if len(left) >= KEYS_WIDTH else ""
+    return [
+        (f"{left:<{KEYS_WIDTH}}{gap}", "$primary"),
+        (f"{first}\n", "$foreground"),
+        *((f"{'':<{KEYS_WIDTH}}{line}\n", "$foreground") for line in rest),
+    ]
