@@ -185,7 +185,7 @@ class IndexKeeper:
             self._tell(done, total)
 
     def _compared(self, index: StoredIndex, cancelled: Callable[[], bool], *, rebuild: bool = True) -> StoredIndex:
-        known = dict(zip(index.snapshot.paths, index.snapshot.stamps(), strict=True))
+        known = _by_path(index.snapshot)
         stale, stamps = index.changed.delta.stale, index.changed.stamps
         now_ns = time.time_ns()
         different: list[tuple[str, Stamp]] = []
@@ -264,3 +264,13 @@ class IndexKeeper:
                 with suppress(OSError):
                     if file.name in replaced or time.time() - file.stat().st_mtime > _LITTER_SECONDS:
                         file.unlink()
+
+
+def _by_path(snapshot: Snapshot) -> dict[str, tuple[int, int, int, int]]:
+    """The stamps of a snapshot's files, a piece at a time: in one go no other thread, as that of the screen, could run meanwhile."""
+    found: dict[str, tuple[int, int, int, int]] = {}
+    stamps = snapshot.stamps()
+    for at in range(0, len(snapshot), _MANY):
+        piece = snapshot.paths[at : at + _MANY]
+        found.update(zip(piece, islice(stamps, len(piece)), strict=True))
+    return found

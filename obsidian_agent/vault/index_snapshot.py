@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.vault.index_columns import IDS, LONG, Rows, Texts, number_column, numbers, row_column, text_column
 from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target_name, unpack_facts
@@ -19,6 +19,10 @@ from obsidian_agent.vault.index_walk import Stamp
 
 if TYPE_CHECKING:
     from obsidian_agent.vault.search_names import NameSearch
+
+
+_PIECE: Final = 1 << 16
+"""Characters of paths that are split at once."""
 
 
 class Snapshot:
@@ -33,9 +37,13 @@ class Snapshot:
             self.packs: tuple[str, ...] = tuple(json.loads(bytes(sections["packs"])))
         except (KeyError, ValueError) as error:
             raise UnusableIndex("no list of packs") from error
-        joined = str(numbers(sections, "paths", "B"), "utf-8")
-        self.paths: list[str] = joined.split("\n") if joined else []
-        self.ids: dict[str, int] = dict(zip(self.paths, range(len(self.paths)), strict=True))
+        self.paths: list[str] = []
+        self.ids: dict[str, int] = {}
+        # A piece at a time: in one go no other thread, as that of the screen, could run meanwhile.
+        for piece in _pieces(str(numbers(sections, "paths", "B"), "utf-8")):
+            start = len(self.paths)
+            self.paths += piece
+            self.ids.update(zip(piece, range(start, len(self.paths)), strict=True))
         self._stamps = tuple(numbers(sections, f"stamps.{name}", "q") for name in Stamp._fields)
         self._facts = Texts(sections, "facts")
         self._tags = Texts(sections, "tags")
@@ -130,6 +138,16 @@ class Snapshot:
         while at < len(order) and name_key(paths[order[at]]) == name:
             yield paths[order[at]]
             at += 1
+
+
+def _pieces(lines: str) -> Iterator[list[str]]:
+    """Many lines, some at a time."""
+    at = 0
+    while at < len(lines):
+        end = lines.find("\n", at + _PIECE)
+        end = len(lines) if end < 0 else end
+        yield lines[at:end].split("\n")
+        at = end + 1
 
 
 def write_snapshot(file: Path, records: Records, packs: Sequence[str]) -> None:
