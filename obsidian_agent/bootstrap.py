@@ -275,5 +275,6 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     from obsidian_agent.agent.guarded import GuardedPlanner
     from obsidian_agent.agent.planner import ModelPlanner
 
-    planner = ModelPlanner(models.provider, TOOLS, session.policy, models.sampling)
-    return GuardedPlanner(planner, models.rules, real_path(wiring.store), models.ledger)
+    brief = models.brief(None)
+    planner = ModelPlanner(models.provider, TOOLS, session.policy, models.sampling, instructions=brief.instructions)
+    return GuardedPlanner(planner, models.rules, real_path(wiring.store), models.ledger, sources=brief.sources)

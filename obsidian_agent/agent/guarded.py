@@ -13,7 +13,7 @@ from obsidian_agent.agent.ledger import Ledger
 from obsidian_agent.agent.opening import Opening
 from obsidian_agent.agent.planner import ModelPlanner, PlanRequest
 from obsidian_agent.agent.prompt import SELECTION_SHOWN
-from obsidian_agent.agent.sharing import REFUSED, ApproveShare, ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.sharing import REFUSED, ApproveShare, Level, Part, ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths import VaultPath
 
@@ -32,6 +32,8 @@ class GuardedPlanner:
     real: Callable[[VaultPath], VaultPath]
     ledger: Ledger
     approve: ApproveShare = share_selection
+    sources: tuple[str, ...] = ()
+    """Files of the vault whose text is in the planner's instructions."""
 
     @property
     def name(self) -> str:
@@ -48,6 +50,7 @@ class GuardedPlanner:
         selection = opening.context.selection
         shown = selection.text[:SELECTION_SHOWN] if selection is not None and opening.show_selection else ""
         try:
+            opening.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in self.sources]
             sending = replace(opening.sending(), text=shown)
             self.ledger.write([sending], provider=provider.name, address=provider.address, conversation=talk.id)
         except ConfigError as error:

@@ -268,7 +268,8 @@ class _Turn:
         """The turn with a model that can only write: the planner that asks for one JSON document."""
         agent = self.agent
         policy = agent.policy if agent.dry_run is not None else replace(agent.policy, allow_writes=False)
-        planner = ModelPlanner(agent.provider, agent.tools, policy, agent.sampling, agent.new_mark)
+        instructions = self.prepared.frame.instructions
+        planner = ModelPlanner(agent.provider, agent.tools, policy, agent.sampling, agent.new_mark, instructions)
         request = replace(self.request, history=(*self.request.history, *history))
         self._write_down()
         events = cast("AsyncGenerator[TurnEvent, None]", planner.plan(request))

@@ -101,13 +101,14 @@ class _Rejected:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlanner:
-    """A planner over a provider. `new_mark` makes the mark of a request's data fences."""
+    """A planner over a provider. `new_mark` makes the mark of a request's data fences; `instructions` are the person's own."""
 
     provider: Provider
     tools: Mapping[str, Tool]
     policy: Policy
     sampling: Sampling = Sampling()
     new_mark: Callable[[], str] = new_mark
+    instructions: str = ""
 
     @property
     def name(self) -> str:
@@ -149,7 +150,10 @@ class ModelPlanner:
         shown = request.show_selection
         mark, extra = self.new_mark(), request.extra
         asked = request_message(request.message, request.context, params, self.policy, mark, show_selection=shown, extra=extra)
-        return (ChatMessage("system", system_prompt(self.tools.values())), *request.history, asked)
+        system = system_prompt(self.tools.values())
+        if self.instructions:
+            system = f"{system}\n{self.instructions}"
+        return (ChatMessage("system", system), *request.history, asked)
 
     async def _ask(self, messages: tuple[ChatMessage, ...], room: int | None, reply: _Reply) -> AsyncGenerator[TurnEvent, None]:
         """One request; what comes is passed on and kept in `reply`."""

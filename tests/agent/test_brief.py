@@ -109,3 +109,16 @@ def test_in_the_app_the_settings_say_what_plans_may_do(wiring: Wiring) -> None:
     wiring.settings.set("allow_deletes", True)
     app.settings_changed()
     assert app.policy.allow_deletes
+
+
+async def test_whoever_only_plans_hears_the_same_instructions(wiring: Wiring) -> None:
+    trust(wiring)
+    session = build_session(wiring)
+    async for _ in session.turn("Make a note"):
+        pass
+    system = provider(session).requests[-1].messages[0].text
+    assert "Speak German." in system
+    assert "Use plain words." in system
+    assert session.models is not None
+    (entry,) = session.models.ledger.entries()
+    assert [(each["path"], each["allowedBy"]) for each in entry["files"]] == [("AGENTS.md", "trusted")]
