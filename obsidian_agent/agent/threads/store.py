@@ -48,6 +48,14 @@ class ThreadHit:
     lines: tuple[str, ...]
 
 
+def _make_smaller(file: ThreadFile) -> None:
+    """Leave out what was superseded, of the file as it is once nobody else writes. Raises `ConfigError`."""
+    with file.held():
+        records, damaged = file.read()
+        if not damaged and (shorter := pruned(records)) is not None:
+            file.replace(shorter)
+
+
 def clean_title(title: str) -> str:
     """A title as it is kept. Raises `ConfigError` when nothing is left of it."""
     kept = _one_line(title)[:TITLE_LENGTH].strip()
@@ -103,8 +111,9 @@ class ThreadStore:
         state = thread_of(records, damaged)
         if state is None or state.id != thread_id:
             raise ConfigError(f"The conversation in {file.path} cannot be read.", code="THREAD_DAMAGED", hint="Move the file away.")
-        if not damaged and (shorter := pruned(records)) is not None:
-            file.replace(shorter)
+        if not damaged and pruned(records) is not None:
+            with contextlib.suppress(ConfigError):  # somebody works in it: another time
+                _make_smaller(file)
         return state
 
     def summaries(self) -> list[ThreadSummary]:

@@ -198,3 +198,16 @@ def test_only_one_program_works_in_a_thread(store: ThreadStore) -> None:
         assert caught.value.code == "THREAD_BUSY"
     with store.file(thread.id).held():
         pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of files")
+def test_a_thread_that_is_worked_in_is_not_made_smaller(store: ThreadStore) -> None:
+    thread = store.create()
+    file = store.file(thread.id)
+    file.add(*({"k": "stream", "text": f"{n} "} for n in range(100)), {"k": "message", "role": "assistant", "text": "b", "time": "t"})
+    size = file.path.stat().st_size
+    with file.held():
+        store.load(thread.id)
+        assert file.path.stat().st_size == size
+    store.load(thread.id)
+    assert file.path.stat().st_size < size
