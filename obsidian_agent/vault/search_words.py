@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
@@ -63,7 +64,7 @@ def ranked(index: VaultIndex, folder: VaultPath, query: str, cancelled: Callable
     if not found:
         for needle in needles if len(needles) > 1 else ():
             counted |= _all_counted(index.texts(folder, needle), patterns, cancelled)
-        found = list(counted.values())
+        found = sorted(counted.values(), key=attrgetter("path.text"))
     return [] if cancelled() else _scored(found, words, max(sum(1 for _ in index.notes(folder)), 1))
 
 
@@ -107,5 +108,6 @@ def _scored(notes: list[_Counted], words: list[str], total: int) -> list[RankedN
             score += weight * count * (SATURATION + 1) / (count + norm)
             score += weight * IN_NAME if word in name else 0.0
         found.append(RankedNote(note.path, score, min(note.first, note.length)))
-    found.sort(key=lambda note: (-note.score, note.path.text))
+    # By numbers alone, which is quick, and holds nothing else up for long: notes of one score stay as they came, sorted by path.
+    found.sort(key=attrgetter("score"), reverse=True)
     return found
