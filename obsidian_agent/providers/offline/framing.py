@@ -25,6 +25,11 @@ _LIMITING = word_set(
     "only except but not don't dont never no without unless apart besides leave keep other others nothing everything instead exclude excluding "
     "skip ignore should must may rather every all each if nobody none untouched alone"
 )
+_BINDING = word_set(
+    "only except but not don't dont never no without unless apart besides leave keep stay stays other others instead exclude skip ignore should must may"
+)
+"""Words with which an aside still tells what to do."""
+
 _NAMED = regex.compile(r"!?\[\[[^\[\]\n]+\]\]|[\"“”„«`][^\"“”„«»`\n]+[\"”“»`]|(?<![\w'’])['‘][^\n]+?['’](?!\w)|\([^()\n]*\)")
 _SENTENCE = regex.compile(r"[^.!?;\n]+(?:[.!?](?!\s|$)[^.!?;\n]*)*[.!?;\n]*\s*")
 
@@ -110,6 +115,10 @@ def _limits(sentence: str) -> bool:
     return "?" in sentence or any(token.lower in _LIMITING or token.kind in ("tag", "link") for token in tokenise(sentence))
 
 
+def _binds(aside: str) -> bool:
+    return any(token.lower in _BINDING or token.kind in ("tag", "link", "quoted") for token in tokenise(aside))
+
+
 def _without_reasons(sentence: str) -> str:
     masked = _masked(sentence)
     for opening in (_LEAD_IN, _WISH):
@@ -118,7 +127,7 @@ def _without_reasons(sentence: str) -> str:
             sentence, masked = sentence[found.end() :], masked[found.end() :]
     for tail in (_REASON, _REMARK):
         found = tail.search(masked)
-        if found is not None and found.start() > 0 and not _limits(sentence[found.start() : found.end()]):
+        if found is not None and found.start() > 0 and not _binds(sentence[found.start() : found.end()]):
             sentence = sentence[: found.start()] + sentence[found.end() :]
             masked = _masked(sentence)
     return sentence.strip()
