@@ -63,7 +63,7 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             await pilot.press("tab")
             assert driver.prompt.text == "Water @Garden "
             await pilot.press("enter")
-            for _ in range(100):
+            for _ in range(1000):
                 await driver.settle()
                 if "Water them." in driver.transcript() and driver.panes.chat.usage.display:
                     break

@@ -47,7 +47,7 @@ SCRIPT = [
 
 
 async def until(app: Driver, true: Callable[[], bool]) -> None:
-    for _ in range(400):
+    for _ in range(2000):
         if true():
             await app.pilot.pause()
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,12 +48,20 @@ def chats(folder: Path, turns: Turns) -> Chats:
     return Chats(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
 
 
-async def titled(app: Driver, title: str) -> None:
-    for _ in range(100):
+async def until(app: Driver, true: Callable[[], bool]) -> None:
+    for _ in range(1000):
         await app.pilot.pause(0.02)
-        if title in app.screen():
+        if true():
             return
     raise AssertionError(app.screen())
+
+
+async def said(app: Driver, words: str) -> None:
+    await until(app, lambda: words in app.transcript())
+
+
+async def titled(app: Driver, title: str) -> None:
+    await until(app, lambda: title in app.screen())
 
 
 async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> None:
@@ -65,25 +73,26 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         async def say(text: str) -> None:
             driver.prompt.text = text
             await pilot.press("enter")
-            await pilot.pause(0.15)
+            await pilot.pause()
 
         await pilot.pause()
         await say("slow one")
-        assert "First of slow one." in driver.transcript()
+        await said(driver, "First of slow one.")
         await pilot.press("ctrl+n")
         await pilot.pause()
         assert "First of slow one." not in driver.transcript()
         assert driver.main.turns.engine.phase == "idle"
         await say("plan two")
+        await said(driver, "Here.")
         await pilot.press("ctrl+n")
         await say("three")
-        assert "Answer to three." in driver.transcript()
+        await said(driver, "Answer to three.")
         assert "slow" not in driver.transcript()
 
         await pilot.press("f4")
         await titled(driver, "⋯ working")
         turns.go.set()
-        await pilot.pause(0.15)
+        await until(driver, lambda: bool(driver.main.conversing._waiting) and not driver.main.talk.chats.running)  # type: ignore[union-attr]
         await pilot.press("escape")
         assert "slow" not in driver.transcript()
         assert driver.stage == "idle"
@@ -107,7 +116,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
 async def _find_rename_delete(driver: Driver) -> None:
     pilot, app = driver.pilot, driver.app
     await pilot.press("f4")
-    await pilot.pause(0.1)
+    await titled(driver, "3 conversations")
     await pilot.press("slash", *"garden rest slow")
     await titled(driver, "No conversation holds")
     for _ in "garden ":
@@ -116,28 +125,27 @@ async def _find_rename_delete(driver: Driver) -> None:
     await pilot.press("enter", "enter")
     await driver.settle()
     assert driver.stage == "idle", "the plan stays with its conversation"
-    said = driver.transcript()
-    assert "First of slow one. Rest of slow one." in said
-    assert "From Garden.md" in said
+    assert "First of slow one. Rest of slow one." in driver.transcript()
+    assert "From Garden.md" in driver.transcript()
     driver.prompt.text = "/rename Beans"
     await pilot.press("enter")
     await titled(driver, "Beans")
 
     await pilot.press("f4")
-    await pilot.pause(0.1)
+    await titled(driver, "3 conversations")
     listing = app.screen.query_one(ThreadList)
     listing.cursor = next(at for at, row in enumerate(listing.rows) if row.thread.title == "Beans")
     await pilot.press("d")
-    await pilot.pause(0.1)
+    await titled(driver, "Delete this conversation?")
     await pilot.press("n")
-    await pilot.pause(0.1)
-    assert len(listing.rows) == 3
+    await titled(driver, "3 conversations")
     await pilot.press("d")
-    await pilot.pause(0.1)
+    await titled(driver, "Delete this conversation?")
     await pilot.press("y")
-    await pilot.pause(0.2)
+    await titled(driver, "2 conversations")
     assert len(listing.rows) == 2
     await pilot.press("escape")
+    await pilot.pause()
     assert "Rest of slow one." not in driver.transcript()
 
 
@@ -151,7 +159,10 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
     before.rename(long.id, "Long")
     before.rename(cut.id, "Cut")
     before.start(cut.id, "slow", lambda thread_id, request: None)  # type: ignore[arg-type,return-value]
-    await asyncio.sleep(0.1)
+    for _ in range(1000):
+        if cut.partial:
+            break
+        await asyncio.sleep(0.01)
     before.rename(planned.id, "Planned")
     planned.recorder.begin("Do it")
     planned.recorder.take(PlanReady(plan_of()))
