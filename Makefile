@@ -26,7 +26,7 @@ run: $(READY) ## open the app on a copy of the sample vault: offline planner, no
 	@$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state
 
 test: $(READY) ## run the tests, with the quick part of the checks
-	@$(BIN)/ruff check --quiet obsidian_agent tests bench >/dev/null || echo "ruff has remarks: make lint shows them"
+	@$(BIN)/ruff check --quiet obsidian_agent tests bench
 	@$(BIN)/python -m pytest -n auto
 
 check: $(READY) lint types imports ## lint, types, import contracts
