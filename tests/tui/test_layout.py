@@ -141,3 +141,6 @@ async def test_letters_typed_where_nothing_takes_them_go_to_the_message() -> Non
         await app.press("h", "i")
         assert app.prompt.text == "hi"
         assert app.app.focused is app.prompt
+        app.panes.chat.transcript.focus()
+        await app.press("j")
+        assert (app.prompt.text, app.app.focused) == ("hij", app.prompt)

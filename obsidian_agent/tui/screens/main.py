@@ -213,8 +213,9 @@ class MainScreen(Screen[None]):
             self._seen = seen
 
     def on_key(self, event: events.Key) -> None:
-        """Letters typed where nothing takes them go to the message."""
-        if self.focused is None and event.is_printable and event.character is not None:
+        """Letters typed where nothing takes them go to the message: nowhere, and among what was said."""
+        takes = self.focused is not None and self.panes.chat.transcript not in self.focused.ancestors_with_self
+        if not takes and event.is_printable and event.character is not None:
             self.panes.go("chat")
             self.panes.chat.prompt.insert(event.character)
 
