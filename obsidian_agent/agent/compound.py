@@ -19,6 +19,7 @@ from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.view import VaultView
 
 MOST_PARTS = 4
+MOST_PAIRS = 12
 MOST_NAMED = 30
 """Notes that "them" can stand for."""
 
@@ -44,6 +45,7 @@ _CHANGING = frozenset(
         "vault.createFile",
     )
 )
+_MARKED = frozenset(("link", "quoted"))
 _THERE = re.compile(r"\b(?:there|into it|(?:in|into|to) (?:that|this|the new) folder)\b", re.IGNORECASE)
 _RISKS = ("read-only", "writes", "commands")
 
@@ -51,12 +53,35 @@ _RISKS = ("read-only", "writes", "commands")
 def parts(message: str) -> list[str]:
     """The instructions of a message: it is divided before verbs, behind a full stop, a comma, "and" or "then"; one part when nowhere."""
     tokens = tokenise(message)
+    pairs = _pairs(message, tokens)
+    if pairs:
+        return pairs
     cuts = list(_cuts(tokens))
     if not cuts or len(cuts) >= MOST_PARTS:
         return [message]
     starts = [0, *(tokens[begin].start for _, begin in cuts)]
     ends = [*(tokens[end].start for end, _ in cuts), len(message)]
     return [message[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+def _pairs(message: str, tokens: Sequence[Token]) -> list[str]:
+    """ "Rename [[a]] to 'b', [[c]] to 'd' and [[e]] to 'f'" as an instruction for each pair; only names in marks make pairs."""
+    at = 0
+    while at < len(tokens) and tokens[at].lower in _POLITE:
+        at += 1
+    if at >= len(tokens) or tokens[at].lower not in ("rename", "move"):
+        return []
+    verb, at = tokens[at].text, at + 1
+    found = []
+    while at + 2 < len(tokens):
+        before, joint, after_it = tokens[at : at + 3]
+        if before.kind not in _MARKED or joint.lower not in ("to", "into") or after_it.kind not in _MARKED:
+            return []
+        found.append(f"{verb} {message[before.start : after_it.end]}")
+        at += 3
+        while at < len(tokens) and (tokens[at].text in (",", ";", ".", "!") or tokens[at].lower == "and"):
+            at += 1
+    return found if at == len(tokens) and 1 < len(found) <= MOST_PAIRS else []
 
 
 def _cuts(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:

@@ -116,3 +116,17 @@ def test_the_joined_plan_runs_as_a_macro_with_other_values(desk):
     assert isinstance(event, PlanReady)
     done = desk.dry_run(event.plan, {"path_part1": "Projects/Barn.md"})
     assert "Projects/Barn.md" in effect(done)
+
+
+def test_one_verb_goes_with_several_pairs_of_names():
+    assert parts("Please rename [[a]] to 'b', [[c]] to 'd' and [[e]] to 'f'.") == [
+        "rename [[a]] to 'b'",
+        "rename [[c]] to 'd'",
+        "rename [[e]] to 'f'",
+    ]
+    assert parts("Rename [[a]] to b and [[c]] to d") == ["Rename [[a]] to b and [[c]] to d"]
+
+
+def test_pairs_of_names_become_one_plan(desk):
+    found = desk.changes("Rename [[Garden]] to 'Yard' and [[Ideas]] to 'Thoughts'")
+    assert found == {"Projects/Garden.md": "-> Projects/Yard.md", "Ideas.md": "-> Thoughts.md"}

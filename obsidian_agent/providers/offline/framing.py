@@ -56,6 +56,17 @@ _WISH = regex.compile(
     r"(?i)^\s*(?:i(?:['’]d| would)? (?:like|want|need|love)(?: you)? to|i want you to|it would be (?:nice|great|good) (?:if you could|to)|"
     r"(?:we|you) (?:should|need to|have to|must)|let(?:['’]s| us)|time to|remember to|go ahead and)\s+"
 )
+_SPOKEN_OF = regex.compile(
+    r"(?s)^\s*(?P<who>\p{Lu}[\w'’&-]*(?: \p{Lu}[\w'’&-]*)*) (?P<news>(?:has|have|is|was|had|got|just|will|now|recently)\b[^.:;!?\n\"]{3,80})[.:;!] +(?P<rest>\S.*)$"
+)
+_THEIRS = regex.compile(r"\b(?:their|his|her|its) (?:own )?(?:note|page|file)\b(?!['’ ]s\b)")
+_THE_NOTE = regex.compile(r"\b(?:the|that) (?:note|page|file)\b(?= *[.!]?$)")
+_RENAMED = regex.compile(
+    r"(?:(?:has|have|is|was|had|just|now|recently|been|will|be) )*"
+    r"(?:rebranded|renamed|changed (?:its|their|his|her) name|called|named|known|became|become)(?: itself| themselves)?(?: (?:as|to))? (?P<name>\p{Lu}[^,]*)"
+)
+"""News that somebody or something has another name."""
+
 _FIRST = regex.compile(
     r"(?i)^\s*(?:please\s+)?(?P<where>(?:in|on|under|within|inside|at|from|to|for|of|among|across|throughout)\s[^,:;]+?)\s*(?P<only>\bonly\b)?\s*[,:]\s+"
     r"(?P<rest>(?:please\s+)?(?P<verb>[\w-]+)\b.*)$",
@@ -70,7 +81,7 @@ def wordings(message: str) -> Iterator[str]:
     """Other wordings of a message, from those that leave out least; the message itself is none of them."""
     seen = {message.strip()}
     plain = plainly(message)
-    for wording in (plain, circumstance_last(plain)):
+    for wording in (plain, circumstance_last(plain), spoken_of(message)):
         if wording and wording.strip() not in seen:
             seen.add(wording.strip())
             yield wording
@@ -83,6 +94,22 @@ def plainly(message: str) -> str:
     if any(_instructs(sentence) for sentence in sentences):
         sentences = [sentence for sentence in sentences if _instructs(sentence) or _limits(sentence)]
     return " ".join(filter(None, map(_without_reasons, sentences))).strip()
+
+
+def spoken_of(message: str) -> str:
+    """ "Blue Harbor has rebranded as Harbor Blue: rename their note" as "rename the note [[Blue Harbor]] to [[Harbor Blue]]"."""
+    match = _SPOKEN_OF.match(message)
+    theirs = _THEIRS if match is not None and _THEIRS.search(match["rest"]) else _THE_NOTE
+    if match is None or not _verb_at(match["rest"]) or len(theirs.findall(match["rest"])) != 1:
+        return message
+    who = f'the note "{match["who"]}"'
+    renamed = _RENAMED.fullmatch(match["news"])
+    if renamed is not None:
+        named = f'{who} to "{renamed["name"]}"'
+        bare = regex.sub(rf"(?i)\brename {theirs.pattern}(?! (?:to|as|into)\b)", lambda _: f"rename {named}", match["rest"])
+        if bare != match["rest"]:
+            return plainly(str(bare))
+    return plainly(str(theirs.sub(lambda _: who, match["rest"]))) if not _limits(match["news"]) else message
 
 
 def circumstance_last(text: str) -> str:
@@ -134,7 +161,7 @@ def _without_reasons(sentence: str) -> str:
 
 
 def _verb_at(text: str) -> bool:
-    found = regex.match(r"\s*(?:please\s+)?([\w-]+)", text)
+    found = regex.match(r"(?i)\s*(?:please\s+)?([\w-]+)", text)
     return found is not None and found[1].lower() in _IMPERATIVES
 
 

@@ -39,6 +39,7 @@ _SEVERAL = frozenset(("notes", "files", "pages", "documents"))
 
 _EVERYTHING = frozenset(("everything", "all", "anything", "it all", "all of it", "them", "it", "nothing", "something"))
 _PARTING = word_set("please now then instead too thanks")
+_INSIDE = frozenset(("in", "inside", "from"))
 _MACRO_NOUNS = frozenset(("macro", "saved", "action"))
 
 
@@ -59,7 +60,10 @@ def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | N
     folder, file = bool((edges | {said[-1]}) & FOLDER_NOUNS), bool(edges & NOTE_NOUNS)
     if folder == file:
         return _named(words, index, ("note", "folder", "file"))
-    return _named(words, index, ("folder",) if folder else ("note", "file"))
+    named = _named(words, index, ("folder",) if folder else ("note", "file"))
+    if folder and edges.isdisjoint(FOLDER_NOUNS) and (named is None or named.issue == "unknown"):
+        return _placed(words, index, ("note",)) or named  # "Plan from the Projects folder"
+    return named
 
 
 def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: bool, free: bool) -> Reading | None:
@@ -101,7 +105,7 @@ def path(words: Stretch, index: NameIndex, *, free: bool) -> Reading | None:
     inner = words.trimmed(DETERMINERS | NOTE_NOUNS | CALLED)
     if (name := inner.quoted) is not None:
         return Reading(0.0, name, name)
-    if not inner.plain or len(inner) > LONGEST_NAME:
+    if not inner.plain or len(inner) > LONGEST_NAME or any(token.text.startswith(("/", "~/")) for token in list(inner)[1:]):
         return None
     if inner.raw.endswith(".md"):
         return Reading(0.0, inner.raw, inner.raw)
@@ -173,7 +177,38 @@ def _daily_note(words: Stretch, index: NameIndex, around: Surroundings) -> Readi
     return Reading(0.5, None, words.raw, issue="unknown", doubt=f"there is no daily note {where} yet")
 
 
+def _placed(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:
+    """A note with the folder it is in: "the note Old plans in Notes/Travel". One of the name that is elsewhere is not meant."""
+    if "note" not in sorts:
+        return None
+    for at in range(words.end - 2, words.start, -1):
+        if words.tokens[at].lower not in _INSIDE:
+            continue
+        place = words.part(at + 1, words.end)
+        if place.ragged or words.part(words.start, at).ragged:
+            continue
+        inner = place.trimmed(DETERMINERS | FOLDER_NOUNS, FOLDER_NOUNS)
+        named = words.part(words.start, at)
+        bare = named.trimmed(DETERMINERS | NOTE_NOUNS | CALLED, NOTE_NOUNS)
+        if any(each.quoted is None and not each.plain for each in (inner, bare)):
+            continue
+        folders = index.find(inner.quoted or inner.raw, ("folder",))
+        if folders is None or len(folders.paths) != 1 or folders.closeness > Closeness.STEMS:
+            continue
+        for name in named.names(bare):
+            found = index.find(name, ("note",))
+            paths = tuple(path for path in found.paths if path.startswith(f"{folders.paths[0]}/")) if found is not None else ()
+            if found is not None and paths and found.closeness <= Closeness.STEMS:
+                return _reading(paths, _CLOSENESS_COST[found.closeness] + _CLOSENESS_COST[folders.closeness], words.raw)
+    return None
+
+
 def _named(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:
+    found = _named_alone(words, index, sorts)
+    return found if found is not None and found.issue != "unknown" else _placed(words, index, sorts) or found
+
+
+def _named_alone(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:
     nouns = (FOLDER_NOUNS if "folder" in sorts else frozenset()) | (NOTE_NOUNS if "note" in sorts else frozenset())
     inner = words.trimmed(DETERMINERS | nouns | CALLED, nouns)
     if len(inner) > LONGEST_NAME or (inner.quoted is None and not inner.plain):

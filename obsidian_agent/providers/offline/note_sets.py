@@ -354,10 +354,11 @@ class NoteSets:
                 yield from listed(self._tokens, start, self._one_text)
             case "state" | "kind" | "maker":
                 yield from self._each(start, 4, lambda words: self._meant(words, name))
-            case "number":
-                yield from self._each(start, 1, self._number)
-            case "year":
-                yield from self._each(start, 1, self._year)
+            case "valued":
+                yield from self._each(start, 4, self._valued)
+            case "dueOn" | "number" | "year":
+                read = {"dueOn": self._due_on, "number": self._number, "year": self._year}[name]
+                yield from self._each(start, 1, read)
 
     def _several(self, start: int, read: Callable[[int], list[Part]]) -> Iterator[Part]:
         for part in listed(self._tokens, start, read):
@@ -400,7 +401,10 @@ class NoteSets:
         return found
 
     def _property(self, words: Stretch) -> Part | None:
-        name = self._index.property(words.quoted or words.raw)
+        said = words.quoted or words.raw
+        name = self._index.property(said)
+        if name is None and words.quoted is None and len(words) > 1 and words.last.lower == "date":
+            name = self._index.property(said[: words.part(words.start, words.end - 1).last.end - words.first.start])
         return Part(words.end, name) if name is not None else None
 
     def _value(self, start: int, of: str | None) -> list[Part]:
@@ -449,6 +453,24 @@ class NoteSets:
         read = {"state": type_nouns.states, "kind": type_nouns.kinds, "maker": type_nouns.makers}[hole]
         meanings = list(read(words.quoted or words.raw, self._index))
         return Part(words.end, type_nouns.one_of(meanings)) if meanings else None
+
+    def _valued(self, words: Stretch) -> Part | None:
+        """A value before the name of its property: "gold tier"."""
+        if len(words) < 2 or not words.plain:
+            return None
+        for at in range(words.start + 1, words.end):
+            name = self._index.property(words.part(at, words.end).raw)
+            value = self._index.value(name, words.part(words.start, at).raw) if name is not None else None
+            if name is not None and value is not None:
+                return Part(words.end, {"property": {name: value[0]}})
+        return None
+
+    def _due_on(self, words: Stretch) -> Part | None:
+        """The one property that holds when something is due."""
+        if words.first.lower != "due":
+            return None
+        names = {name for said in ("due", "due date", "deadline") if (name := self._index.property(said)) is not None}
+        return Part(words.end, names.pop()) if len(names) == 1 else None
 
     def _number(self, words: Stretch) -> Part | None:
         text = words.first.text

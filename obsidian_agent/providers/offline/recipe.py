@@ -19,6 +19,7 @@ from obsidian_agent.providers.offline import phrases
 NameKind = Literal["note", "folder", "entry", "path", "newName", "newLabel", "destination", "template", "macro"]
 WordKind = Literal[
     "text",
+    "line",
     "affix",
     "label",
     "heading",
@@ -42,7 +43,8 @@ headings, by default the highest that the note has several of; `otherDay`: not t
 text with its blanks; `label`: a word that only says again what sort of note it is; `knownProperty`: one that notes have. `tags`,
 `knownProperties` and `names` (of new notes) are lists; `span`, `due`: conditions, from "last week"; `sort`: an order of `vault.find`,
 `group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files
-too, `exempt`: what the description `of` leaves out; `within`: where else it must lie.
+too, `exempt`: what the description `of` leaves out; `within`: where else it must lie. `line`: a text
+that may be called a bullet, and then becomes one.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))
@@ -168,6 +170,7 @@ class Recipe(RecipeModel):
 
 RECIPE_NAMES: tuple[str, ...] = (
     "add-alias",
+    "add-aliases",
     "add-link",
     "add-tags",
     "add-task",

@@ -34,6 +34,7 @@ _RIDERS = tuple(
         rf"(?:leave|keep|leaving|keeping) {_REST} {_KEPT}",
         rf"{_REST} (?:must|should|has to|is to|may) (?:stay|remain|be(?: left)?) {_KEPT}",
         r"(?:change|touch|modify) nothing else",
+        rf"(?:leave|keep|leaving|keeping) the (?:text|texts|contents?|body|wording)(?: (?:inside|in|of|within) (?:the|this|that|their|its) notes?(?: itself)?)? {_KEPT}",
         rf"{_REST_OF_TAGS}(?:,? and {_REST_OF_TAGS})? (?:must|should|have to) "
         rf"(?:stay|remain|be left) {_KEPT}",
         r"(?:i|we) (?:do not|don't|don’t|no longer) (?:need|want) (?:it|them|this|that)(?: any ?more| any longer| now)?",
@@ -42,6 +43,7 @@ _RIDERS = tuple(
         r"(?:keep|keeping|preserve|preserving) (?:its|their|the|the same|the old) (?:current |old |same )?(?:values?|contents?)",
         r"(?:nowhere|no ?where) else",
         r"(?:all )?(?:nested|sub-?|child) ?tags? (?:included|too|as well)",
+        r"(?:also )?(?:counting|including) (?:the |all )?(?:nested|sub-?|child) ?tags?(?: (?:like|such as) #?[\w/-]+)?",
         r"in (?:the )?(?:properties|frontmatter)(?: as well as| and| and also) in (?:the )?(?:text|body|bodies)",
         r"in (?:the )?(?:text|body|bodies)(?: as well as| and| and also) in (?:the )?(?:properties|frontmatter)",
         r"(?:no|none of the) notes? (?:should|must|may|shall|can) (?:end up with|have|carry|get) (?:it|the (?:same )?tag|a tag|them) twice",

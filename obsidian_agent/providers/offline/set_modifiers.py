@@ -141,6 +141,12 @@ def _span_limit(**fields: str) -> Callable[[Values], Where]:
     return where
 
 
+def _between(name: str, span: Any) -> Where:
+    """A property whose day lies in a span."""
+    ends = (("atLeast", span.start), ("below", span.end))
+    return {field: {name: day.isoformat()} for field, day in ends if day is not None}
+
+
 _COMPARED: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_WITH} {{property}} (of|is|=|:) {{number}} (or|and) (higher|more|above|better|up|greater|over)", _limit("atLeast"), 0),
     (f"{_WITH} {{property}} (of|is|=|:) {{number}} (or|and) (lower|less|below|worse|fewer|under)", _limit("atMost"), 0),
@@ -162,6 +168,9 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_THAT} not (in|inside|within|from|under) {{folders}} {_BELOW}", lambda values: {"not": _folders(values)}, 0),
     ("[that|which|who] (is not|are not|isn't|aren't|was not|were not) (in|inside|within|from|under) {folders}", lambda values: {"not": _folders(values)}, 0),
     (f"{_IS} {{state}}", lambda values: values["state"], 0.05),
+    (f"{_THAT} {{valued}}", lambda values: values["valued"], 0.05),
+    (f"{_THAT} not [yet|already] {{state}} [yet]", lambda values: {"not": values["state"]}, 0.05),
+    (f"{_THAT} {{dueOn}} [in|on|during|within] {{span}}", lambda values: _between(values["dueOn"], values["span"]), 0.05),
     ("[that|which|who] (is not|are not|isn't|aren't) [yet|already] {state}", lambda values: {"not": values["state"]}, 0.05),
     (f"{_THAT} (categorised|categorized|classified|filed|listed|marked) [as|under|with] [the] [category|type] {{kind}}", lambda values: values["kind"], 0),
     (f"{_THAT} [written|made|created|directed|recorded|published] (by|from) {{maker}}", lambda values: values["maker"], 0),
@@ -254,6 +263,7 @@ _BEFORE: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(unused|unreferenced)", _fixed(linked=False), 0),
     ("{span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.15),
     ("{state}", lambda values: values["state"], 0.1),
+    ("{valued}", lambda values: values["valued"], 0.1),
     ("{year}", lambda values: {"any": [{"name": values["year"][0]}, days(values["year"][1], "datedAfter", "datedBefore")]}, 0.1),
     ("{hashtags} [-] [tagged]", lambda values: _tags({"tags": values["hashtags"]}), 0),
 )

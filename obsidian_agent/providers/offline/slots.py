@@ -24,6 +24,7 @@ _LONGEST: Mapping[SlotKind, int] = {
     "otherDay": 7,
     "before": 10,
     "text": 40,
+    "line": 46,
     "tags": 16,
     "knownProperties": 16,
     "knownProperty": 5,
@@ -141,6 +142,8 @@ class SlotReader:
         match kind:
             case "text":
                 return word_slots.text(words, free=free)
+            case "line":
+                return word_slots.line(words, free=free)
             case "heading" | "newHeading":
                 return word_slots.heading(words)
             case "tag":

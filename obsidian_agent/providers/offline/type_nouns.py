@@ -98,9 +98,21 @@ def states(words: str, index: NameIndex) -> Iterator[Where]:
     stated = [each for each in valued if each[0].casefold() in _STATES]
     for name, value in stated or valued:
         yield {"property": {name: value}}
+    if not valued:
+        yield from _checkboxes(words, index)
     tag = index.tag(words) if not stated else None
     if tag is not None:
         yield {"tag": tag}
+
+
+def _checkboxes(words: str, index: NameIndex) -> Iterator[Where]:
+    """What "paid" and "unpaid" say of notes with a checkbox "paid"."""
+    folded = words.casefold()
+    for said, wanted in ((folded, True), (folded.removeprefix("un"), False)):
+        name = index.property(said) if wanted or said != folded else None
+        held = index.names.properties.get(name, {}) if name is not None else {}
+        if held and all(isinstance(value, bool) for value in held.values()):
+            yield {"property": {name: wanted}}
 
 
 def makers(words: str, index: NameIndex) -> Iterator[Where]:

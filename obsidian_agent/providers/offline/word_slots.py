@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import regex
@@ -18,6 +19,8 @@ _SELECTED = regex.compile(
 _TEXT_NOUNS = word_set(
     "the a an this following text line words word sentence phrase string bullet item occurrences occurrence of every each all"
 )
+_NEW_ONE = word_set("a an the another one new following this")
+_LIST_MARK = regex.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _WORN = word_set(
     "name tag tags text task tasks todos note notes file folder heading headings section sections link links backlinks content word words "
     "line template copy"
@@ -44,6 +47,46 @@ def text(words: Stretch, *, free: bool) -> Reading | None:
     if len(inner) == 1 and inner.first.kind == "quoted":
         return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
     return Reading(doubts.as_text(words, free=free), words.raw, words.raw)
+
+
+def line(words: Stretch, *, free: bool) -> Reading | None:
+    """A text to be added; one that is called a bullet ("the bullet X", "X as a list item") gets the mark of a list item."""
+    inner = _bulleted(words)
+    if inner is None:
+        return text(words, free=free)
+    found = text(inner, free=free)
+    if found is None or _LIST_MARK.match(found.value):
+        return found
+    several = found.reference is not None or "\n" in found.value
+    return replace(found, value=f"- {found.value}", text=f"- {found.text}", cost=found.cost + (0.5 if several else 0.0))
+
+
+def _bulleted(words: Stretch) -> Stretch | None:
+    """What is between the words that call it a bullet; None when it is not called one."""
+    said = words.lowers
+    end = len(said)
+    at = 0
+    while at < end and said[at] in _NEW_ONE:
+        at += 1
+    if end > at and (size := _bullet_noun(said[at:])):
+        at += size
+        while at < end and (said[at] in ("saying", "reading") or words.tokens[words.start + at].text == ":"):
+            at += 1
+        return words.part(words.start + at, words.end) if at < end else None
+    joint = max((at for at, word in enumerate(said) if word == "as"), default=0)
+    behind = said[joint + 1 :]
+    while behind and behind[0] in _NEW_ONE:
+        behind = behind[1:]
+    if joint == 0 or not behind or _bullet_noun(behind) != len(behind):
+        return None
+    return words.part(words.start, words.start + joint)
+
+
+def _bullet_noun(said: list[str]) -> int:
+    """How many words at the beginning are a noun for one bullet."""
+    if said[0] == "bullet":
+        return 2 if said[1:2] and said[1] in ("point", "item") else 0 if said[1:2] and said[1] in ("list", "points", "journal") else 1
+    return 2 if said[0] == "list" and said[1:2] and said[1] in ("item", "entry") else 0
 
 
 def affix(words: Stretch) -> Reading | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.providers.offline.framing import circumstance_last, plainly, wordings
+from obsidian_agent.providers.offline.framing import circumstance_last, plainly, spoken_of, wordings
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,18 @@ def test_what_limits_or_is_quoted_stays(message: str) -> None:
 )
 def test_circumstances_go_behind(message: str, last: str) -> None:
     assert circumstance_last(message) == last
+
+
+@pytest.mark.parametrize(
+    ("message", "wording"),
+    [
+        ("Blue Harbor has rebranded as Harbor Blue: rename their note", 'rename the note "Blue Harbor" to "Harbor Blue"'),
+        ("Acme was renamed to Apex. Please rename the note.", 'Please rename the note "Acme" to "Apex".'),
+        ("Dev Patel has learned SQL: set skill to SQL in his note", 'set skill to SQL in the note "Dev Patel"'),
+        ("Soup is done. Move Stew to Archive.", "Soup is done. Move Stew to Archive."),
+        ("Soup is never done: move its note to Archive", "Soup is never done: move its note to Archive"),
+        ("Soup is done: move its note to Archive and her note to Old", "Soup is done: move its note to Archive and her note to Old"),
+    ],
+)
+def test_a_note_may_be_spoken_of_by_what_was_named_before(message: str, wording: str) -> None:
+    assert spoken_of(message) == wording

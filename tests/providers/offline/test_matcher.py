@@ -192,6 +192,7 @@ FILLED = {
     "newName": "'Brand new'",
     "destination": "'Archive'",
     "text": "'some text'",
+    "line": "'some text'",
     "heading": "'Log'",
     "newHeading": "'Log'",
     "tag": "#tag",

@@ -58,6 +58,14 @@ def read(index, around):
         ("my meeting template", "template", "Templates/Meeting.md"),
         ("my macro new project", "macro", "New project"),
         ("the line 'a b'", "text", "a b"),
+        ("the line 'a b'", "line", "a b"),
+        ("the bullet 'a b'", "line", "- a b"),
+        ("another bullet point: 'a b'", "line", "- a b"),
+        ("a new list item '* a b'", "line", "* a b"),
+        ("'a b' as a bullet", "line", "- a b"),
+        ("'a b' as another list item", "line", "- a b"),
+        ("the note Plan in Archive", "note", "Archive/2023/Plan.md"),
+        ("Plan from the Projects folder", "entry", "Projects/Apollo/Plan.md"),
         ("Holiday plans", "path", "Holiday plans"),
         ("the name 'X y'", "newName", "X y"),
     ],
@@ -93,6 +101,11 @@ def test_names_that_are_not_there(read):
     assert read("Nowhere", "folder", existing=True).issue == "unknown"
     assert read("my daily note", "note").issue == "unknown"
     assert read("tomorrow's daily note", "note").issue == "unknown"
+
+
+def test_a_note_of_the_name_elsewhere_is_not_the_one_in_the_folder(read):
+    assert read("the note Groceries in Archive", "note").issue == "unknown"
+    assert read("the note Groceries in Nowhere", "note").issue == "unknown"
 
 
 def test_names_that_mean_several(read):
