@@ -296,3 +296,26 @@ def test_recipes_whose_tools_are_missing_are_left_out(desk):
     planner = OfflinePlanner(lambda: DiskView(desk.store), desk.store.obsidian_config, {"vault.createFile": TOOLS["vault.createFile"]})
     event = planner.decide(PlanRequest("rename Website to Home", RunContext("vault", NOW)))
     assert not isinstance(event, PlanReady)
+
+
+INVOICES = {
+    "Invoices/A.md": "---\npaid: false\ndue: 2026-03-01\ntier: gold\n---\n",
+    "Invoices/B.md": "---\npaid: true\ndue: 2026-03-01\ntier: silver\n---\n",
+    "Invoices/C.md": "---\npaid: false\ndue: 2026-03-13\ntier: gold\n---\n",
+    "Invoices/D.md": "---\npaid: false\ndue: 2027-03-14\ntier: silver\n---\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        ("unpaid invoices", ["A", "C", "D"]),
+        ("paid invoices", ["B"]),
+        ("unpaid invoices with a due date before 2026-03-10", ["A"]),
+        ("invoices due in March 2026 and not paid yet", ["A", "C"]),
+        ("invoices that are gold tier", ["A", "C"]),
+    ],
+)
+def test_properties_as_people_speak_of_them(make_vault, described, expected):
+    found = Desk(make_vault(INVOICES)).changes(f"Move all {described} to Filed")
+    assert [path for path, what in found.items() if what.startswith("-> ")] == [f"Invoices/{name}.md" for name in expected]
