@@ -43,7 +43,7 @@ _RIDERS = tuple(
         r"(?:keep|keeping|preserve|preserving) (?:its|their|the|the same|the old) (?:current |old |same )?(?:values?|contents?)",
         r"(?:nowhere|no ?where) else",
         r"(?:all )?(?:nested|sub-?|child) ?tags? (?:included|too|as well)",
-        r"(?:also )?(?:counting|including) (?:the |all )?(?:nested|sub-?|child) ?tags?(?: (?:like|such as) #?[\w/-]+)?",
+        r"(?:also )?(?:counting|including) (?:the |all )?(?:nested|sub-?|child) ?tags?(?: (?:like|such as) #?[\w/-]+)?(?: too| as well)?",
         r"in (?:the )?(?:properties|frontmatter)(?: as well as| and| and also) in (?:the )?(?:text|body|bodies)",
         r"in (?:the )?(?:text|body|bodies)(?: as well as| and| and also) in (?:the )?(?:properties|frontmatter)",
         r"(?:no|none of the) notes? (?:should|must|may|shall|can) (?:end up with|have|carry|get) (?:it|the (?:same )?tag|a tag|them) twice",
