@@ -23,8 +23,9 @@ _IMPERATIVES = word_set(
 _SOFT = word_set("please also then now so and kindly just finally next could can would will you")
 _LIMITING = word_set(
     "only except but not don't dont never no without unless apart besides leave keep other others nothing everything instead exclude excluding "
-    "skip ignore should must may rather every all each if nobody none untouched alone"
+    "skip ignore should must may rather every all each if nobody none untouched alone else stay stays remain remains where fine already yet"
 )
+_SPEAKERS = word_set("i we they it he she that this i'm i've i'd i'll we're we've we'll it's that's they're")
 _BINDING = word_set(
     "only except but not don't dont never no without unless apart besides leave keep stay stays other others instead exclude skip ignore should must may"
 )
@@ -91,8 +92,9 @@ def plainly(message: str) -> str:
     """A message without politeness at its end, reasons, and sentences that only tell something."""
     text = _cut(_cut(_EXAMPLE.sub("", message), _TAIL), _SURE)
     sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
-    if any(_instructs(sentence) for sentence in sentences):
-        sentences = [sentence for sentence in sentences if _instructs(sentence) or _limits(sentence)]
+    first = next((at for at, sentence in enumerate(sentences) if _instructs(sentence)), None)
+    if first is not None:
+        sentences = [each for at, each in enumerate(sentences) if _instructs(each) or not _only_tells(each, after=at > first)]
     return " ".join(filter(None, map(_without_reasons, sentences))).strip()
 
 
@@ -136,6 +138,12 @@ def _instructs(sentence: str) -> bool:
     rest = masked[first.end() :] if "rest" not in first.groupdict() else first["rest"]
     following = regex.match(r"(?:please\s+)?([\w-]+)", rest.strip())
     return following is not None and following[1].lower() in _IMPERATIVES
+
+
+def _only_tells(sentence: str, *, after: bool) -> bool:
+    """Whether a sentence changes nothing of what is asked. Behind the instruction it may ("The soups stay."), unless it is of the speaker."""
+    word = next((token.lower for token in tokenise(sentence) if token.kind == "word"), "")
+    return not _limits(sentence) and (not after or word in _SPEAKERS)
 
 
 def _limits(sentence: str) -> bool:
