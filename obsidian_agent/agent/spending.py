@@ -18,7 +18,7 @@ from typing import Any
 from obsidian_agent.agent.materials.budget import USUAL_REPLY
 from obsidian_agent.agent.materials.tokens import estimate_messages, estimate_offers
 from obsidian_agent.errors import Problem, ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Provider
+from obsidian_agent.providers.base import AroundProvider, ChatDelta, ChatRequest, Finished
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.providers.retry import closing
 
@@ -78,27 +78,11 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedProvider:
+class CountedProvider(AroundProvider):
     """A provider each of whose requests is held to the cap and written down, whatever it is for."""
 
-    inner: Provider
     spending: Callable[[], Spending]
     facts: Callable[[str], ModelFacts] = facts_of
-
-    @property
-    def name(self) -> str:
-        """The inner provider's name."""
-        return self.inner.name
-
-    @property
-    def address(self) -> str:
-        """The inner provider's address."""
-        return self.inner.address
-
-    @property
-    def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
-        return self.inner.local
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """As the inner provider's. Raises `ProviderError` SPENDING_CAP instead of sending what may cost too much."""

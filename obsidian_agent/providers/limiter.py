@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, Waiting
+from obsidian_agent.providers.base import AroundProvider, ChatDelta, ChatRequest, Waiting
 from obsidian_agent.providers.retry import closing
 
 REQUESTS = 10
@@ -60,27 +60,11 @@ class RateLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedProvider:
+class LimitedProvider(AroundProvider):
     """A provider that is asked no more often than its bucket allows; a wait is shown as `Waiting` before the first attempt."""
 
-    inner: Provider
     bucket: TokenBucket
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    @property
-    def name(self) -> str:
-        """The inner provider's name."""
-        return self.inner.name
-
-    @property
-    def address(self) -> str:
-        """The inner provider's address."""
-        return self.inner.address
-
-    @property
-    def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
-        return self.inner.local
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """As the inner provider's, when it is its turn."""

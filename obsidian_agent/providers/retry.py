@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, Waiting
+from obsidian_agent.providers.base import AroundProvider, ChatDelta, ChatRequest, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +34,12 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryingProvider:
+class RetryingProvider(AroundProvider):
     """A provider whose passing failures are met by asking again, up to the first text of the answer."""
 
-    inner: Provider
     policy: RetryPolicy = RetryPolicy()
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     spread: Callable[[], float] = random.random
-
-    @property
-    def name(self) -> str:
-        """The inner provider's name."""
-        return self.inner.name
-
-    @property
-    def address(self) -> str:
-        """The inner provider's address."""
-        return self.inner.address
-
-    @property
-    def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
-        return self.inner.local
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """As the inner provider's, with `Waiting` before each further attempt."""

@@ -6,30 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, TextChunk, Waiting
+from obsidian_agent.providers.base import AroundProvider, ChatDelta, ChatRequest, TextChunk, Waiting
 from obsidian_agent.providers.retry import closing
 
 
 @dataclass(frozen=True, slots=True)
-class WholeProvider:
+class WholeProvider(AroundProvider):
     """A provider whose text comes when all of it is there. The connection is a stream all the same, so that silence can be noticed."""
-
-    inner: Provider
-
-    @property
-    def name(self) -> str:
-        """The inner provider's name."""
-        return self.inner.name
-
-    @property
-    def address(self) -> str:
-        """The inner provider's address."""
-        return self.inner.address
-
-    @property
-    def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
-        return self.inner.local
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """As the inner provider's, with at most one piece of thinking and one of text; what had come when it failed comes first."""
