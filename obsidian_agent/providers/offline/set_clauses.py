@@ -1,0 +1,133 @@
+"""Modifiers around the head of a description of notes: before it ("untagged"), behind it ("in Projects"), in brackets, and exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from obsidian_agent.providers.offline import phrases, set_modifiers
+from obsidian_agent.providers.offline.lexicon import stem, word_set
+from obsidian_agent.providers.offline.readings import Reading, Surroundings
+from obsidian_agent.providers.offline.set_holes import SetHoles
+from obsidian_agent.providers.offline.set_modifiers import Modifier, Where, both
+from obsidian_agent.providers.offline.strict import Part, Walked, walk
+
+FREE = word_set("my all the and or of our every each notes note files pages from in")
+"""Words of a description that say nothing about which notes it means."""
+
+_MOST_MODIFIERS = 5
+_EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for|in|from|under]").segments[0]
+_EXCEPT_WORDS = frozenset(("except", "excepting", "excluding", "other", "apart", "but"))
+_PROPERTY_IN_BRACKETS = Modifier(
+    phrases.parse("[with|the] {property} [of|=|:|is] {values}").segments[0], lambda values: set_modifiers.of_property(values)
+)
+
+
+class SetClauses:
+    """Reads modifiers in one instruction; what was read from a token on is kept. `exempt` reads what an exception leaves out."""
+
+    def __init__(self, holes: SetHoles, around: Surroundings, exempt: Callable[[int, int], Reading | None]) -> None:
+        self._holes = holes
+        self._tokens = holes.tokens
+        self._exempt = exempt
+        self._behind: dict[int, list[Part]] = {}
+        self._front: dict[int, list[Part]] = {}
+        self._constants = (("weekAgo", Part(0, set_modifiers.week_ago(around.today))),)
+
+    def in_front(self, at: int) -> Iterator[Part]:
+        """What stands before a head: nothing, or up to two modifiers."""
+        yield Part(at, {})
+        for first in self._before_head(at):
+            yield first
+            for second in self._before_head(first.end):
+                yield Part(second.end, both(first.value, second.value), first.cost + second.cost, first.doubt or second.doubt)
+
+    def modified(self, head: Part, kind: str) -> Iterator[Part]:
+        """A head with up to some modifiers behind it, exceptions last; the value has the `kind` of what is meant."""
+        seen: set[tuple[int, int]] = set()
+        open_parts = [(head, 0)]
+        while open_parts:
+            part, count = open_parts.pop()
+            yield Part(part.end, {"where": part.value, "kind": kind}, part.cost, part.doubt)
+            yield from self._excepted(part, kind)
+            if count == _MOST_MODIFIERS:
+                continue
+            for at in self._joints(part.end):
+                for more in self._modifiers(at):
+                    if (more.end, count) not in seen or more.cost == 0:
+                        seen.add((more.end, count))
+                        joined = Part(more.end, both(part.value, more.value), part.cost + more.cost, part.doubt or more.doubt)
+                        open_parts.append((joined, count + 1))
+
+    def bracketed(self, start: int) -> Iterator[Part]:
+        """Words that only brackets make clear: "my movies, shows and video games (categories Movies, Shows and Games)"."""
+        opening = next((at for at in range(start, len(self._tokens)) if self._tokens[at].text == "("), None)
+        if opening is None or not 0 < opening - start <= 12 or not self._holes.words(start, opening).described:
+            return
+        for part in self._in_brackets(opening):
+            said = {stem(word) for value in _texts(part.value) for word in value.casefold().split()}
+            strange = sum(
+                token.kind == "word" and token.lower not in FREE and token.stem not in said for token in self._tokens[start:opening]
+            )
+            yield from self.modified(Part(part.end, part.value, part.cost + 0.1 * strange, part.doubt), "notes")
+
+    def _before_head(self, at: int) -> list[Part]:
+        if at not in self._front:
+            self._front[at] = [part for modifier in set_modifiers.before() for part in self._apply(modifier, at)]
+            if at + 1 < len(self._tokens) and self._tokens[at].lower == "daily":
+                self._front[at].append(Part(at + 1, dict(self._holes.index.names.daily_set)))
+        return self._front[at]
+
+    def _joints(self, at: int) -> Iterator[int]:
+        """Where a further modifier may begin: here, or behind a comma, an "and" or both."""
+        yield at
+        for text in (",", "and", "but", "that", "which"):
+            if at < len(self._tokens) and (self._tokens[at].lower or self._tokens[at].text) == text:
+                at += 1
+                yield at
+
+    def _modifiers(self, at: int) -> list[Part]:
+        if at not in self._behind:
+            self._behind[at] = [part for modifier in set_modifiers.behind() for part in self._apply(modifier, at)]
+            if at < len(self._tokens) and self._tokens[at].text == "(":
+                self._behind[at] += self._in_brackets(at)
+        return self._behind[at]
+
+    def _apply(self, modifier: Modifier, at: int) -> Iterator[Part]:
+        for walked in walk(modifier.phrase, self._tokens, Walked(at, self._constants), self._holes.read):
+            if walked.end > at:
+                cost = walked.cost + modifier.cost
+                yield Part(walked.end, modifier.where(walked.values), cost, next(iter(walked.doubts), None))
+
+    def _in_brackets(self, at: int) -> Iterator[Part]:
+        """ "(tagged #x)", "(categories Movies and Shows)": a modifier, or a property and its values."""
+        closing = next((end for end in range(at + 1, len(self._tokens)) if self._tokens[end].text == ")"), None)
+        if closing is None:
+            return
+        for part in [*self._modifiers(at + 1), *self._apply(_PROPERTY_IN_BRACKETS, at + 1)]:
+            if part.end == closing:
+                yield Part(closing + 1, part.value, part.cost, part.doubt)
+
+    def _excepted(self, part: Part, kind: str) -> Iterator[Part]:
+        """What "except …" takes away again."""
+        for walked in walk(_EXCEPT, self._tokens, Walked(part.end), self._holes.read):
+            said = {token.lower for token in self._tokens[part.end : walked.end]}
+            if walked.end == part.end or not said & _EXCEPT_WORDS or walked.end >= len(self._tokens):
+                continue
+            for end in range(walked.end + 1, min(walked.end + 12, len(self._tokens)) + 1):
+                left_out = self._exempt(walked.end, end)
+                if left_out is not None and left_out.value is not None:
+                    where: Where = both(part.value, {"not": left_out.value["where"]})
+                    yield Part(end, {"where": where, "kind": kind}, part.cost + left_out.cost, part.doubt or left_out.doubt)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a condition."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)

@@ -1,0 +1,237 @@
+"""What may stand in the holes of a modifier's phrase ({folders}, {tags}, {property}, {values}, {span}, …), read against the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, assert_never
+
+import regex
+
+from obsidian_agent.providers.offline import dates, name_slots, type_nouns, word_slots
+from obsidian_agent.providers.offline.lexicon import word_set
+from obsidian_agent.providers.offline.name_lists import listed
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.readings import Surroundings
+from obsidian_agent.providers.offline.set_modifiers import Where
+from obsidian_agent.providers.offline.stretch import Stretch
+from obsidian_agent.providers.offline.strict import Part, Walked
+from obsidian_agent.providers.offline.tokens import Token
+
+LONGEST_NAME = 8
+"""Tokens of a bare name at most."""
+
+NO_TEXT = word_set("in from to into and or of with that which the a an all any as is are by on for under tagged")
+"""Words that neither begin nor end a text that a description speaks of."""
+
+_LONGEST_TEXT = 6
+_NUMBER = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
+_YEAR = regex.compile(r"(?:19|20)\d\d")
+_JOINED = frozenset(("and", "or", "both", "either"))
+
+ReadWords = Callable[[Stretch], Part | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a hole is read against; `of` is the property that was read before its values."""
+
+    index: NameIndex
+    around: Surroundings
+    of: str | None
+
+
+class SetHoles:
+    """Reads holes in one instruction; what was read from a token on is kept."""
+
+    def __init__(self, text: str, tokens: tuple[Token, ...], index: NameIndex, around: Surroundings) -> None:
+        self.tokens = tokens
+        self.index = index
+        self._text = text
+        self._around = around
+        self._kept: dict[tuple[str, int, str | None], list[Part]] = {}
+
+    def words(self, start: int, end: int) -> Stretch:
+        """Tokens `start` to `end` (exclusive)."""
+        return Stretch(self._text, self.tokens, start, end)
+
+    def each(self, start: int, longest: int, read: ReadWords) -> Iterator[Part]:
+        """What `read` makes of the stretches of at most `longest` tokens that begin at a token."""
+        for end in range(start + 1, min(start + longest, len(self.tokens)) + 1):
+            words = self.words(start, end)
+            if not words.ragged and (part := read(words)) is not None:
+                yield part
+
+    def read(self, name: str, start: int, before: Walked) -> list[Part]:
+        """What may stand in a hole from a token on, given what was read before it."""
+        of = before.values.get("property") if name == "values" else None
+        key = (name, start, of)
+        if key not in self._kept:
+            self._kept[key] = list(self._fresh(name, start, of))
+        return self._kept[key]
+
+    def _fresh(self, name: str, start: int, of: str | None) -> Iterator[Part]:
+        hole = _HOLES[name]
+        ground = Ground(self.index, self._around, of)
+
+        def items(at: int) -> list[Part]:
+            return list(self.each(at, hole.longest, lambda words: hole.read(words, ground)))
+
+        match hole.holds:
+            case "one":
+                yield from items(start)
+            case "list":
+                yield from listed(self.tokens, start, items)
+            case "items":
+                yield from (Part(part.end, part.value[1], part.cost, part.doubt) for part in listed(self.tokens, start, items))
+            case _:
+                assert_never(hole.holds)
+
+
+def _folder(words: Stretch, ground: Ground) -> Part | None:
+    reading = name_slots.folder(words, ground.index, ground.around, existing=True, free=False)
+    if reading is None or reading.issue in ("unknown", "inactive") or reading.value == "":
+        return None
+    if reading.issue == "ambiguous":
+        doubt = f"“{reading.text}” may be {' or '.join(reading.choices[:3])}"
+        return Part(words.end, reading.choices[0], reading.cost + 0.3, doubt)
+    return Part(words.end, reading.value, reading.cost)
+
+
+def _tag(words: Stretch, ground: Ground, *, marked: bool = False) -> Part | None:
+    if marked and words.last.kind != "tag":
+        return None
+    reading = word_slots.tag(words, free=True)
+    if reading is None:
+        return None
+    known = ground.index.tag(reading.value)
+    if known is not None:
+        return Part(words.end, known)
+    plain = len(words) == 1 and words.last.lower not in NO_TEXT
+    if words.last.kind == "tag" or words.quoted is not None or plain:
+        return Part(words.end, reading.value, 0.3, f"no note has the tag #{reading.value}")
+    return None
+
+
+def _property(words: Stretch, ground: Ground) -> Part | None:
+    said = words.quoted or words.raw
+    name = ground.index.property(said)
+    if name is None and words.quoted is None and len(words) > 1 and words.last.lower == "date":
+        name = ground.index.property(said[: words.part(words.start, words.end - 1).last.end - words.first.start])
+    return Part(words.end, name) if name is not None else None
+
+
+def _value(words: Stretch, ground: Ground) -> Part | None:
+    of = ground.of
+    if of is None:
+        return None
+    known = ground.index.value(of, words.quoted or words.raw)
+    if known is not None:
+        return Part(words.end, known[0])
+    return Part(words.end, words.quoted, 0.3, f"no note has “{words.quoted}” as {of}") if words.quoted is not None else None
+
+
+def _note(words: Stretch, ground: Ground) -> Part | None:
+    reading = name_slots.note(words, ground.index, ground.around)
+    if reading is None or reading.value is None or reading.issue is not None:
+        return None
+    return Part(words.end, reading.value, reading.cost)
+
+
+def _span(words: Stretch, ground: Ground) -> Part | None:
+    span = dates.parse(words.raw, ground.around.today)
+    return Part(words.end, span) if span is not None else None
+
+
+def _before(words: Stretch, ground: Ground) -> Part | None:
+    said = words.spoken.removeprefix("is ").removeprefix("are ")
+    if words.first.lower in ("before", "until") or dates.parse(said.removeprefix("older than "), ground.around.today):
+        return None
+    cutoff = dates.parse_cutoff(words.raw, ground.around.today)
+    return Part(words.end, cutoff.isoformat()) if cutoff is not None else None
+
+
+def _said(words: Stretch, ground: Ground) -> Part | None:
+    """A text, in quotes or bare."""
+    if words.quoted is not None:
+        return Part(words.end, words.quoted)
+    if not all(token.kind in ("word", "tag") or token.text in "-'’&+" for token in words) or words.first.lower in NO_TEXT:
+        return None
+    if words.last.lower in NO_TEXT:
+        return None
+    return Part(words.end, words.raw, 0.02 * len(words) + 0.15 * sum(token.lower in NO_TEXT for token in words))
+
+
+def _one_text(words: Stretch, ground: Ground) -> Part | None:
+    """A text without "and" and "or", which join it to others."""
+    return None if _JOINED & set(words.lowers) else _said(words, ground)
+
+
+def _meant(words: Stretch, ground: Ground, read: Callable[[str, NameIndex], Iterator[Where]]) -> Part | None:
+    """What a word stands for in this vault."""
+    if words.quoted is None and (not words.plain or words.last.lower in NO_TEXT):
+        return None
+    meanings = list(read(words.quoted or words.raw, ground.index))
+    return Part(words.end, type_nouns.one_of(meanings)) if meanings else None
+
+
+def _valued(words: Stretch, ground: Ground) -> Part | None:
+    """A value before the name of its property: "gold tier"."""
+    if len(words) < 2 or not words.plain:
+        return None
+    for at in range(words.start + 1, words.end):
+        name = ground.index.property(words.part(at, words.end).raw)
+        value = ground.index.value(name, words.part(words.start, at).raw) if name is not None else None
+        if name is not None and value is not None:
+            return Part(words.end, {"property": {name: value[0]}})
+    return None
+
+
+def _due_on(words: Stretch, ground: Ground) -> Part | None:
+    """The one property that holds when something is due."""
+    if words.first.lower != "due":
+        return None
+    names = {name for said in ("due", "due date", "deadline") if (name := ground.index.property(said)) is not None}
+    return Part(words.end, names.pop()) if len(names) == 1 else None
+
+
+def _number(words: Stretch, ground: Ground) -> Part | None:
+    text = words.first.text
+    return Part(words.end, float(text) if "." in text else int(text)) if _NUMBER.fullmatch(text) else None
+
+
+def _year(words: Stretch, ground: Ground) -> Part | None:
+    span = dates.parse(words.raw, ground.around.today) if _YEAR.fullmatch(words.first.text) else None
+    return Part(words.end, (words.first.text, span)) if span is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Hole:
+    """How a hole is read: stretches of at most `longest` tokens, one of them, a list of them (joining word, items), or a list's items alone."""
+
+    longest: int
+    read: Callable[[Stretch, Ground], Part | None]
+    holds: Literal["one", "list", "items"] = "one"
+
+
+_HOLES: Mapping[str, _Hole] = {
+    "folders": _Hole(LONGEST_NAME, _folder, "items"),
+    "tags": _Hole(2, _tag, "list"),
+    "hashtags": _Hole(2, partial(_tag, marked=True), "list"),
+    "values": _Hole(6, _value, "items"),
+    "property": _Hole(4, _property),
+    "note": _Hole(LONGEST_NAME, _note),
+    "targets": _Hole(LONGEST_NAME, _note, "list"),
+    "span": _Hole(6, _span),
+    "before": _Hole(9, _before),
+    "text": _Hole(_LONGEST_TEXT, _said),
+    "texts": _Hole(_LONGEST_TEXT, _one_text, "list"),
+    "state": _Hole(4, partial(_meant, read=type_nouns.states)),
+    "kind": _Hole(4, partial(_meant, read=type_nouns.kinds)),
+    "maker": _Hole(4, partial(_meant, read=type_nouns.makers)),
+    "valued": _Hole(4, _valued),
+    "dueOn": _Hole(1, _due_on),
+    "number": _Hole(1, _number),
+    "year": _Hole(1, _year),
+}
