@@ -14,7 +14,9 @@ from obsidian_agent.vault.view import VaultView
 
 def verify(approved: Preview, view: VaultView) -> tuple[Problem, ...]:
     """What is not as it was previewed; nothing when all is. `view` is the vault as it is now."""
-    return tuple(problem for change in approved.change_set.changes if (problem := _compared(change, view)) is not None)
+    changes = approved.change_set.changes
+    filled = frozenset((change.new_path or change.path).nfc for change in changes if change.kind != "delete")
+    return tuple(problem for change in changes if (problem := _compared(change, view, filled)) is not None)
 
 
 def repair_request(problems: Sequence[Problem]) -> str:
@@ -23,16 +25,18 @@ def repair_request(problems: Sequence[Problem]) -> str:
     return f"The plan ran, but not everything came out as previewed:\n{listed}\nLook at these files and propose what repairs it."
 
 
-def _compared(change: NetChange, view: VaultView) -> Problem | None:
+def _compared(change: NetChange, view: VaultView, filled: frozenset[str]) -> Problem | None:
+    """`filled`: where something is to be afterwards, so that what left such a place cannot be told from what came there."""
     gone = change.kind == "delete"
+    left = change.path.nfc not in filled
     where = change.path if gone else change.new_path or change.path
     try:
         entry = view.locate(where)
         if gone:
-            return _problem(change.path, "is still there") if entry is not None else None
+            return _problem(change.path, "is still there") if entry is not None and left else None
         if entry is None:
             return _problem(where, "is not there")
-        if change.new_path is not None and view.locate(change.path) is not None and change.path.nfc != change.new_path.nfc:
+        if change.new_path is not None and left and view.locate(change.path) is not None:
             return _problem(change.path, "is still at its old place")
         if change.content is not None and view.read(entry.path) != change.content:
             return _problem(where, "has another content")

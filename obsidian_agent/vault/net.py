@@ -44,25 +44,27 @@ class Deletion:
 def net_changes(
     files: Iterable[MovedFile], folders: Iterable[VaultPath], moves: Sequence[FolderMove], deletions: Iterable[Deletion]
 ) -> tuple[NetChange, ...]:
-    """One `NetChange` a path, sorted by path. What a folder's move explains is not listed again, unless its content changed too."""
-    found: dict[str, NetChange] = {}
-    for deletion in deletions:
-        before = None if deletion.folder else deletion.path
-        found[deletion.path.nfc] = NetChange("delete", deletion.path, before=before, folder=deletion.folder, files=deletion.files)
-    for move in moves:
-        if move.origin.text != move.path.text:
-            found[move.origin.nfc] = NetChange("rename", move.origin, new_path=move.path, folder=True)
-    for folder in folders:
-        found.setdefault(folder.nfc, NetChange("mkdir", folder, folder=True))
+    """The net changes, sorted by path: one a path, and two where something new stands at the place that something else left by a
+    rename, or where a deleted folder was: the one that leaves comes first. What a folder's move explains is not listed again, unless
+    its content changed too."""
+    gone = {
+        deletion.path.nfc: NetChange(
+            "delete", deletion.path, before=None if deletion.folder else deletion.path, folder=deletion.folder, files=deletion.files
+        )
+        for deletion in deletions
+    }
+    leaving = [NetChange("rename", m.origin, new_path=m.path, folder=True) for m in moves if m.origin.text != m.path.text]
+    arriving = [NetChange("mkdir", folder, folder=True) for folder in folders]
     for file in files:
         change = _file_change(file, moves)
         if change is None:
             continue
-        earlier = found.get(change.path.nfc)
-        if change.kind == "create" and earlier is not None and earlier.kind == "delete" and not earlier.folder:
-            change = NetChange("modify", change.path, before=earlier.path, content=change.content)
-        found[change.path.nfc] = change
-    return tuple(sorted(found.values(), key=lambda change: change.path.text))
+        replaced = gone.get(change.path.nfc)
+        if change.kind == "create" and replaced is not None and not replaced.folder:
+            del gone[change.path.nfc]
+            change = NetChange("modify", change.path, before=replaced.path, content=change.content)
+        (leaving if change.kind == "rename" else arriving).append(change)
+    return tuple(sorted([*gone.values(), *leaving, *arriving], key=lambda change: change.path.text))
 
 
 def _file_change(file: MovedFile, moves: Sequence[FolderMove]) -> NetChange | None:

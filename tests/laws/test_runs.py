@@ -10,9 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
+from obsidian_agent.agent.verifying import verify
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.policy import Policy
@@ -104,6 +105,10 @@ def shown(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> dic
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(files=vaults, found=st.lists(steps, min_size=1, max_size=6))
+@example(
+    {"two.md": ("old", 0o644)},
+    [("vault.rename", {"from": "two.md", "to": "one.md"}), ("vault.createFile", {"path": "two.md", "content": "new"})],
+)
 def test_a_run_is_its_preview_and_undo_is_its_inverse(files: dict[str, tuple[str, int]], found: list[tuple[str, dict[str, Any]]]) -> None:
     with TemporaryDirectory() as place:
         root = Path(place) / "vault"
@@ -128,6 +133,7 @@ def test_a_run_is_its_preview_and_undo_is_its_inverse(files: dict[str, tuple[str
             after = picture(root)
             notes = {name: data for name, (kind, _, data) in after.items() if kind == "file" and not name.startswith(".trash")}
             assert notes == shown(before, ready)
+            assert verify(ready, session.view()) == ()
             if not ready.change_set.operations:
                 return
             assert not session.runs.undo(None).conflicts

@@ -119,6 +119,17 @@ def test_two_notes_swap_their_names(fold: Fold) -> None:
     assert len(steps(changes)) == 3
 
 
+def test_a_rename_is_told_also_where_a_new_note_takes_the_old_name(fold: Fold) -> None:
+    _, changes = fold({"a.md": "a"}, RenameEntry(path("a.md"), path("b.md")), CreateFile(path("a.md"), b"new"))
+    assert told(changes) == ["rename a.md -> b.md", "create a.md *"]
+
+
+@pytest.mark.parametrize(("change", "first"), [(RenameEntry(path("F"), path("G")), "rename F -> G"), (DeleteEntry(path("F")), "delete F")])
+def test_a_new_folder_is_told_also_where_another_was(fold: Fold, change: FileChange, first: str) -> None:
+    _, changes = fold({"F/a.md": "a"}, change, CreateFile(path("F/b.md"), b"new"))
+    assert told(changes) == [first, "mkdir F", "create F/b.md *"]
+
+
 def test_renaming_there_and_back_changes_nothing(fold: Fold) -> None:
     _, changes = fold({"a.md": "a"}, RenameEntry(path("a.md"), path("b.md")), RenameEntry(path("b.md"), path("a.md")))
     assert changes.changes == ()
