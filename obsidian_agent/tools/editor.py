@@ -47,7 +47,7 @@ def _get_selection(args: NoInput, ctx: ToolContext) -> Proposal:
     text = selection.text if selection else ""
     place = None
     if selection is not None and selection.start is not None and selection.end is not None:
-        place = Range(from_=_wire(selection.start), to=_wire(selection.end))
+        place = Range(from_=wire(selection.start), to=wire(selection.end))
     return Proposal(GetSelectionOutput(text=text, is_empty=not text, file_path=file.text if file else None, range=place))
 
 
@@ -83,7 +83,7 @@ GET_ACTIVE_FILE_PATH = Tool(
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class Target:
     """The active note as it is now, and the part of its text to replace."""
 
     path: VaultPath
@@ -94,10 +94,11 @@ class _Target:
     """No cursor was known, so this is the end of the note; what is written there starts a line of its own."""
 
 
-class _ActiveNote:
+class ActiveNote:
     """The active note at the start of the run and as earlier steps left it."""
 
     def __init__(self, ctx: ToolContext) -> None:
+        """NO_SELECTION without an active note, CONFLICT when an earlier step removed it."""
         file = ctx.run.active_file
         if file is None:
             raise ToolError(
@@ -112,7 +113,7 @@ class _ActiveNote:
         self.text = read_text(ctx.view, path)
         self.mark = _mark(ctx.view, file)
 
-    def selection(self, selection: Selection) -> _Target:
+    def selection(self, selection: Selection) -> Target:
         """The selected text. CONFLICT when it is no longer there, or when an earlier step replaced it."""
         if selection.start is None or selection.end is None:
             raise ToolError(
@@ -129,9 +130,9 @@ class _ActiveNote:
             raise Conflict(
                 f"An earlier step already changed the selected text in {self.path}.", path=self.path.text, hint="Replace it in one step."
             )
-        return _Target(self.path, self.text, *now)
+        return Target(self.path, self.text, *now)
 
-    def cursor(self) -> _Target:
+    def cursor(self) -> Target:
         """The place of the cursor: behind what an earlier editor's step wrote, else where the run started, else the note's end."""
         if self.mark is not None:
             return self._moved(self.mark[0], self.mark[1].offset)
@@ -139,13 +140,13 @@ class _ActiveNote:
         position = self.run.cursor or (selection.end if selection is not None else None)
         if position is not None:
             return self._moved(self.first_text, self._place(position))
-        return _Target(self.path, self.text, len(self.text), len(self.text), unknown=True)
+        return Target(self.path, self.text, len(self.text), len(self.text), unknown=True)
 
-    def _moved(self, before: str, place: int) -> _Target:
+    def _moved(self, before: str, place: int) -> Target:
         now = shifted(before, self.text, place, place)
         if now is None:
             raise Conflict(f"An earlier step changed the text around the cursor in {self.path}.", path=self.path.text)
-        return _Target(self.path, self.text, *now)
+        return Target(self.path, self.text, *now)
 
     def _place(self, position: base.Position) -> int:
         offset = offset_of(self.first_text, position)
@@ -162,7 +163,8 @@ def _mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
     return None if found is None else (found[0].decode(), found[1])
 
 
-def _wire(position: base.Position) -> Position:
+def wire(position: base.Position) -> Position:
+    """A place as outputs tell it."""
     return Position(line=position.line, ch=position.ch)
 
 
@@ -186,25 +188,25 @@ class InsertAtCursorOutput(ToolModel):
 
 
 def _replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal:
-    note = _ActiveNote(ctx)
+    note = ActiveNote(ctx)
     selection = ctx.run.selection
     selected = selection is not None and bool(selection.text or selection.start != selection.end)
     target = note.selection(selection) if selection is not None and selected else note.cursor()
-    edit = _edit(target, args.text)
-    place = Range(from_=_wire(edit.start), to=_wire(edit.end))
+    edit = edit_at(target, args.text)
+    place = Range(from_=wire(edit.start), to=wire(edit.end))
     output = ReplaceSelectionOutput(file_path=target.path.text, range=place, inserted_chars=edit.length)
     return edit.proposal(output, target, replaced=selected)
 
 
 def _insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal:
-    target = _ActiveNote(ctx).cursor()
-    edit = _edit(target, args.text)
-    output = InsertAtCursorOutput(file_path=target.path.text, position=_wire(edit.start), inserted_chars=edit.length)
+    target = ActiveNote(ctx).cursor()
+    edit = edit_at(target, args.text)
+    output = InsertAtCursorOutput(file_path=target.path.text, position=wire(edit.start), inserted_chars=edit.length)
     return edit.proposal(output, target, replaced=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Edit:
+class Edit:
     """The note with the new text in place: where that is, and its length in UTF-16 code units."""
 
     text: str
@@ -213,7 +215,7 @@ class _Edit:
     length: int
     cursor: int
 
-    def proposal(self, output: ToolModel, target: _Target, *, replaced: bool) -> Proposal:
+    def proposal(self, output: ToolModel, target: Target, *, replaced: bool) -> Proposal:
         """The change, which also tells later steps where the cursor is, unless it was unknown."""
         path = target.path
         mark = None if target.unknown else CursorMark(self.cursor, replaced)
@@ -222,7 +224,8 @@ class _Edit:
         return Proposal(output, changes, (warning,) if target.unknown else ())
 
 
-def _edit(target: _Target, text: str) -> _Edit:
+def edit_at(target: Target, text: str) -> Edit:
+    """The edit that puts a text in the place of the target's."""
     newline = newline_of(target.text)
     inserted = with_newlines(text, newline)
     before = target.text[: target.start]
@@ -230,7 +233,7 @@ def _edit(target: _Target, text: str) -> _Edit:
         before += newline
     changed = before + inserted + target.text[target.end :]
     end = len(before) + len(inserted)
-    return _Edit(changed, position_of(changed, len(before)), position_of(changed, end), utf16_length(inserted), end)
+    return Edit(changed, position_of(changed, len(before)), position_of(changed, end), utf16_length(inserted), end)
 
 
 REPLACE_SELECTION = Tool(

@@ -1,4 +1,4 @@
-"""Links that lead nowhere in many notes: `vault.listUnresolved`, `vault.suggestLinks`, `vault.retargetLinks`."""
+"""Links that lead nowhere in many notes: `vault.listUnresolved`, `vault.suggestLinks`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ from typing import Final
 from pydantic import Field
 from rapidfuzz import fuzz, process, utils
 
-from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.notes import find_file
+from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.sources import NotesInput
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.changes import ModifyFile
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.linkgraph import links_of, unresolved_name
-from obsidian_agent.vault.linktext import LinkStyle
 from obsidian_agent.vault.names import extension
-from obsidian_agent.vault.paths import PathUse, VaultPath
-from obsidian_agent.vault.relink_shape import Shape, spellings
-from obsidian_agent.vault.relink_text import Edit, apply, target_edit
+from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.resolve import link_key
 from obsidian_agent.vault.scan_model import Link
 
@@ -50,14 +44,15 @@ def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_
     index = index_of(ctx.view)
     found: dict[str, _Lost] = {}
     for source in args.notes(ctx):
-        for link in _dead_links(index, source, ctx, problems):
+        for link in dead_links(index, source, ctx, problems):
             name = unresolved_name(link.target)
             lost = found.setdefault(link_key(name), _Lost(name, extension(link.target).lower() not in _NOT_A_NOTE))
             lost.sources[source.text] = lost.sources.get(source.text, 0) + 1
     return sorted(found.values(), key=lambda lost: lost.name.casefold())
 
 
-def _dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
+def dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
+    """The links of a note that lead nowhere; why it could not be read goes to `problems`."""
     if not any(target and index.resolve(target, source) is None for target in index.facts(source).targets):
         return
     try:
@@ -147,65 +142,4 @@ SUGGEST_LINKS = Tool(
     input=SuggestLinksInput,
     output=SuggestLinksOutput,
     propose=_suggest_links,
-)
-
-# --- vault.retargetLinks ------------------------------------------------------------------------------------------------------
-
-
-class RetargetLinksInput(NotesInput):
-    name: str = Field(min_length=1, description="What the links that lead nowhere say, without .md, as vault.listUnresolved tells it.")
-    to: PathText = Field(min_length=1, description="The file that they shall mean.")
-
-
-class RetargetedFile(ToolModel):
-    path: str
-    count: int
-
-
-class RetargetLinksOutput(ToolModel):
-    files: list[RetargetedFile]
-    total: int
-
-
-def _retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal:
-    target = find_file(ctx.view, args.to)
-    index = index_of(ctx.view)
-    wanted = link_key(args.name)
-    problems: list[Problem] = []
-    files: list[RetargetedFile] = []
-    changes: list[ModifyFile] = []
-    for source in args.notes(ctx):
-        links = [link for link in _dead_links(index, source, ctx, problems) if link_key(unresolved_name(link.target)) == wanted]
-        if not links:
-            continue
-        paths.parse(source.text, PathUse.UPDATE)
-        data = ctx.view.read(source)
-        content = apply(data, [_edit(data, link, target, source, index, ctx.run.link_style) for link in links])
-        files.append(RetargetedFile(path=source.text, count=len(links)))
-        changes.append(ModifyFile(source, content))
-    if not files:
-        problems.append(Problem("TEXT_NOT_FOUND", f"No link to “{args.name}” leads nowhere, so nothing is changed.", path=args.path))
-    output = RetargetLinksOutput(files=files, total=sum(file.count for file in files))
-    return Proposal(output, tuple(changes), tuple(problems))
-
-
-def _edit(data: bytes, link: Link, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle) -> Edit:
-    """The link with a target that means the file, bare names before paths. ToolError when none can stand there."""
-    shape = Shape("name", extension=link.is_markdown or not target.is_note)
-    for spelling in spellings(shape, target, source, style):
-        if index.resolve(spelling.text, source) == target and not (spelling.unique and len(index.named(link_key(target.stem))) > 1):
-            edit = target_edit(data, link, spelling.text, canvas=False)
-            if edit is not None:
-                return edit
-    message = f"The link {link.target!r} in {source} (line {link.line}) cannot be written so that it means {target}."
-    raise ToolError(message, path=source.text)
-
-
-RETARGET_LINKS = Tool(
-    name="vault.retargetLinks",
-    summary="Let links that lead nowhere mean a file that exists; their headings and display texts stay.",
-    risk=Risk.WRITES,
-    input=RetargetLinksInput,
-    output=RetargetLinksOutput,
-    propose=_retarget_links,
 )

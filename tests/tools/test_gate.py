@@ -23,8 +23,9 @@ REST: dict[str, dict[str, Any]] = {
     "vault.renameTag": {"from": "a", "to": "b"},
     "vault.renameProperty": {"from": "a", "to": "b"},
     "vault.takeSection": {"path": "a.md", "heading": "H"},
-    "vault.retargetLinks": {"name": "gone", "to": "a.md"},
+    "vault.retargetLinks": {"from": "b.md", "to": "a.md"},
     "vault.convertLinks": {"to": "markdown"},
+    "vault.linkMentions": {"to": "a.md"},
     "vault.addValues": {"property": "p", "values": ["a"]},
 }
 
@@ -69,7 +70,7 @@ def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many, pa
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     (outside / "secret.md").write_text("a secret")
-    vault = bench({"a.md": "a", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
+    vault = bench({"a.md": "a", "b.md": "b", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
     (vault.folder / "link").symlink_to(outside)
     (vault.folder / "way").symlink_to("../elsewhere")
     args = {**REST.get(tool.name, {}), name: [path] if many else path}

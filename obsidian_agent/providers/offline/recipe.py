@@ -58,6 +58,7 @@ Need = Literal["selection", "activeFile", "dailyTemplate", "weeklyTemplate", "ne
 _LEFT_OUT = (
     "[but|and|only|.|,] {} (stay|stays|remain|remains|must stay|should stay|have to stay|can stay) (where! (they are|it is)|put!|in place!|there!|untouched!)"
     "|[but|and] leave! {} (alone|where they are|in place|untouched|out)"
+    "|[but|and] (leave!|keep!) (it|them|that) (in|on|for|at|under) {}"
     "|[but|and] (skip|ignore|exclude|omit|leave out) {}"
     "|[but|and] {} (do not|don't|should not|must not) [be] (count|counted|included|listed|meant|moved|touched|changed)"
 )
@@ -198,6 +199,9 @@ RECIPE_NAMES: tuple[str, ...] = (
     "grouped-index",
     "headings-of-note",
     "index-notes",
+    "link-first-mention",
+    "link-mentions",
+    "link-selection",
     "links-to-markdown",
     "links-to-wikilinks",
     "list-backlinks",
@@ -225,7 +229,9 @@ RECIPE_NAMES: tuple[str, ...] = (
     "properties-from-fields",
     "properties-of-note",
     "property-of-note",
+    "remove-all-links",
     "remove-all-tags",
+    "remove-links",
     "remove-properties",
     "remove-tags",
     "rename",
@@ -236,6 +242,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "replace-text",
     "replace-text-in-note",
     "replace-text-in-notes",
+    "retarget-links",
     "run-macro",
     "section-to-note",
     "selection-to-note",
