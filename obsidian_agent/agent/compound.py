@@ -1,4 +1,4 @@
-"""Several instructions in one message: where it may be divided, what "it" and "them" are, and one plan of several.
+"""Several instructions in one message: what "it" and "them" are, what a part leaves behind, and one plan of several.
 
 Each part is planned over what the parts before it would make, so that it can speak of that; the joined plan has the steps of all.
 """
@@ -12,91 +12,26 @@ from typing import Any
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.providers.offline.lexicon import word_set
-from obsidian_agent.providers.offline.tokens import Token, tokenise
 from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, NetChange, RenameEntry
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.view import VaultView
 
-MOST_PARTS = 4
-MOST_PAIRS = 12
 MOST_NAMED = 30
 """Notes that "them" can stand for."""
 
-_VERBS = word_set(
-    "add append archive assign call change check collect complete convert copy create cross delete duplicate extract file fill find fix gather "
-    "generate give group index insert label link list make mark merge move open place prefix prepend put remove rename replace reopen roll save "
-    "set sort split start strip tag tick transfer turn uncheck untag write"
-)
-_POLITE = word_set("please also finally afterwards next now")
+_NOUN = r"(?:note|notes|file|files|page|pages|ones|one|copy|entry)"
 _THEM = re.compile(
-    r"\b(?:it|them|(?:this|that|the|the new|these|those|the moved|the copied) (?:note|notes|file|files|ones|copy))\b(?!['’])", re.IGNORECASE
+    rf"\b(?:it|(?:both|all|each|all two|all three|all four|every one) of them|(?:both|all|these|those)(?= *(?:$|[.,;!]|\b(?:to|into|in|with|from|under|as)\b))"
+    rf"|them(?: (?:both|all))?|both notes|(?:this|that|the|the new|the same|these|those|the moved|the copied|the renamed) {_NOUN})\b(?!['’])",
+    re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"(?:them|these|those)(?: .*)?|.*\b(?:notes|files|ones)", re.IGNORECASE)
+_SEVERAL = re.compile(r"(?:them|these|those|both|all)(?: .*)?|(?:both|all|each|every one) .*|.*\b(?:notes|files|pages|ones)", re.IGNORECASE)
 _ITS = re.compile(r"\bits ([\w-]+)(?= (?:to|as|=|from)\b)", re.IGNORECASE)
-_CHANGING = frozenset(
-    (
-        "vault.rename",
-        "vault.setFrontmatter",
-        "vault.updateFile",
-        "vault.removeTags",
-        "vault.addValues",
-        "vault.markTasks",
-        "vault.createFile",
-    )
-)
-_MARKED = frozenset(("link", "quoted"))
+_READING = ("vault.find", "vault.list", "vault.search", "vault.get", "vault.read", "vault.query", "util.", "template.", "workspace.")
+"""How the names of tools begin that only look."""
+
 _THERE = re.compile(r"\b(?:there|into it|(?:in|into|to) (?:that|this|the new) folder)\b", re.IGNORECASE)
 _RISKS = ("read-only", "writes", "commands")
-
-
-def parts(message: str) -> list[str]:
-    """The instructions of a message: it is divided before verbs, behind a full stop, a comma, "and" or "then"; one part when nowhere."""
-    tokens = tokenise(message)
-    pairs = _pairs(message, tokens)
-    if pairs:
-        return pairs
-    cuts = list(_cuts(tokens))
-    if not cuts or len(cuts) >= MOST_PARTS:
-        return [message]
-    starts = [0, *(tokens[begin].start for _, begin in cuts)]
-    ends = [*(tokens[end].start for end, _ in cuts), len(message)]
-    return [message[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-
-
-def _pairs(message: str, tokens: Sequence[Token]) -> list[str]:
-    """ "Rename [[a]] to 'b', [[c]] to 'd' and [[e]] to 'f'" as an instruction for each pair; only names in marks make pairs."""
-    at = 0
-    while at < len(tokens) and tokens[at].lower in _POLITE:
-        at += 1
-    if at >= len(tokens) or tokens[at].lower not in ("rename", "move"):
-        return []
-    verb, at = tokens[at].text, at + 1
-    found = []
-    while at + 2 < len(tokens):
-        before, joint, after_it = tokens[at : at + 3]
-        if before.kind not in _MARKED or joint.lower not in ("to", "into") or after_it.kind not in _MARKED:
-            return []
-        found.append(f"{verb} {message[before.start : after_it.end]}")
-        at += 3
-        while at < len(tokens) and (tokens[at].text in (",", ";", ".", "!") or tokens[at].lower == "and"):
-            at += 1
-    return found if at == len(tokens) and 1 < len(found) <= MOST_PAIRS else []
-
-
-def _cuts(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Where a part ends, and where the next one begins."""
-    at = 1
-    while at < len(tokens):
-        begin = at
-        while begin < len(tokens) and (tokens[begin].text in (",", ".", ";") or tokens[begin].lower in ("and", "then")):
-            begin += 1
-        joined = begin > at
-        while joined and begin < len(tokens) and tokens[begin].lower in _POLITE:
-            begin += 1
-        if joined and begin < len(tokens) - 1 and tokens[begin].lower in _VERBS:
-            yield at, begin
-        at = max(begin, at + 1)
 
 
 def pointed(part: str, done: Preview) -> str | None:
@@ -120,6 +55,12 @@ def pointed(part: str, done: Preview) -> str | None:
     return _THEM.sub(lambda _: said, part)
 
 
+def implied(part: str, done: Preview) -> str | None:
+    """A part that leaves out what it is about, with the one note that the part before it was about: "… and add a task 'x' [in it]"."""
+    named = [path.removesuffix(".md") for path in _made(done)]
+    return f"{part.rstrip(' .!;')} in [[{named[0]}]]" if len(named) == 1 else None
+
+
 def _made(done: Preview) -> list[str]:
     """The notes that a part was about: those it made, else those that its last changing step dealt with, changed or not."""
     created = [change.path for change in done.change_set.changes if change.kind == "create"]
@@ -128,7 +69,7 @@ def _made(done: Preview) -> list[str]:
     dealt: dict[str, list[str]] = {}
     for instance in done.instances:
         path = instance.output.get("path") if isinstance(instance.output, Mapping) else None
-        if isinstance(path, str) and path.lower().endswith(".md") and instance.tool in _CHANGING:
+        if isinstance(path, str) and path.lower().endswith(".md") and not instance.tool.startswith(_READING):
             dealt.setdefault(instance.step_id, []).append(path)
     return list(dict.fromkeys(next(reversed(dealt.values()), [])))
 

@@ -12,21 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from obsidian_agent.agent.answers import Asking, answer
-from obsidian_agent.agent.compound import after, parts, pointed
-from obsidian_agent.agent.compound import joined as joined_plans
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
 from obsidian_agent.agent.note_template import TemplateFormats, day_reference, moment_reference, with_references
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.recipe_plan import Facts, escaped, plan_of
 from obsidian_agent.agent.set_checks import effect_of, meant, names_folder, sets_in, templates_folder, tried, without_folder
+from obsidian_agent.agent.several import several
 from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewNames, WeeklyHabits
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.result import Preview
+from obsidian_agent.providers.offline.clauses import clauses
 from obsidian_agent.providers.offline.framing import wordings
 from obsidian_agent.providers.offline.known_plugins import helpful
-from obsidian_agent.providers.offline.matcher import LIKELY_COST, SURE_COST, Match, match
+from obsidian_agent.providers.offline.matcher import LIKELY_COST, MAX_CANDIDATES, SURE_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
@@ -105,35 +104,25 @@ class _Turn:
         event = self._verdict()
         if not isinstance(event, NeedsInput):
             return event
-        several = self._several()
-        if several is not None:
-            return several
+        compound = self._several()
+        if compound is not None:
+            return _together(compound, event)
         named = (token.text for token in tokenise(self._request.message) if token.kind in ("word", "quoted", "link"))
         code = next(filter(None, map(names_out_of_bounds, named)), None)
         return event if code is None else TurnFailed(Problem(code, _OUT_OF_BOUNDS))
 
     def _several(self) -> TurnEvent | None:
-        """The plan of a message that holds several instructions, when each of them is sure; the later ones see what the earlier make."""
-        said = parts(self._request.message)
-        if len(said) < 2 or self._questions or self._request.params:
+        """What becomes of a message that holds several instructions; the later ones see what the earlier make."""
+        if self._questions or self._request.params:
             return None
-        view: VaultView = self._view
-        done: Preview | None = None
-        plans: list[ActionPlan] = []
-        for part in said:
-            words = pointed(part, done) if done is not None else part
-            event = self._part(words, view) if words is not None else None
-            if not isinstance(event, PlanReady) or not event.plan.steps:
-                return None
-            if words != part and any(step.tool == "vault.delete" for step in event.plan.steps):
-                return None  # what is to be deleted must be named
-            done = tried(event.plan, view, self._request.context, self._tools)
-            following = after(view, done.change_set.changes, self._around.now.timestamp() * 1000) if done is not None else None
-            if following is None:
-                return None
-            plans.append(event.plan)
-            view = following
-        return PlanReady(joined_plans(plans))
+        known = {name.casefold() for name in self._names.properties}
+        said = clauses(self._request.message, lambda name: name.casefold() in known)
+        if len(said) < 2:
+            return None
+        context, tools = self._request.context, self._tools
+        return several(
+            said, self._view, self._part, lambda plan, view: tried(plan, view, context, tools), self._around.now.timestamp() * 1000
+        )
 
     def _part(self, message: str, view: VaultView) -> TurnEvent:
         """What becomes of a part of the message, on the vault as the parts before it would leave it."""
@@ -374,6 +363,14 @@ class _Turn:
         there = isinstance(listed, list) and plugin.id in listed
         has = "is switched on in this vault" if there else f"can be found with /plugins {plugin.name.lower()}"
         return f" The community plugin {plugin.name} does {plugin.does}; it {has}."
+
+
+def _together(compound: TurnEvent, whole: NeedsInput) -> TurnEvent:
+    """What to say of a message with several instructions: their plan, or the ways to read them before those of the whole."""
+    if not isinstance(compound, NeedsInput):
+        return compound
+    candidates = (*compound.candidates, *(each for each in whole.candidates if not each.missing))[:MAX_CANDIDATES]
+    return replace(compound, candidates=candidates)
 
 
 def _tools(recipe: Recipe) -> frozenset[str]:

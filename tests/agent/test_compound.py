@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.agent.compound import joined, parts
+from obsidian_agent.agent.compound import joined
+from obsidian_agent.providers.offline.clauses import clauses
 from obsidian_agent.agent.events import NeedsInput, PlanReady
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
@@ -31,7 +32,7 @@ def desk(make_vault: MakeVault) -> Desk:
     ],
 )
 def test_a_message_is_divided_before_verbs(message, expected):
-    assert parts(message) == expected
+    assert clauses(message) == expected
 
 
 def test_later_parts_speak_of_what_earlier_ones_made(desk):
@@ -119,12 +120,12 @@ def test_the_joined_plan_runs_as_a_macro_with_other_values(desk):
 
 
 def test_one_verb_goes_with_several_pairs_of_names():
-    assert parts("Please rename [[a]] to 'b', [[c]] to 'd' and [[e]] to 'f'.") == [
+    assert clauses("Please rename [[a]] to 'b', [[c]] to 'd' and [[e]] to 'f'.") == [
         "rename [[a]] to 'b'",
         "rename [[c]] to 'd'",
         "rename [[e]] to 'f'",
     ]
-    assert parts("Rename [[a]] to b and [[c]] to d") == ["Rename [[a]] to b and [[c]] to d"]
+    assert clauses("Rename [[a]] to b and [[c]] to d") == ["Rename [[a]] to b and [[c]] to d"]
 
 
 def test_pairs_of_names_become_one_plan(desk):

@@ -10,22 +10,19 @@ from collections.abc import Iterator
 
 import regex
 
-from obsidian_agent.providers.offline.lexicon import word_set
+from obsidian_agent.providers.offline.lexicon import IMPERATIVES, word_set
 from obsidian_agent.providers.offline.tokens import tokenise
 
-_IMPERATIVES = word_set(
-    "add append archive assign attach call capitalize change check clean clear close collect combine complete convert copy correct create cross "
-    "cut delete draw drop duplicate empty erase extract file fill find fix gather generate get give group index insert join jot keep label link "
-    "list log make mark merge move normalise normalize note number open pin place prefix prepend pull put relabel relocate remove rename "
-    "reopen reorder replace roll save set shift sort split start strip swap switch tag take throw tick tidy transfer trash turn uncheck "
-    "unlink untag untick update use wipe write"
-)
 _SOFT = word_set("please also then now so and kindly just finally next could can would will you")
 _LIMITING = word_set(
     "only except but not don't dont never no without unless apart besides leave keep other others nothing everything instead exclude excluding "
     "skip ignore should must may rather every all each if nobody none untouched alone else stay stays remain remains where fine already yet"
 )
+_DENYING = word_set("not don't dont never no already yet every all each nothing none")
+"""What limits an instruction, but not the news that somebody tells of themselves before it: "We don't use tiers any more."."""
+
 _SPEAKERS = word_set("i we they it he she that this i'm i've i'd i'll we're we've we'll it's that's they're")
+_PRONOUNS = word_set("it them that this each all both these those")
 _BINDING = word_set(
     "only except but not don't dont never no without unless apart besides leave keep stay stays other others instead exclude skip ignore should must may"
 )
@@ -68,6 +65,17 @@ _RENAMED = regex.compile(
 )
 """News that somebody or something has another name."""
 
+_OWN_TEMPLATE = regex.compile(
+    r"(?i)\btemplate (?:(?:that |which )?(?:i|we)(?:['’]ve| have)? (?:set up|made|use|have|created|keep|wrote|prepared|got)(?: up)? )?for "
+    r"(?:my |our |the )?(?P<what>[\w-]+(?: [\w-]+)?)(?=\s*(?:[.,;!?]|$|\band\b|\bto\b|\bin\b))"
+)
+"""A template by what it is for: "the template I set up for my daily notes" is the daily notes template."""
+
+_USE_TEMPLATE = regex.compile(
+    r"(?i)[.;,!?]\s*(?:and\s+|please\s+)?(?:use|take|apply|fill in|start from|base (?:it|them) on)\s+(?P<template>[^.;,]*?\btemplate\b(?:\s+(?!for\b)[^.;,]*?)?)"
+    r"(?:\s+(?:for|to) (?:it|them|that|this|each|all|each of them|all of them|both|the notes?))?\s*(?:[.!]|$)"
+)
+
 _FIRST = regex.compile(
     r"(?i)^\s*(?:please\s+)?(?P<where>(?:in|on|under|within|inside|at|from|to|for|of|among|across|throughout)\s[^,:;]+?)\s*(?P<only>\bonly\b)?\s*[,:]\s+"
     r"(?P<rest>(?:please\s+)?(?P<verb>[\w-]+)\b.*)$",
@@ -91,11 +99,21 @@ def wordings(message: str) -> Iterator[str]:
 def plainly(message: str) -> str:
     """A message without politeness at its end, reasons, and sentences that only tell something."""
     text = _cut(_cut(_EXAMPLE.sub("", message), _TAIL), _SURE)
+    text = _OWN_TEMPLATE.sub(lambda found: f"{found['what']} template" if found["what"].lower() not in _PRONOUNS else found[0], text)
     sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
     first = next((at for at, sentence in enumerate(sentences) if _instructs(sentence)), None)
     if first is not None:
         sentences = [each for at, each in enumerate(sentences) if _instructs(each) or not _only_tells(each, after=at > first)]
-    return " ".join(filter(None, map(_without_reasons, sentences))).strip()
+    return _template_put_back(" ".join(filter(None, map(_without_reasons, sentences))).strip())
+
+
+def _template_put_back(text: str) -> str:
+    """ "Make a note X. Use the Person template for it." as "Make a note X from the Person template."."""
+    found = _USE_TEMPLATE.search(masked(text))
+    if found is None or found.start() == 0:
+        return text
+    template = text[slice(*found.span("template"))]
+    return f"{text[: found.start()]} from {template.strip()}{text[found.end() :]}"
 
 
 def spoken_of(message: str) -> str:
@@ -116,11 +134,17 @@ def spoken_of(message: str) -> str:
 
 def circumstance_last(text: str) -> str:
     """Put a circumstance last: "In Buy wisely, rename the property a to b" as "rename the property a to b in Buy wisely"."""
-    match = _FIRST.match(_masked(text))
-    if match is None or match["verb"].lower() not in _IMPERATIVES | {"please"}:
-        return text
+    found = circumstance(text)
+    return text if found is None else f"{found[1].rstrip(' .!')} {found[0]}"
+
+
+def circumstance(text: str) -> tuple[str, str] | None:
+    """A circumstance put first and the instruction behind it; None when a message does not begin with one."""
+    match = _FIRST.match(masked(text))
+    if match is None or match["verb"].lower() not in IMPERATIVES | {"please"}:
+        return None
     where, rest = text[slice(*match.span("where"))].strip(), text[slice(*match.span("rest"))].strip()
-    return f"{rest.rstrip(' .!')} {_OF.sub('', where[0].lower() + where[1:])}"
+    return _OF.sub("", where[0].lower() + where[1:]), rest
 
 
 def _instructs(sentence: str) -> bool:
@@ -129,25 +153,26 @@ def _instructs(sentence: str) -> bool:
     at = 0
     while at < len(words) and words[at] in _SOFT:
         at += 1
-    if at < len(words) and words[at] in _IMPERATIVES:
+    if at < len(words) and words[at] in IMPERATIVES:
         return True
-    masked = _masked(sentence)
-    first = _FIRST.match(masked) or _LEAD_IN.match(masked) or _WISH.match(masked)
+    hidden = masked(sentence)
+    first = _FIRST.match(hidden) or _LEAD_IN.match(hidden) or _WISH.match(hidden)
     if first is None:
         return False
-    rest = masked[first.end() :] if "rest" not in first.groupdict() else first["rest"]
+    rest = hidden[first.end() :] if "rest" not in first.groupdict() else first["rest"]
     following = regex.match(r"(?:please\s+)?([\w-]+)", rest.strip())
-    return following is not None and following[1].lower() in _IMPERATIVES
+    return following is not None and following[1].lower() in IMPERATIVES
 
 
 def _only_tells(sentence: str, *, after: bool) -> bool:
     """Whether a sentence changes nothing of what is asked. Behind the instruction it may ("The soups stay."), unless it is of the speaker."""
     word = next((token.lower for token in tokenise(sentence) if token.kind == "word"), "")
-    return not _limits(sentence) and (not after or word in _SPEAKERS)
+    news = not after and word in _SPEAKERS
+    return not _limits(sentence, _LIMITING - _DENYING if news else _LIMITING) and (not after or word in _SPEAKERS)
 
 
-def _limits(sentence: str) -> bool:
-    return "?" in sentence or any(token.lower in _LIMITING or token.kind in ("tag", "link") for token in tokenise(sentence))
+def _limits(sentence: str, limiting: frozenset[str] = _LIMITING) -> bool:
+    return "?" in sentence or any(token.lower in limiting or token.kind in ("tag", "link") for token in tokenise(sentence))
 
 
 def _binds(aside: str) -> bool:
@@ -155,36 +180,36 @@ def _binds(aside: str) -> bool:
 
 
 def _without_reasons(sentence: str) -> str:
-    masked = _masked(sentence)
+    hidden = masked(sentence)
     for opening in (_LEAD_IN, _WISH):
-        found = opening.match(masked)
-        if found is not None and not _limits(sentence[: found.end()]) and _verb_at(masked[found.end() :]):
-            sentence, masked = sentence[found.end() :], masked[found.end() :]
+        found = opening.match(hidden)
+        if found is not None and not _limits(sentence[: found.end()]) and _verb_at(hidden[found.end() :]):
+            sentence, hidden = sentence[found.end() :], hidden[found.end() :]
     for tail in (_REASON, _REMARK):
-        found = tail.search(masked)
+        found = tail.search(hidden)
         if found is not None and found.start() > 0 and not _binds(sentence[found.start() : found.end()]):
             sentence = sentence[: found.start()] + sentence[found.end() :]
-            masked = _masked(sentence)
+            hidden = masked(sentence)
     return sentence.strip()
 
 
 def _verb_at(text: str) -> bool:
     found = regex.match(r"(?i)\s*(?:please\s+)?([\w-]+)", text)
-    return found is not None and found[1].lower() in _IMPERATIVES
+    return found is not None and found[1].lower() in IMPERATIVES
 
 
 def _sentences(text: str) -> Iterator[str]:
     """Sentences as they are written; marks in quotes, links and brackets end none."""
-    masked = _masked(text)
-    for found in _SENTENCE.finditer(masked):
+    hidden = masked(text)
+    for found in _SENTENCE.finditer(hidden):
         yield text[found.start() : found.end()].strip()
 
 
 def _cut(text: str, tail: regex.Pattern[str]) -> str:
-    found = tail.search(_masked(text))
+    found = tail.search(masked(text))
     return text if found is None or found.start() == 0 else text[: found.start()]
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
     """The text with what is in quotes, links and brackets as letters, in the same length."""
     return str(_NAMED.sub(lambda found: "x" * len(found[0]), text))

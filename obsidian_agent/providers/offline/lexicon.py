@@ -75,6 +75,16 @@ NOTE_NOUNS = word_set("note page file document notes files pages")
 FOLDER_NOUNS = word_set("folder directory subfolder folders directories")
 
 
+IMPERATIVES = word_set(
+    "add append archive assign attach call capitalize change check clean clear close collect combine complete convert copy correct create cross "
+    "cut delete draw drop duplicate empty erase extract file fill find fix gather generate get give group index insert join jot keep label link "
+    "list log make mark merge move normalise normalize note number open pin place prefix prepend pull put relabel relocate remove rename "
+    "reopen reorder replace roll save set shift sort split start strip swap switch tag take throw tick tidy transfer trash turn uncheck "
+    "unlink untag untick update use wipe write"
+)
+"""Verbs with which instructions begin."""
+
+
 @cache
 def stem(word: str) -> str:
     """A word without case, possessive and plural, for comparing."""
