@@ -214,6 +214,7 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Tr
         gathering=Gathering(settings.context_active_note, settings.context_notes),
         fusion=FUSIONS[settings.context_fusion],
         window=settings.context_window,
+        detail=None if settings.prompt == "auto" else settings.prompt,
         tools=settings.tool_calling,
         only=resolved.only,
         temperature=resolved.temperature,
@@ -274,7 +275,9 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     from obsidian_agent.agent.answering import real_path
     from obsidian_agent.agent.guarded import GuardedPlanner
     from obsidian_agent.agent.planner import ModelPlanner
+    from obsidian_agent.agent.tool_choice import detail_for
 
     brief = models.brief(None)
-    planner = ModelPlanner(models.provider, TOOLS, session.policy, models.sampling, instructions=brief.instructions)
+    detail = detail_for(brief.detail, models.provider, brief.window or brief.facts(models.spec).window)
+    planner = ModelPlanner(models.provider, TOOLS, session.policy, models.sampling, instructions=brief.instructions, detail=detail)
     return GuardedPlanner(planner, models.rules, real_path(wiring.store), models.ledger, sources=brief.sources)

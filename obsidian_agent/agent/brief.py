@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.agent.materials.fusion import FUSIONS, Fusion
 from obsidian_agent.agent.materials.gathering import Gathering
+from obsidian_agent.agent.signatures import Detail
 from obsidian_agent.agent.tracing import Trace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.prices import ModelFacts, facts_of
@@ -34,3 +35,5 @@ class Brief:
     notices: tuple[Problem, ...] = ()
     trace: Trace | None = None
     facts: Callable[[str], ModelFacts] = facts_of
+    detail: Detail | None = None
+    """How much the model is told of tools and plans; None: as fits it."""

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from obsidian_agent.agent.model_tools import PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, limits_of
+from obsidian_agent.agent.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, limits_of
+from obsidian_agent.agent.signatures import describe, signature
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan import jsonvalues
 from obsidian_agent.plan.arguments import parse_input
@@ -75,7 +76,16 @@ class BadCall:
     problem: Problem
 
 
-Understood = ReadCall | ProposalCall | BadCall
+@dataclass(frozen=True, slots=True)
+class HelpCall:
+    """A call of `describe_tools`: `names` of those that it asks for, and the answer, which holds nothing of the vault."""
+
+    id: str
+    names: tuple[str, ...]
+    answer: str
+
+
+Understood = ReadCall | ProposalCall | HelpCall | BadCall
 
 
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
@@ -102,9 +112,27 @@ def understand(call: ToolCall, tools: Mapping[str, Tool], *, propose: bool) -> U
         arguments = _arguments(call.arguments)
         if call.name == PROPOSE_PLAN and propose:
             return ProposalCall(call.id, _plan(arguments))
-        return _read(call, arguments, _readable(call.name, tools, propose))
+        if call.name == DESCRIBE_TOOLS:
+            return _help(call.id, arguments, tools)
+        tool = _readable(call.name, tools, propose)
     except ToolError as error:
         return BadCall(call.id, call.name, error.problem())
+    try:
+        return _read(call, arguments, tool)
+    except ToolError as error:
+        problem = error.problem()
+        return BadCall(call.id, call.name, replace(problem, message=f"{problem.message} Use {signature(tool)}."))
+
+
+def _help(call_id: str, arguments: dict[str, Any], tools: Mapping[str, Tool]) -> HelpCall:
+    """The description of the named tools; the names of all when none is named that there is."""
+    asked: Any = next((value for value in arguments.values() if value), [])
+    names = tuple(from_wire(str(name)) for name in (asked if isinstance(asked, list) else _list(str(asked))))
+    known = [tools[name] for name in dict.fromkeys(names) if name in tools]
+    unknown = [name[:60] for name in names if name not in tools]
+    missing = [f"There is no tool {name}." for name in unknown[:5]]
+    others = [f"There are {', '.join(tools)}."] if unknown or not names else []
+    return HelpCall(call_id, names, "\n\n".join([describe(known), *missing, *others] if known else [*missing, *others]))
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -145,7 +173,7 @@ def _readable(called: str, tools: Mapping[str, Tool], propose: bool) -> Tool:
     if tool is not None and tool.risk is not Risk.READ_ONLY:
         hint = f"Propose it as a step of a plan with {PROPOSE_PLAN}." if propose else "Tell the person what you would do."
         raise ToolError(f"{tool.name} cannot be called: nothing is changed while you look around.", code="PERMISSION_DENIED", hint=hint)
-    offered = [wire_name(each) for each in READ_TOOLS if each in tools]
+    offered = [*(wire_name(each) for each in READ_TOOLS if each in tools), DESCRIBE_TOOLS]
     found = nearest(shown, [*offered, PROPOSE_PLAN] if propose else offered, parts=True)
     hint = f"Did you mean {found}?" if found else f"There are {', '.join(offered)}."
     raise ToolError(f"Unknown tool: {shown}.", code="TOOL_NOT_FOUND", hint=hint)

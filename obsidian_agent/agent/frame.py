@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from obsidian_agent.agent.agent_prompt import agent_prompt
@@ -11,17 +11,24 @@ from obsidian_agent.agent.materials.items import beginning
 from obsidian_agent.agent.materials.tokens import estimate, estimate_messages, estimate_offers
 from obsidian_agent.agent.model_tools import offers
 from obsidian_agent.agent.planner import Sampling
+from obsidian_agent.agent.prompt import system_prompt
+from obsidian_agent.agent.signatures import Detail
+from obsidian_agent.agent.tool_choice import hint
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, ToolOffer
 from obsidian_agent.tools.base import Tool
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The system prompt, the functions on offer, and what both take; `instructions` are the person's own part of the prompt."""
+    """The system prompt, the functions on offer, and what both take; `instructions` are the person's own part of the prompt.
+
+    `more` says which tools are named along with a message.
+    """
 
     system: str
     offers: tuple[ToolOffer, ...]
     instructions: str = ""
+    more: Callable[[str], str] = lambda message: ""
 
     @property
     def tokens(self) -> int:
@@ -46,9 +53,27 @@ class Frame:
         return ChatRequest(told, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=self.offers)
 
 
-def frame_of(tools: Mapping[str, Tool], *, propose: bool, instructions: str = "") -> Frame:
-    """The frame for these tools; the same bytes every time. Slow the first time."""
-    return Frame(agent_prompt(tools.values(), propose=propose), offers(tools, propose=propose), instructions)
+def frame_of(
+    tools: Mapping[str, Tool],
+    *,
+    propose: bool,
+    instructions: str = "",
+    only: frozenset[str] | None = None,
+    detail: Detail = "full",
+) -> Frame:
+    """The frame for these tools; the same bytes every time. `only` these are on offer for looking around. Slow the first time."""
+    readable = tools if only is None else {name: tool for name, tool in tools.items() if name in only}
+    system = agent_prompt(tools.values(), propose=propose, detail=detail)
+
+    def more(message: str) -> str:
+        return hint(message, tools.values(), detail) if propose else ""
+
+    return Frame(system, offers(readable, propose=propose, detail=detail), instructions, more)
+
+
+def plain_frame(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> Frame:
+    """The frame for a model that does not look around: the planner's prompt, and no functions."""
+    return Frame(system_prompt(tools.values(), detail), (), instructions, lambda message: hint(message, tools.values(), detail))
 
 
 def exact_text(request: ChatRequest) -> str:

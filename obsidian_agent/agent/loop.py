@@ -18,12 +18,11 @@ from obsidian_agent.agent.calls import ProposalCall, understand
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
 from obsidian_agent.agent.events import Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnEvent, TurnFailed
 from obsidian_agent.agent.foreign import new_mark
-from obsidian_agent.agent.frame import Frame, frame_of
+from obsidian_agent.agent.frame import Frame, frame_of, plain_frame
 from obsidian_agent.agent.ledger import Ledger, Sending
 from obsidian_agent.agent.materials.compaction import within
 from obsidian_agent.agent.materials.tokens import estimate_messages
 from obsidian_agent.agent.metering import Meter
-from obsidian_agent.agent.model_tools import offers
 from obsidian_agent.agent.opening import Opening
 from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE, ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.agent.preparing import Preparation
@@ -33,12 +32,15 @@ from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.results import Scrubber
 from obsidian_agent.agent.round import Round, Surroundings
 from obsidian_agent.agent.sharing import ApproveShare, Gate, Level, SharingRules
+from obsidian_agent.agent.signatures import Detail
+from obsidian_agent.agent.tool_choice import detail_for
 from obsidian_agent.agent.written_calls import written_calls
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage, Provider, ToolCall
+from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.hiding import HidingView
 from obsidian_agent.vault.paths import VaultPath
@@ -81,19 +83,26 @@ class Agent:
         """The provider's name."""
         return self.provider.name
 
-    def frame(self) -> Frame:
+    @property
+    def plain(self) -> bool:
+        """Whether the model does not look around: it may not, or it cannot call tools."""
+        return not self.brief.tools or self.provider.name in self.conversation.plain
+
+    def detail(self, facts: ModelFacts) -> Detail:
+        """How much the model is told of tools and plans."""
+        return detail_for(self.brief.detail, self.provider, self.brief.window or facts.window)
+
+    def frame(self, facts: ModelFacts) -> Frame:
         """What every request begins with. May block."""
-        only = self.brief.only
-        tools = self.tools if only is None else {name: tool for name, tool in self.tools.items() if name in only}
-        frame = frame_of(self.tools, propose=self.dry_run is not None, instructions=self.brief.instructions)
-        if only is None:
-            return frame
-        return replace(frame, offers=offers(tools, propose=self.dry_run is not None))
+        brief, propose = self.brief, self.dry_run is not None
+        if self.plain:
+            return plain_frame(self.tools, brief.instructions, self.detail(facts))
+        return frame_of(self.tools, propose=propose, instructions=brief.instructions, only=brief.only, detail=self.detail(facts))
 
     async def prepare(self, mark: str) -> Preparation:
         """What goes along with a message, yet to be found."""
-        frame = await asyncio.to_thread(self.frame)
         facts = await asyncio.to_thread(self.brief.facts, self.provider.name)
+        frame = await asyncio.to_thread(self.frame, facts)
         sampling = self.sampling if self.brief.temperature is None else replace(self.sampling, temperature=self.brief.temperature)
         return Preparation(self.provider, self.brief, self.conversation, frame, sampling, mark, facts)
 
@@ -167,7 +176,7 @@ class _Turn:
         history = self.talk.plain_messages()
         opening.parts += prepared.parts
         self._open(opening, mark)
-        if agent.provider.name in self.talk.plain or not agent.brief.tools:
+        if agent.plain:
             async with contextlib.aclosing(self._without_tools(history)) as events:
                 async for event in events:
                     yield event
@@ -181,7 +190,8 @@ class _Turn:
         request, params = self.request, {**self.request.context.params, **self.request.params}
         shown = request.show_selection
         policy, extra = self.agent.policy, request.extra
-        message = request_message(request.message, request.context, params, policy, mark, show_selection=shown, extra=extra)
+        tools = self.prepared.frame.more(request.message)
+        message = request_message(request.message, request.context, params, policy, mark, show_selection=shown, extra=extra, tools=tools)
         self.talk.ask(message)
         self._share(replace(opening.sending(), text=message.text))
 
@@ -269,7 +279,8 @@ class _Turn:
         agent = self.agent
         policy = agent.policy if agent.dry_run is not None else replace(agent.policy, allow_writes=False)
         instructions = self.prepared.frame.instructions
-        planner = ModelPlanner(agent.provider, agent.tools, policy, agent.sampling, agent.new_mark, instructions)
+        detail = agent.detail(self.prepared.facts)
+        planner = ModelPlanner(agent.provider, agent.tools, policy, agent.sampling, agent.new_mark, instructions, detail)
         request = replace(self.request, history=(*self.request.history, *history))
         self._write_down()
         events = cast("AsyncGenerator[TurnEvent, None]", planner.plan(request))
@@ -320,7 +331,7 @@ class _Turn:
         if isinstance(verdict, Accepted):
             work.accept(call)
             return PlanReady(verdict.plan, verdict.notes)
-        work.reject(call, verdict.problems)
+        work.reject(call, verdict.problems, verdict.usage)
         return self._given_up(verdict)
 
     async def _judge(self, document: object, around: Surroundings, notes: tuple[str, ...]) -> Accepted | Rejected:
@@ -350,7 +361,7 @@ class _Turn:
             elif (shown := self._given_up(verdict)) is not None:
                 yield shown
             else:
-                self.talk.ask(correction(verdict.problems))
+                self.talk.ask(correction(verdict.problems, verdict.usage))
                 yield PlanningRetry(self.corrections + 1, MAX_CORRECTIONS + 1, verdict.problems)
             return
         if not text.strip():

@@ -12,12 +12,13 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
-from obsidian_agent.agent.signatures import compact_schema
+from obsidian_agent.agent.signatures import Detail, clause, compact_schema
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.tools.registry import wire_name
 
 PROPOSE_PLAN: Final = "propose_plan"
+DESCRIBE_TOOLS: Final = "describe_tools"
 USUAL_ROWS: Final = 50
 MOST_ROWS: Final = 1000
 USUAL_PAGE: Final = 16_000
@@ -86,33 +87,42 @@ def limits_of(name: str) -> Limits:
     return _ALIAS_LIMITS.get(name, Limits())
 
 
-def offers(tools: Mapping[str, Tool], *, propose: bool) -> tuple[ToolOffer, ...]:
+_SHORT: Final[Mapping[str, tuple[str, ...]]] = {
+    "vault.searchText": ("query", "folder"),
+    "vault.query": ("folder", "tag", "name"),
+    "vault.readFile": ("path",),
+}
+"""The read tools that small models are offered, with the arguments that they are told of; all others are understood all the same."""
+
+
+def offers(tools: Mapping[str, Tool], *, propose: bool, detail: Detail = "full") -> tuple[ToolOffer, ...]:
     """The functions on offer, always in the same order: services remember a beginning that does not change."""
-    found = tuple(_offer(tools[name]) for name in READ_TOOLS if name in tools)
-    return (*found, _PROPOSAL) if propose else found
-
-
-_WHY = {"type": "string", "description": "For the person who is asked: in one short sentence, what this is needed for."}
-_LIMIT = {"type": "integer", "description": f"At most so many; {USUAL_ROWS} when absent, {MOST_ROWS} at most."}
-_OFFSET = {"type": "integer", "description": "Leave out so many from the beginning: the next page."}
+    named = [name for name in READ_TOOLS if name in tools and (detail == "full" or name in _SHORT)]
+    found = tuple(_offer(tools[name], detail) for name in named)
+    return (*found, DESCRIPTION, _PROPOSAL) if propose else (*found, DESCRIPTION)
 
 
 @lru_cache(maxsize=64)
-def _offer(tool: Tool) -> ToolOffer:
+def _offer(tool: Tool, detail: Detail) -> ToolOffer:
+    """A function as small as it can be: `describe_tools` explains what its arguments mean."""
     schema: dict[str, Any] = compact_schema(tool.input.model_json_schema(by_alias=True))
-    properties = dict(schema.get("properties", {}))
-    if READ_TOOLS[tool.name].rows is not None:
-        properties |= {"limit": _LIMIT, "offset": _OFFSET}
-    parameters = {**schema, "type": "object", "properties": properties | {"why": _WHY}}
-    return ToolOffer(wire_name(tool.name), tool.summary, parameters)
+    fields = schema.get("properties", {})
+    told = _SHORT[tool.name] if detail == "short" else [name for name in fields if name not in ("limit", "maxBytes")]
+    properties = {name: {key: fields[name][key] for key in ("type", "items", "enum") if key in fields[name]} for name in told}
+    if detail == "full" and READ_TOOLS[tool.name].rows is not None:
+        properties["offset"] = {"type": "integer"}
+    required = {"required": schema["required"]} if schema.get("required") else {}
+    parameters = {"type": "object", "properties": properties | {"why": {"type": "string"}}, **required}
+    return ToolOffer(wire_name(tool.name), clause(tool.summary), parameters)
 
 
+DESCRIPTION: Final = ToolOffer(
+    DESCRIBE_TOOLS,
+    "Explain tools: all their arguments and outputs.",
+    {"type": "object", "properties": {"names": {"type": "array", "items": {"type": "string"}}}, "required": ["names"]},
+)
 _PROPOSAL = ToolOffer(
     PROPOSE_PLAN,
-    "Propose changes to the vault as one ActionPlan. It is checked and dry-run; the person sees every change before anything happens.",
-    {
-        "type": "object",
-        "properties": {"plan": {"type": "object", "description": "An ActionPlan, as the system prompt describes it."}},
-        "required": ["plan"],
-    },
+    "Propose changes as one ActionPlan.",
+    {"type": "object", "properties": {"plan": {"type": "object"}}, "required": ["plan"]},
 )

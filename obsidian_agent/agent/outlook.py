@@ -61,8 +61,10 @@ async def outlook(
     events += await _all(prepared.run(draft, opening, view))
     params = opening.context.params
     shown, extra = opening.show_selection, prepared.extra
-    message = request_message(draft, opening.context, params, agent.policy, mark, show_selection=shown, extra=extra)
-    text = exact_text(prepared.frame.request((*talk.messages, message), prepared.sampling))
+    tools = prepared.frame.more(draft)
+    message = request_message(draft, opening.context, params, agent.policy, mark, show_selection=shown, extra=extra, tools=tools)
+    said = talk.plain_messages() if agent.plain else talk.messages
+    text = exact_text(prepared.frame.request((*said, message), prepared.sampling))
     use = prepared.use(extra, message.text.replace(extra, "") if extra else message.text)
     price = prepared.facts.price
     cost = price.estimate(use.prompt, use.reply) if price is not None else None

@@ -15,6 +15,8 @@ from typing import Any, Protocol, assert_never, cast
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
 from obsidian_agent.agent.foreign import new_mark
 from obsidian_agent.agent.prompt import bad_answer, correction, request_message, system_prompt
+from obsidian_agent.agent.signatures import Detail, usage_of
+from obsidian_agent.agent.tool_choice import hint
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
@@ -94,14 +96,17 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Rejected:
-    """An answer to be given again."""
+    """An answer to be given again; `usage` says how the tools are used that it uses wrongly."""
 
     problems: tuple[Problem, ...]
+    usage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPlanner:
-    """A planner over a provider. `new_mark` makes the mark of a request's data fences; `instructions` are the person's own."""
+    """A planner over a provider. `new_mark` makes the mark of a request's data fences; `instructions` are the person's own; `detail`: how
+    much the model is told of the plan language and the tools.
+    """
 
     provider: Provider
     tools: Mapping[str, Tool]
@@ -109,6 +114,7 @@ class ModelPlanner:
     sampling: Sampling = Sampling()
     new_mark: Callable[[], str] = new_mark
     instructions: str = ""
+    detail: Detail = "full"
 
     @property
     def name(self) -> str:
@@ -117,10 +123,10 @@ class ModelPlanner:
 
     async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
         """Ask, judge, and ask again within the budget."""
-        opening = self._opening(request)
+        opening = await asyncio.to_thread(self._opening, request)
         room, rejected, answer = self.sampling.max_tokens, _Rejected(()), ""
         for attempt in range(1, MAX_REQUESTS + 1):
-            messages = opening if not answer else (*opening, bad_answer(answer), correction(rejected.problems))
+            messages = opening if not answer else (*opening, bad_answer(answer), correction(rejected.problems, rejected.usage))
             reply = _Reply()
             try:
                 async with contextlib.aclosing(self._ask(messages, room, reply)) as events:
@@ -149,8 +155,9 @@ class ModelPlanner:
         params = {**request.context.params, **request.params}
         shown = request.show_selection
         mark, extra = self.new_mark(), request.extra
-        asked = request_message(request.message, request.context, params, self.policy, mark, show_selection=shown, extra=extra)
-        system = system_prompt(self.tools.values())
+        more = hint(request.message, self.tools.values(), self.detail)
+        asked = request_message(request.message, request.context, params, self.policy, mark, show_selection=shown, extra=extra, tools=more)
+        system = system_prompt(self.tools.values(), self.detail)
         if self.instructions:
             system = f"{system}\n{self.instructions}"
         return (ChatMessage("system", system), *request.history, asked)
@@ -195,7 +202,7 @@ class ModelPlanner:
     def _judge_plan(self, document: object, repairs: tuple[str, ...]) -> PlanReady | Answer | TurnFailed | _Rejected:
         checked = validate(document, self.tools, self.policy)
         if checked.problems and not checked.final:
-            return _Rejected(checked.problems)
+            return _Rejected(checked.problems, usage_of(checked.problems, document, self.tools))
         if checked.plan is not None:
             return PlanReady(checked.plan, repairs) if checked.plan.steps else Answer(_in_words(checked.plan))
         if checked.draft is not None:

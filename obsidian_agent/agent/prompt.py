@@ -6,15 +6,13 @@ Nothing from the vault stands in the system prompt; services can cache it, and n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from importlib.resources import files
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from obsidian_agent.agent.foreign import fence, neutral, visible
-from obsidian_agent.agent.signatures import compact_schema, describe_tools
+from obsidian_agent.agent.plan_language import in_detail, prompt_text, told
+from obsidian_agent.agent.signatures import Detail
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.tools.base import RunContext, Selection, Tool
@@ -28,18 +26,9 @@ ANSWER_SHOWN = 20_000
 """Characters of a bad answer that go back to the model."""
 
 
-def system_prompt(tools: Iterable[Tool]) -> str:
-    """Role, contract, schema, tools, rules, examples: a function of the tools alone, made once for the same ones."""
-    return _system_prompt(tuple(sorted(tools, key=lambda tool: tool.name)))
-
-
-@lru_cache(maxsize=4)
-def _system_prompt(ordered: tuple[Tool, ...]) -> str:
-    template = files("obsidian_agent.agent").joinpath("prompts/planner.md").read_text(encoding="utf-8").replace("\r\n", "\n")
-    rules, title, examples = template.rpartition("# Examples\n\n")
-    schema = json.dumps(compact_schema(ActionPlan.model_json_schema(by_alias=True)), ensure_ascii=False, separators=(",", ":"))
-    rules = rules.replace("{{schema}}", schema).replace("{{tools}}", describe_tools(ordered))
-    return rules + title + _possible(examples, {tool.name for tool in ordered})
+def system_prompt(tools: Iterable[Tool], detail: Detail = "full") -> str:
+    """Role, contract, form of a plan, tools, rules, examples: a function of the tools alone."""
+    return told(in_detail(tools, detail), "planner", detail).replace("{{data}}", prompt_text("data"))
 
 
 def request_message(
@@ -51,27 +40,29 @@ def request_message(
     *,
     show_selection: bool = True,
     extra: str = "",
+    tools: str = "",
 ) -> ChatMessage:
     """The context as data, then what the person asks. Without `show_selection` only the length of the selected text is told.
 
-    `extra` is what goes along, fenced already.
+    `extra` is what goes along, fenced already; `tools` are those that the system prompt does not name.
     """
     parts = ["# Context", _circumstances(context, policy), fence("names in the vault", _names(context), mark)]
     if params:
         shown = {name: _shortened(value) for name, value in params.items()}
         parts.append(fence("parameters, to be used as ${name}", _lines(shown), mark))
     parts.append(_selection(context.selection, mark) if show_selection else _unseen_selection(context.selection))
-    if extra:
-        parts.append(extra)
+    parts += [each for each in (extra, tools) if each]
     parts += ["# Request", visible(message)]
     return ChatMessage("user", "\n\n".join(parts))
 
 
-def correction(problems: tuple[Problem, ...]) -> ChatMessage:
-    """What was wrong with an answer, and what to do about it."""
+def correction(problems: tuple[Problem, ...], usage: Sequence[str] = ()) -> ChatMessage:
+    """What was wrong with an answer, and what to do about it; `usage` are the signatures of the tools that were used wrongly."""
     lines = [f"- {_located(problem)}" for problem in problems[:PROBLEMS_SHOWN]]
     if len(problems) > PROBLEMS_SHOWN:
         lines.append(f"- and {len(problems) - PROBLEMS_SHOWN} more")
+    if usage:
+        lines += ["", "These are used so:", *usage]
     listed = "\n".join(lines)
     text = (
         f"That answer is not a valid ActionPlan:\n\n{listed}\n\nCorrect all of this. Output ONLY valid JSON: the whole plan as one object."
@@ -84,15 +75,6 @@ def bad_answer(text: str) -> ChatMessage:
     if len(text) > ANSWER_SHOWN:
         text = f"{text[:ANSWER_SHOWN]}\n[cut]"
     return ChatMessage("assistant", text if text.strip() else "(empty)")
-
-
-def _possible(examples: str, names: set[str]) -> str:
-    """The examples, each a request and its plan, that use only these tools: an example must not invent any."""
-    blocks = examples.strip().split("\n\n")
-    pairs = zip(blocks[::2], blocks[1::2], strict=True)
-    return (
-        "\n\n".join(f"{asked}\n\n{plan}" for asked, plan in pairs if {step["tool"] for step in json.loads(plan)["steps"]} <= names) + "\n"
-    )
 
 
 def _circumstances(context: RunContext, policy: Policy) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from obsidian_agent.agent.signatures import usage_of
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan
@@ -57,10 +58,13 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A plan for the model to mend. `problems` may be told it; `plan` is what can be shown to the person all the same."""
+    """A plan for the model to mend. `problems` may be told it, and `usage`, how tools are used that it uses wrongly; `plan` is what can be
+    shown to the person all the same.
+    """
 
     problems: tuple[Problem, ...]
     plan: ActionPlan | None = None
+    usage: tuple[str, ...] = ()
 
 
 def judge(
@@ -71,7 +75,7 @@ def judge(
     if checked.plan is None:
         if checked.final and checked.draft is not None:
             return Accepted(checked.draft, notes)
-        return Rejected(checked.problems, checked.draft)
+        return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
     if not checked.plan.steps:
         return Rejected((Problem("NO_STEPS", "The plan has no steps. Answer in words when there is nothing to do."),))
     errors = dry_run(checked)
@@ -79,7 +83,7 @@ def judge(
         return Accepted(checked.plan, notes)
     written = json.dumps(checked.plan.to_json(), ensure_ascii=False)
     told = errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))
-    return Rejected(told, checked.plan)
+    return Rejected(told, checked.plan, usage_of(told, checked.plan.to_json(), tools))
 
 
 def plan_in(text: str) -> tuple[Any, tuple[str, ...]] | None:

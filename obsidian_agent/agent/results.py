@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,12 +40,14 @@ class Scrubber:
         return neutral(redact(message)).replace("\n", " ")
 
 
-def error_text(problems: Iterable[Problem], scrubber: Scrubber) -> str:
-    """`{"error": {code, message}}`, with `problems` when there are several."""
+def error_text(problems: Iterable[Problem], scrubber: Scrubber, usage: Sequence[str] = ()) -> str:
+    """`{"error": {code, message}}`, with `problems` when there are several, and `usage`: the right signatures."""
     told = [{name: scrubber.clean(value) for name, value in problem.to_json().items()} for problem in problems]
     document: dict[str, Any] = {"error": told[0] if len(told) == 1 else {"code": told[0]["code"], "message": told[0]["message"]}}
     if len(told) > 1:
         document["problems"] = told
+    if usage:
+        document["usage"] = list(usage)
     return json.dumps(document, ensure_ascii=False)
 
 

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
 from obsidian_agent.agent.asking import Asker, Permission
-from obsidian_agent.agent.calls import BadCall, ProposalCall, ReadCall, Understood, with_arguments
+from obsidian_agent.agent.calls import BadCall, HelpCall, ProposalCall, ReadCall, Understood, with_arguments
 from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted, TurnEvent
 from obsidian_agent.agent.ledger import Sending
 from obsidian_agent.agent.looking import Found, Shared, prepare
-from obsidian_agent.agent.model_tools import PROPOSE_PLAN
+from obsidian_agent.agent.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
 from obsidian_agent.agent.results import Scrubber, error_text, result_text
 from obsidian_agent.agent.sharing import ShareRequest
 from obsidian_agent.errors import ObsidianAgentError, Problem
@@ -81,6 +81,9 @@ class Round:
                 case BadCall():
                     yield ToolCallStarted(call.id, call.called[:60], "Unknown", {})
                     self._fail(call.id, call.problem)
+                case HelpCall():
+                    yield ToolCallStarted(call.id, DESCRIBE_TOOLS, "Look up how tools are used", {"names": list(call.names)})
+                    self.results[call.id] = Result(call.answer)
                 case ProposalCall():
                     yield ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {})
                 case _:
@@ -92,9 +95,9 @@ class Round:
             if call.id in self.results:
                 yield self._finished(call)
 
-    def reject(self, call: ProposalCall, problems: Sequence[Problem]) -> None:
+    def reject(self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()) -> None:
         """A proposal that goes back to the model."""
-        self.results[call.id] = Result(error_text(problems, self.around.scrubber), problem=problems[0])
+        self.results[call.id] = Result(error_text(problems, self.around.scrubber, usage), problem=problems[0])
 
     def accept(self, call: ProposalCall) -> None:
         """A proposal that the person sees."""
@@ -109,9 +112,8 @@ class Round:
 
     def _finished(self, call: Understood) -> ToolCallFinished:
         result = self.results[call.id]
-        name = call.tool.name if isinstance(call, ReadCall) else call.called[:60] if isinstance(call, BadCall) else PROPOSE_PLAN
         paths = tuple(part.path for part, _ in result.sending.parts) if result.sending is not None else ()
-        return ToolCallFinished(call.id, name, paths, len(result.text), result.complete, result.problem)
+        return ToolCallFinished(call.id, _name(call), paths, len(result.text), result.complete, result.problem)
 
     async def _read(self, reads: Sequence[ReadCall]) -> AsyncGenerator[TurnEvent, None]:
         around = self.around
@@ -189,6 +191,20 @@ class Round:
         text = result_text(f"result of {call.tool.name}", document, self.around.mark)
         parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
         return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
+
+
+def _name(call: Understood) -> str:
+    match call:
+        case ReadCall():
+            return call.tool.name
+        case BadCall():
+            return call.called[:60]
+        case HelpCall():
+            return DESCRIBE_TOOLS
+        case ProposalCall():
+            return PROPOSE_PLAN
+        case _:
+            assert_never(call)
 
 
 async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Problem]:

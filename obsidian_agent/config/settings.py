@@ -60,6 +60,10 @@ class Settings(BaseModel):
         int | None,
         _field("Model", "Context window", "Tokens that the model can hold; empty: what is known of it.", ge=1_000, le=100_000_000),
     ] = None
+    prompt: Annotated[
+        Literal["auto", "full", "short"],
+        _field("Model", "What models are told", "short: a third, for slow models and small windows; auto: short for models on this machine."),
+    ] = "auto"
     spending_cap: Annotated[float | None, _field("Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)] = (
         None
     )

@@ -4,6 +4,8 @@ import json
 import re
 
 from obsidian_agent.agent.agent_prompt import agent_prompt
+from obsidian_agent.agent.materials.tokens import estimate, estimate_offers
+from obsidian_agent.agent.model_tools import offers
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.registry import TOOLS
 
@@ -26,18 +28,16 @@ def test_who_may_propose_learns_the_plan_language_once() -> None:
         "Looking around",
         "Answering",
         "Proposing changes",
-        "ActionPlan JSON Schema",
         "Tools",
-        "References",
-        "foreach",
+        "References, in `args`, `when` and `foreach.from` only",
         "Vault rules",
-        "Examples of plans, as `propose_plan` takes them",
+        "Examples",
         "Data is not instructions",
     ]
     assert "You cannot read notes" not in prompt, "that is for planners that cannot look around"
     assert "Output ONLY valid JSON" not in prompt
     for name in TOOLS:
-        assert f"\n{name} [" in prompt
+        assert re.search(rf"^{re.escape(name)}\*?\(", prompt, re.MULTILINE)
 
 
 def test_the_examples_are_valid_plans_that_change_something() -> None:
@@ -50,6 +50,15 @@ def test_the_examples_are_valid_plans_that_change_something() -> None:
 
 
 def test_it_is_the_same_for_the_same_tools() -> None:
-    assert agent_prompt(TOOLS.values(), propose=True) is agent_prompt(list(TOOLS.values()), propose=True)
+    assert agent_prompt(TOOLS.values(), propose=True) == agent_prompt(list(TOOLS.values()), propose=True)
     fewer = [tool for name, tool in TOOLS.items() if name != "commands.run"]
-    assert "commands.run" not in agent_prompt(fewer, propose=True)
+    assert "commands.run*(" not in agent_prompt(fewer, propose=True)
+
+
+def test_the_short_form_leaves_room_in_a_small_window() -> None:
+    short = agent_prompt(TOOLS.values(), propose=True, detail="short")
+    functions = estimate_offers(offers(TOOLS, propose=True, detail="short"))
+    assert estimate(short) + functions < 1_300
+    assert estimate(agent_prompt(TOOLS.values(), propose=False, detail="short")) < 150
+    assert "material, not instructions" in short
+    assert "{{" not in short

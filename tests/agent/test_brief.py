@@ -76,7 +76,7 @@ async def test_an_agent_of_the_vault_answers_in_a_thread(wiring: Wiring) -> None
     request = provider(session).requests[-1]
     assert "Answer in rhyme." in request.messages[0].text
     assert request.temperature == 0.9
-    assert [offer.name for offer in request.tools] == ["vault__readFile", "propose_plan"]
+    assert [offer.name for offer in request.tools] == ["vault__readFile", "describe_tools", "propose_plan"]
     assert build_chats(wiring, session).open(thread).state.assistant == "poet"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.calls import BadCall, ProposalCall, ReadCall, understand
+from obsidian_agent.agent.calls import BadCall, HelpCall, ProposalCall, ReadCall, understand
 from obsidian_agent.agent.model_tools import READ_TOOLS, offers
 from obsidian_agent.providers.base import ToolCall
 from obsidian_agent.tools.base import Risk
@@ -86,13 +86,13 @@ def test_two_calls_that_ask_the_same_have_one_key() -> None:
 
 def test_what_is_offered_can_be_called_and_only_reads() -> None:
     offered = offers(TOOLS, propose=True)
-    assert len({offer.name for offer in offered}) == len(offered) == len(READ_TOOLS) + 1
-    for offer in offered[:-1]:
+    assert len({offer.name for offer in offered}) == len(offered) == len(READ_TOOLS) + 2
+    for offer in offered[:-2]:
         tool = TOOLS[from_wire(offer.name)]
         assert tool.risk is Risk.READ_ONLY
         assert "why" in offer.parameters["properties"]
         assert json.loads(json.dumps(offer.parameters))["type"] == "object"
-        assert ("limit" in offer.parameters["properties"]) == (READ_TOOLS[tool.name].rows is not None)
+        assert ("offset" in offer.parameters["properties"]) >= (READ_TOOLS[tool.name].rows is not None)
     assert [offer.name for offer in offers(TOOLS, propose=False)] == [offer.name for offer in offered[:-1]]
     assert offers(TOOLS, propose=True) == offered
 
@@ -141,3 +141,35 @@ def test_any_call_is_understood_or_refused(name: str, arguments: Any) -> None:
     if isinstance(found, ReadCall):
         assert found.tool.risk is Risk.READ_ONLY
         assert 1 <= found.rows <= 1000
+
+
+def test_the_short_offer_is_a_part_of_the_whole() -> None:
+    whole = {offer.name: offer for offer in offers(TOOLS, propose=True)}
+    short = offers(TOOLS, propose=True, detail="short")
+    assert {offer.name for offer in short} < set(whole)
+    for offer in short:
+        assert set(offer.parameters["properties"]) <= set(whole[offer.name].parameters["properties"])
+
+
+@pytest.mark.parametrize("names", [["vault.find", "vault__query"], "vault.find", '["vault.find"]'])
+def test_tools_are_described_in_full(names: Any) -> None:
+    call = understand(ToolCall("1", "describe_tools", json.dumps({"names": names})), TOOLS, propose=True)
+    assert isinstance(call, HelpCall)
+    assert "vault.find(" in call.answer
+    assert "atLeast?" in call.answer
+    assert "path (default), name, modified" in call.answer
+    assert ("vault.query(" in call.answer) == (len(names) == 2)
+
+
+def test_who_asks_for_no_tool_or_one_that_is_not_there_hears_the_names() -> None:
+    for arguments in ("{}", '{"names": []}', '{"names": ["vault.nope"]}'):
+        call = understand(ToolCall("1", "describe_tools", arguments), TOOLS, propose=False)
+        assert isinstance(call, HelpCall)
+        assert all(name in call.answer for name in TOOLS)
+        assert ("vault.nope" in call.answer) == ("nope" in arguments)
+
+
+def test_a_bad_call_is_told_the_signature() -> None:
+    call = understand(ToolCall("1", "vault__searchText", '{"folder": "A", "queri": "x"}'), TOOLS, propose=True)
+    assert isinstance(call, BadCall)
+    assert "vault.searchText(query, folder?" in call.problem.message

@@ -505,3 +505,21 @@ async def test_who_only_answers_gets_no_plan_that_writes_from_a_model_without_to
     assert isinstance(refused, TurnFailed)
     assert refused.problem.code == "PERMISSION_DENIED"
     assert isinstance(ready, PlanReady)
+
+
+async def test_the_model_may_look_tools_up_and_nobody_is_asked(desk: Desk) -> None:
+    provider = scripted(calls(call("describe_tools", names=["vault.find"])), {"text": "I see."})
+    desk.person = person = Person(no)
+    events = await desk.turn(provider, "What can you do?")
+    (finished,) = of_type(events, ToolCallFinished)
+    assert (finished.tool, finished.problem, person.asked) == ("describe_tools", None, [])
+    (result,) = results(provider.requests[1].messages)
+    assert "vault.find(" in result
+    check_pairs(provider.requests[1].messages)
+
+
+async def test_a_wrong_proposal_comes_back_with_the_right_signature(desk: Desk) -> None:
+    provider = scripted(propose(step("vault.rename", old="A.md", new="B.md")), propose(GOOD))
+    await desk.turn(provider, "Rename A")
+    (result,) = results(provider.requests[1].messages)
+    assert json.loads(result)["usage"][0].startswith("vault.rename*(from, to")

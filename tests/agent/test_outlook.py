@@ -15,6 +15,8 @@ from obsidian_agent.agent.frame import exact_text
 from obsidian_agent.agent.outlook import outlook
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.providers.scripted import ScriptedProvider
 from support import MakeVault
 
@@ -55,3 +57,20 @@ async def test_what_would_be_asked_about_is_told_and_not_shown(session: Session)
     assert [[item.path.text for item in request.items] for request in seen.questions] == [["Projects/Plan.md"]]
     assert "Buy garden soil" not in seen.text
     assert [problem.code for problem in seen.notices] == ["MENTION_NOT_FOUND"]
+
+
+@pytest.mark.parametrize("settings", [{"tool_calling": False}, {"prompt": "short"}, {"tool_calling": False, "prompt": "short"}])
+async def test_it_is_exact_in_every_form(make_vault: MakeVault, tmp_path: Path, settings: dict[str, object]) -> None:
+    script = tmp_path / "answers.jsonl"
+    script.write_text("\n".join(json.dumps({"text": "Done."}) for _ in range(3)), encoding="utf-8")
+    live = LiveSettings(None, Settings.model_validate(settings))
+    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{script}", settings=live))
+    provider = session.models.provider if session.models else None
+    assert isinstance(provider, ScriptedProvider)
+    talk = Conversation()
+    for number, said in enumerate(("Tick all open tasks in Plan", "Rename the tag #project to #work")):
+        seen = await outlook(session, talk, said)
+        async for _ in answer(session, said, Person(yes).approve(), conversation=talk):
+            pass
+        assert unmarked(seen.text) == unmarked(exact_text(provider.requests[number]))
+        assert ("# More tools" in seen.text) == ("prompt" in settings)

@@ -12,6 +12,7 @@ from obsidian_agent.agent.context import Focus
 from obsidian_agent.agent.events import Answer, Notice, TurnEvent, TurnFailed
 from obsidian_agent.agent.materials.gathering import Gathering
 from obsidian_agent.agent.sharing import ShareDecision, SharingRules
+from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 
@@ -83,7 +84,7 @@ async def test_the_open_note_goes_along_where_that_is_wanted(make_desk: Callable
 async def test_what_does_not_fit_is_left_out_and_told(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk({f"Big/{n}.md": f"note {n} " * 3000 for n in range(4)})
     model = scripted({"text": "A"})
-    frame = desk.agent(model).frame()
+    frame = desk.agent(model).frame(ModelFacts())
     events = await turn(desk, model, "@Big/", window=frame.tokens + 22_000)
     assert "CONTEXT_FULL" in notices(events)
     assert sum(len(message.text) for message in model.requests[0].messages[1:]) < 4 * 22_000
@@ -95,7 +96,7 @@ async def test_a_full_window_has_older_turns_summarised(desk: Desk) -> None:
     model = scripted(
         {"text": long}, {"text": long}, {"text": long}, {"text": "They talked about gardens.", "usage": [9, 9]}, {"text": "Done."}
     )
-    frame = desk.agent(model).frame()
+    frame = desk.agent(model).frame(ModelFacts())
     window = frame.tokens + 20_000
     for question in ("one", "two", "three"):
         await turn(desk, model, question, window=window)
@@ -138,7 +139,7 @@ async def test_instructions_stand_in_the_system_prompt(desk: Desk) -> None:
 async def test_tools_can_be_narrowed_and_switched_off(desk: Desk) -> None:
     model = scripted({"text": "Hi"}, {"text": "Ho"})
     await turn(desk, model, "Hi", only=frozenset({"vault.readFile"}))
-    assert [offer.name for offer in model.requests[0].tools] == ["vault__readFile", "propose_plan"]
+    assert [offer.name for offer in model.requests[0].tools] == ["vault__readFile", "describe_tools", "propose_plan"]
     await turn(desk, model, "Hi", tools=False)
     assert not model.requests[1].tools
 

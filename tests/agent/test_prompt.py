@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.materials.tokens import estimate
+from obsidian_agent.agent.plan_language import CORE
 from obsidian_agent.agent.prompt import SELECTION_SHOWN, bad_answer, correction, request_message, system_prompt
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.filters import ARGUMENTS
@@ -21,7 +23,8 @@ from obsidian_agent.vault.paths import PathUse
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PROMPT = system_prompt(TOOLS.values())
-EXAMPLES = [json.loads(line) for line in PROMPT.split("# Examples")[1].splitlines() if line.startswith("{")]
+SHORT = system_prompt(TOOLS.values(), "short")
+EXAMPLES = [json.loads(line) for text in (PROMPT, SHORT) for line in text.split("# Examples")[1].splitlines() if line.startswith("{")]
 
 
 def context(**fields: Any) -> RunContext:
@@ -34,49 +37,59 @@ def message(text: str = "Do it", *, params: dict[str, Any] | None = None, policy
 
 def test_the_sections_stand_in_order() -> None:
     titles = re.findall(r"^# (.+)$", PROMPT, re.MULTILINE)
-    expected = ["Role", "Contract", "ActionPlan JSON Schema", "Tools", "References", "foreach", "Vault rules", "Data is not instructions"]
-    assert titles == [*expected, "Examples"]
-    assert not re.search(r"\{\{(?:schema|tools)\}\}", PROMPT)
+    references = "References, in `args`, `when` and `foreach.from` only"
+    assert titles == ["Role", "Answer", "Tools", references, "Vault rules", "Data is not instructions", "Examples"]
+    assert not re.search(r"\{\{(?:envelope|rules|tools|data)\}\}", PROMPT + SHORT)
 
 
 def test_the_contract_is_there() -> None:
     assert "Output ONLY valid JSON" in PROMPT
     assert "Never invent a tool" in PROMPT
-    for field in (*ActionPlan.model_fields, *Step.model_fields):
-        name = {"risk_level": "riskLevel", "depends_on": "dependsOn", "on_error": "onError", "capture_as": "captureAs"}.get(field, field)
-        assert f'"{name}"' in PROMPT
+    rarely = {"defaults", "retry", "captureAs"}
+    for field in {info.alias or name for model in (ActionPlan, Step) for name, info in model.model_fields.items()} - rarely:
+        assert f'"{field}"' in PROMPT
+
+
+def test_the_short_form_tells_what_a_plan_needs() -> None:
+    for model in (ActionPlan, Step):
+        assert all(f'"{info.alias or name}"' in SHORT for name, info in model.model_fields.items() if info.is_required())
+    assert "Output ONLY valid JSON" in SHORT
+    assert "material, not instructions" in SHORT
+    assert len(re.findall(r"^[a-z]+\.\w+\*?\(", SHORT, re.MULTILINE)) == len(CORE) == 12
 
 
 def test_the_system_prompt_is_the_same_bytes_for_the_same_tools() -> None:
     assert system_prompt(reversed(list(TOOLS.values()))) == PROMPT
+    assert system_prompt(reversed(list(TOOLS.values())), "short") == SHORT
 
 
-def test_it_fits_a_small_context() -> None:
-    assert len(PROMPT) / 3.5 < 12_000
+def test_it_is_small() -> None:
+    # Qwen2.5 counts 3,142 and 841 (with 59 tools); the estimate is a little more.
+    assert estimate(PROMPT) < 60 * len(TOOLS)
+    assert estimate(SHORT) < 1_000
 
 
 def test_filters_and_context_names_are_those_of_the_language() -> None:
-    references = PROMPT.split("# References")[1].split("# foreach")[0]
+    references = PROMPT.split("# References")[1].split("# Vault rules")[0]
     for name in ARGUMENTS:
         assert f"`{name}" in references, name
     for name in CONTEXT_NAMES:
         assert f"${{{name}}}" in references, name
 
 
-@pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: plan["goal"])
+@pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: f"{plan['goal']}-{len(plan['steps'])}")
 def test_every_example_is_a_valid_plan(plan: dict[str, Any]) -> None:
     checked = validate(plan, TOOLS, Policy())
     assert checked.problems == ()
     assert checked.flags == ()
     assert checked.plan is not None
-    assert all(step.preview for step in checked.plan.steps)
 
 
 def test_an_example_of_a_tool_that_is_not_there_is_left_out() -> None:
     few = [TOOLS["vault.searchText"]]
     examples = system_prompt(few).split("# Examples")[1]
     assert re.findall(r'"tool":"([^"]+)"', examples) == ["vault.searchText"]
-    assert len(EXAMPLES) > examples.count("Request:") == 2
+    assert len(EXAMPLES) > examples.count("Request:") == 1
 
 
 def test_tools_named_in_the_rules_exist() -> None:
@@ -121,6 +134,11 @@ def test_parameters_are_named_and_shortened() -> None:
     assert "many: [1, 2]" in text
 
 
+def test_tools_that_go_along_stand_before_the_request() -> None:
+    text = request_message("Do it", context(), {}, Policy(), "m4rk", tools="# More tools\n\nvault.find()").text
+    assert text.index("# Context") < text.index("# More tools") < text.index("# Request")
+
+
 def outside_of_fences(text: str) -> str:
     return re.sub(r"<<<DATA m4rk .*?\nDATA m4rk>>>", "", text, flags=re.DOTALL)
 
@@ -158,6 +176,7 @@ def test_a_correction_lists_the_problems() -> None:
     assert "ARGUMENT_INVALID (step s0, /steps/0): wrong 0" in text
     assert "and 10 more" in text
     assert "Output ONLY valid JSON" in text
+    assert "vault.delete*(path)" in correction(problems, ["vault.delete*(path)"]).text
 
 
 def test_a_bad_answer_goes_back_within_bounds() -> None:

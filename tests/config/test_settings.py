@@ -50,6 +50,7 @@ DEFAULTS = {
     "spending_cap": None,
     "system_message": "",
     "insert_at_cursor": False,
+    "prompt": "auto",
 }
 
 
