@@ -93,10 +93,9 @@ def shown(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> dic
         if name in renamed:
             after[renamed[name]] = data
             continue
-        carried = next((new + name[len(old) :] for old, new in moved_folders if name.startswith(old + "/")), name)
-        if carried == name and any(name.startswith(folder + "/") for folder in gone):
-            continue
-        after[carried] = data
+        old, new = next(((old, new) for old, new in moved_folders if name.startswith(old + "/")), ("", ""))
+        if not any(name.startswith(folder + "/") and len(folder) > len(old) for folder in gone):
+            after[new + name[len(old) :]] = data
     for change in changes:
         if change.content is not None:
             after[(change.new_path or change.path).text] = change.content
@@ -108,6 +107,10 @@ def shown(before: Mapping[str, tuple[str, int, bytes]], preview: Preview) -> dic
 @example(
     {"two.md": ("old", 0o644)},
     [("vault.rename", {"from": "two.md", "to": "one.md"}), ("vault.createFile", {"path": "two.md", "content": "new"})],
+)
+@example(
+    {"A/B/one.md": ("", 0o644)},
+    [("vault.delete", {"path": "A/B", "recursive": True}), ("vault.rename", {"from": "A", "to": "A moved"})],
 )
 def test_a_run_is_its_preview_and_undo_is_its_inverse(files: dict[str, tuple[str, int]], found: list[tuple[str, dict[str, Any]]]) -> None:
     with TemporaryDirectory() as place:
