@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from obsidian_agent.tools import carrying
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.vault import frontmatter
@@ -11,6 +12,7 @@ from obsidian_agent.vault import frontmatter
 
 class NoteBodyInput(ToolModel):
     path: PathText = Field(min_length=1)
+    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
 
 
 class NoteBodyOutput(ToolModel):
@@ -23,6 +25,7 @@ def _note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal:
     text = read_text(ctx.view, path)
     front = frontmatter.span(text)
     body = text[front.body_start :] if front is not None else text
+    body = carrying.copied(body, path, carrying.destination(args.into, ctx), ctx)
     return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from obsidian_agent.tools import carrying
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.tools.util import TextOrPath
@@ -19,6 +20,10 @@ class TakeSectionInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str = Field(min_length=1, description="The text of its heading, without #; the first one that fits.")
     replacement: LongText | None = Field(default=None, description="A text that takes its place, such as a link to where it goes.")
+    into: PathText | None = Field(default=None, description=carrying.INTO)
+    as_note: bool = Field(
+        default=False, description="With into: the section becomes that note, so links to its own heading lead to the note."
+    )
 
 
 class TakeSectionOutput(ToolModel):
@@ -40,19 +45,25 @@ def _take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal:
         newline = newline_of(text)
         left = with_newlines(args.replacement.strip("\n"), newline) + newline
         rest = text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
+    carried = carrying.taken(taken, rest, path, carrying.destination(args.into, ctx), ctx, found.heading.text if args.as_note else None)
     output = TakeSectionOutput(
         path=path.text,
         heading=found.heading.text,
         level=found.heading.level,
-        text=taken.rstrip().replace("\r\n", "\n"),
-        content=text[found.start : found.end].strip("\r\n").rstrip().replace("\r\n", "\n"),
+        text=carried.text.rstrip().replace("\r\n", "\n"),
+        content=_below(carried.text).strip("\r\n").rstrip().replace("\r\n", "\n"),
     )
-    return Proposal(output, (ModifyFile(path, encode(rest)),))
+    return Proposal(output, (ModifyFile(path, encode(carried.rest)), *carried.changes), carried.problems)
+
+
+def _below(section: str) -> str:
+    """What stands below the heading that a text begins with."""
+    return section[markdown.headings(section)[0].end :]
 
 
 TAKE_SECTION = Tool(
     name="vault.takeSection",
-    summary="Take a section out of a note, with its heading and everything below it, to put it elsewhere.",
+    summary="Take a section out of a note, with its heading and everything below it, to put it elsewhere; links to its headings can follow.",
     risk=Risk.WRITES,
     input=TakeSectionInput,
     output=TakeSectionOutput,

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from obsidian_agent.errors import ToolError
+from obsidian_agent.tools import carrying
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.blocks import Blocks, dedented
 from obsidian_agent.tools.conditions import whole_words
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.vault import markdown
@@ -18,8 +20,6 @@ from obsidian_agent.vault.paths import PathUse
 from obsidian_agent.vault.text import encode, split_lines
 
 _BOX = re.compile(r"\[[^\]\r\n]\]")
-_INDENT = re.compile(r"[ \t]*")
-_TAB = 4
 
 
 class TasksOfInput(ToolModel):
@@ -74,6 +74,10 @@ MARK_TASKS = Tool(
 # --- vault.takeTasks ----------------------------------------------------------------------------------------------------------
 
 
+class TakeTasksInput(TasksOfInput):
+    into: PathText | None = Field(default=None, description=carrying.INTO)
+
+
 class TakenTask(ToolModel):
     text: str
     raw: str = Field(description="Its line and the deeper indented ones below it, without its own indentation.")
@@ -86,28 +90,30 @@ class TakeTasksOutput(ToolModel):
     count: int
 
 
-def _take_tasks(args: TasksOfInput, ctx: ToolContext) -> Proposal:
+def _take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
-    lines = split_lines(text)
+    blocks = Blocks.of(text)
+    lines = blocks.lines
     taken: list[TakenTask] = []
     gone: set[int] = set()
     for task in _tasks(text, args.heading):
         if task.status == " " and task.line not in gone and not lines[task.line - 1].lstrip().startswith(">"):
-            block = list(_block(lines, task.line))
+            block = blocks.whole(task.line)
             gone.update(block)
-            taken.append(TakenTask(text=task.text, raw=_dedented([lines[number - 1] for number in block])))
+            taken.append(TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block])))
     kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
-    changes = (ModifyFile(path, encode(kept)),) if gone else ()
-    output = TakeTasksOutput(path=path.text, items=taken, text="\n".join(task.raw for task in taken), count=len(taken))
-    return Proposal(output, changes)
+    carried = carrying.taken("\n".join(task.raw for task in taken), kept, path, carrying.destination(args.into, ctx), ctx)
+    changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if gone else ()
+    output = TakeTasksOutput(path=path.text, items=taken, text=carried.text, count=len(taken))
+    return Proposal(output, changes, carried.problems)
 
 
 TAKE_TASKS = Tool(
     name="vault.takeTasks",
     summary="Take the open tasks out of a note or of one of its sections, with what is nested below them, to put them elsewhere.",
     risk=Risk.WRITES,
-    input=TasksOfInput,
+    input=TakeTasksInput,
     output=TakeTasksOutput,
     propose=_take_tasks,
 )
@@ -122,25 +128,3 @@ def _tasks(text: str, heading: str | None) -> Iterator[Task]:
     first = text.count("\n", 0, section.start) + 1
     last = text.count("\n", 0, section.end) + (not text[: section.end].endswith("\n"))
     yield from (task for task in markdown.tasks(text) if first <= task.line <= last)
-
-
-def _block(lines: list[str], number: int) -> Iterator[int]:
-    """The lines of a task, from 1: its own and those below that are indented deeper, up to a blank one."""
-    yield number
-    own = _columns(lines[number - 1])
-    for following in range(number + 1, len(lines) + 1):
-        line = lines[following - 1]
-        if not line.strip() or _columns(line) <= own:
-            return
-        yield following
-
-
-def _columns(line: str) -> int:
-    indent = _INDENT.match(line)
-    return len(indent[0].expandtabs(_TAB)) if indent else 0
-
-
-def _dedented(lines: list[str]) -> str:
-    indent = _INDENT.match(lines[0])
-    prefix = indent[0] if indent else ""
-    return "\n".join(line.rstrip("\r\n").removeprefix(prefix) for line in lines)

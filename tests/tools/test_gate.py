@@ -26,6 +26,14 @@ REST: dict[str, dict[str, Any]] = {
     "vault.retargetLinks": {"from": "b.md", "to": "a.md"},
     "vault.convertLinks": {"to": "markdown"},
     "vault.linkMentions": {"to": "a.md"},
+    "vault.addLines": {"path": "a.md", "content": "x"},
+    "vault.insertBeside": {"path": "a.md", "content": "x", "side": "after", "heading": "H"},
+    "vault.takeLines": {"path": "a.md", "text": "a"},
+    "vault.takeTasks": {"path": "a.md"},
+    "vault.arrangeLists": {"sort": "az"},
+    "vault.changeHeading": {"heading": "H", "to": "I"},
+    "vault.shiftHeadings": {"by": 1},
+    "util.noteBody": {"path": "a.md"},
     "vault.addValues": {"property": "p", "values": ["a"]},
 }
 
@@ -70,7 +78,7 @@ def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many, pa
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     (outside / "secret.md").write_text("a secret")
-    vault = bench({"a.md": "a", "b.md": "b", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
+    vault = bench({"a.md": "a\n# H\n", "b.md": "b", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
     (vault.folder / "link").symlink_to(outside)
     (vault.folder / "way").symlink_to("../elsewhere")
     args = {**REST.get(tool.name, {}), name: [path] if many else path}

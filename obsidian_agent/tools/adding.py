@@ -1,0 +1,237 @@
+"""`vault.addLines` and `vault.insertBeside`: new lines that fit in where they go, above all list items among list items."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from pydantic import Field, model_validator
+
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.blocks import Blocks, LineKind, Mark, indented, renumbered
+from obsidian_agent.tools.notes import find_file, read_text
+from obsidian_agent.vault import markdown
+from obsidian_agent.vault.changes import ModifyFile, content_hash
+from obsidian_agent.vault.index import index_of
+from obsidian_agent.vault.linkgraph import links_of
+from obsidian_agent.vault.paths import PathUse, VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of, split_lines, with_newlines
+
+_ITEMS: Final[tuple[LineKind, ...]] = ("item", "task")
+_ANY: Final[tuple[LineKind, ...]] = ("item", "task", "row", "heading", "text")
+_DEFAULT: Final = "-"
+
+
+class AddedLinesOutput(ToolModel):
+    path: str
+    line: int = Field(description="Where the new text begins, from 1.")
+    changed: bool
+    hash: str
+
+
+def _answer(path: VaultPath, before: str, after: str, line: int) -> Proposal:
+    data = encode(after)
+    output = AddedLinesOutput(path=path.text, line=line, changed=after != before, hash=content_hash(data))
+    return Proposal(output, (ModifyFile(path, data),) if after != before else ())
+
+
+# --- vault.addLines -----------------------------------------------------------------------------------------------------------
+
+
+class AddLinesInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    content: LongText = Field(min_length=1, description="List items get the marker and indentation of the list that they join.")
+    heading: str | None = Field(
+        default=None, description="In the section below this heading (its text, without #); else in the whole note."
+    )
+    at: Literal["end", "start"] = "end"
+    as_item: bool = Field(default=False, description="Let it be a list item where it joins a list, also without a marker of its own.")
+
+
+def _add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    blocks = Blocks.of(text)
+    numbers = blocks.within(text, args.heading)
+    content = args.content.replace("\r\n", "\n").rstrip("\n")
+    neighbour = _neighbour(blocks, numbers, last=args.at == "end")
+    if neighbour is None or not (args.as_item or Mark.of(content) is not None):
+        return _plain(path, text, _in_style(content, blocks), args)
+    mark = Mark.of(blocks.lines[neighbour - 1])
+    assert mark is not None
+    if args.at == "end":
+        line, mark = blocks.whole(neighbour).stop, mark.next()
+    else:
+        line = neighbour
+    lines = _inserted(blocks.lines, line, _items(content, mark), newline_of(text))
+    renumbered(lines, line)
+    return _answer(path, text, "".join(lines), line)
+
+
+def _plain(path: VaultPath, text: str, content: str, args: AddLinesInput) -> Proposal:
+    """What `vault.updateFile` does with mode append or prepend."""
+    content += "\n"
+    if args.at == "end":
+        after = markdown.append(text, content) if args.heading is None else markdown.append_to_section(text, args.heading, content)
+    elif args.heading is None:
+        after = markdown.prepend_below_frontmatter(text, content)
+    else:
+        after = markdown.prepend_below_heading(text, args.heading, content)
+    same = next((at for at, (old, new) in enumerate(zip(text, after, strict=False)) if old != new), min(len(text), len(after)))
+    return _answer(path, text, after, after.count("\n", 0, same) + 1)
+
+
+def _neighbour(blocks: Blocks, numbers: range, *, last: bool) -> int | None:
+    """The list item of the outermost level that new ones would join: that of the list which these lines end with (or begin with)."""
+    filled = [number for number in numbers if number <= len(blocks.lines) and blocks.lines[number - 1].strip()]
+    shown = [number for number in filled if not (blocks.scanned[number - 1].hidden and not last)]
+    outer = [number for number in shown if _is_outer(blocks, number)]
+    if not outer:
+        return None
+    if last:
+        return outer[-1] if filled[-1] in blocks.whole(outer[-1]) else None
+    return outer[0] if shown[0] == outer[0] else None
+
+
+def _is_outer(blocks: Blocks, number: int) -> bool:
+    line = blocks.scanned[number - 1]
+    return line.depth == 0 and not line.quotes and Mark.of(blocks.lines[number - 1].removeprefix(BOM)) is not None
+
+
+def _items(content: str, mark: Mark) -> list[str]:
+    """The lines of content as items with this mark; what is nested in them moves along. A checkbox is the content's own."""
+    made: list[str] = []
+    for line in content.split("\n"):
+        own = Mark.of(line)
+        if own is not None and not own.indent:
+            mark = mark.next() if made else mark
+            made.append(f"{mark.indent}{mark.marker}{mark.gap}{own.box}{line[len(own.text) :]}")
+        elif not made:
+            made.append(f"{mark.indent}{mark.marker}{mark.gap}{line}")
+        else:
+            made.append(indented(line, mark.indent))
+    return made
+
+
+def _in_style(content: str, blocks: Blocks) -> str:
+    """Bullets with the marker that most bullets of the note have, where they join no list."""
+    markers = [
+        mark.marker for line in blocks.scanned if line.depth is not None and (mark := Mark.of(line.body)) is not None and not mark.numbered
+    ]
+    usual = max(dict.fromkeys(markers), key=markers.count, default=_DEFAULT)
+    made = []
+    for line in content.split("\n"):
+        own = Mark.of(line)
+        bullet = own is not None and not own.numbered and own.marker == _DEFAULT
+        made.append(f"{own.indent}{usual}{line[len(own.indent) + 1 :]}" if own is not None and bullet else line)
+    return "\n".join(made)
+
+
+def _inserted(lines: list[str], number: int, new: list[str], newline: str) -> list[str]:
+    """The lines with new ones before a line, all of them with line ends."""
+    made = [*lines]
+    if number > len(made) and made and not made[-1].endswith("\n"):
+        made[-1] += newline
+    made[number - 1 : number - 1] = [line + newline for line in new]
+    return made
+
+
+ADD_LINES = Tool(
+    name="vault.addLines",
+    summary="Add text at the end or start of a note or section; list items take the marker and indentation of the list that they join.",
+    risk=Risk.WRITES,
+    input=AddLinesInput,
+    output=AddedLinesOutput,
+    propose=_add_lines,
+)
+
+# --- vault.insertBeside -------------------------------------------------------------------------------------------------------
+
+
+class InsertBesideInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    content: LongText = Field(min_length=1, description="Beside a list item it becomes one, with the same marker and indentation.")
+    side: Literal["before", "after"]
+    text: str | None = Field(default=None, min_length=1, description="The one line that holds this text, or else all of its words.")
+    link_to: PathText | None = Field(default=None, description="Or the one line with a link to this file.")
+    heading: str | None = Field(default=None, min_length=1, description="Or this heading; with text or linkTo: only in its section.")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> InsertBesideInput:
+        if self.text is not None and self.link_to is not None:
+            raise ValueError("give only one of text and linkTo")
+        if self.text is None and self.link_to is None and self.heading is None:
+            raise ValueError("give text, linkTo or heading")
+        return self
+
+
+def _insert_beside(args: InsertBesideInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    blocks = Blocks.of(text)
+    content = args.content.replace("\r\n", "\n").rstrip("\n")
+    newline = newline_of(text)
+    number = _place(args, ctx, path, text, blocks)
+    if blocks.kind(number) == "heading":
+        return _at_heading(path, text, number, content, args.side)
+    mark = Mark.of(blocks.lines[number - 1])
+    if blocks.scanned[number - 1].depth is None or mark is None:
+        line = number + (args.side == "after")
+        return _answer(path, text, "".join(_inserted(blocks.lines, line, content.split("\n"), newline)), line)
+    if args.side == "after":
+        line, mark = blocks.whole(number).stop, mark.next()
+    else:
+        line = number
+    own = Mark.of(content)
+    box = "[ ] " if mark.box and own is None else ""
+    lines = _inserted(blocks.lines, line, _items(f"- {box}{content}" if own is None else content, mark), newline)
+    renumbered(lines, line)
+    return _answer(path, text, "".join(lines), line)
+
+
+def _place(args: InsertBesideInput, ctx: ToolContext, path: VaultPath, text: str, blocks: Blocks) -> int:
+    """The number of the line that is meant. MARKER_NOT_FOUND when there is none, COUNT_MISMATCH when there are several."""
+    if args.text is None and args.link_to is None:
+        return markdown.section(text, args.heading or "").heading.line
+    numbers = blocks.within(text, args.heading)
+    if args.text is not None:
+        found = blocks.holding(args.text, numbers, _ANY)
+        said = f"“{args.text}”"
+    else:
+        target = find_file(ctx.view, args.link_to or "")
+        index = index_of(ctx.view)
+        links = (link for link in links_of(path, ctx.view.read(path)) if link.target and index.resolve(link.target, path) == target)
+        found = sorted({link.line for link in links if link.line in numbers and blocks.kind(link.line) is not None})
+        said = f"a link to {target}"
+    if not found:
+        raise ToolError(f"No line of {path} holds {said}.", code="MARKER_NOT_FOUND", path=path.text)
+    if len(found) > 1:
+        lines = ", ".join(map(str, found[:12]))
+        raise ToolError(
+            f"{len(found)} lines of {path} hold {said}: {lines}.", code="COUNT_MISMATCH", path=path.text, hint="Say more of the line."
+        )
+    return found[0]
+
+
+def _at_heading(path: VaultPath, text: str, number: int, content: str, side: str) -> Proposal:
+    """Below a heading, or before it with a blank line around."""
+    newline = newline_of(text)
+    lines = split_lines(text)
+    if side == "after":
+        heading = next(each for each in markdown.headings(text) if each.line == number)
+        line = number + (text.count("\n", heading.start, heading.end) or 1)
+        return _answer(path, text, "".join(_inserted(lines, line, content.split("\n"), newline)), line)
+    above = number > 1 and bool(lines[number - 2].strip())
+    new = [*([""] if above else []), *content.split("\n"), ""]
+    after = "".join(_inserted(lines, number, new, newline))
+    return _answer(path, text, with_newlines(after, newline) if "\r\n" not in text else after, number + above)
+
+
+INSERT_BESIDE = Tool(
+    name="vault.insertBeside",
+    summary="Put text before or after one line of a note (found by its text or a link in it) or a heading; beside a list item it becomes one.",
+    risk=Risk.WRITES,
+    input=InsertBesideInput,
+    output=AddedLinesOutput,
+    propose=_insert_beside,
+)
