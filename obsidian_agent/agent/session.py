@@ -172,6 +172,18 @@ class Session:
         if self._following is not None:
             self._following.look_again()
 
+    def warm_up(self) -> None:
+        """Prepare for the first question to a model, if there is one, so that it need not wait for imports. Does not block.
+
+        The thread is a daemon's: who quits in the middle of it does not wait for it.
+        """
+        threading.Thread(target=self._warm_up, name="warming-up", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        with contextlib.suppress(ObsidianAgentError):  # the first question will say what is wrong
+            if self.models is not None:
+                self.models.providers.warm_up(self.models.spec)
+
     def view(self) -> DiskView:
         """The vault on disk as it is now. What needs an index makes or refreshes it on its first question."""
         return DiskView(self.store, None if self._make_keeper is None else self._fresh_index)

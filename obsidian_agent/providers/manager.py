@@ -42,10 +42,10 @@ class ProviderManager:
             self._made[spec] = self.wrap(provider if self.streaming else WholeProvider(provider))
         return self._made[spec]
 
-    async def warm_up(self, spec: str) -> None:
-        """Prepare for the first request to a model, where that takes seconds. Call it when the program has nothing better to do."""
+    def warm_up(self, spec: str) -> None:
+        """Prepare for the first request to a model, which takes seconds; nothing is sent. Blocks: call it in a thread that may be left."""
         if not spec.startswith(f"{SCRIPTED}/"):
-            await asyncio.to_thread(warm_up)
+            warm_up()
 
     async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:
         """The models of a service as `VENDOR/MODEL`, sorted. Raises `ConfigError` and `ProviderError`."""

@@ -214,6 +214,10 @@ class Session(Protocol):
         """Somebody else may have changed the vault. Does not block."""
         ...
 
+    def warm_up(self) -> None:
+        """Prepare for the first question to a model, if there is one. Does not block."""
+        ...
+
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn. Does not block."""
         ...

@@ -122,9 +122,9 @@ def test_a_provider_is_made_once_and_an_address_is_for_one_service_alone() -> No
     assert open_provider("openai/x", find_key=lambda _: None).address == "https://api.openai.com"
 
 
-async def test_warming_up_sends_nothing(llm_server: LlmServer) -> None:
+def test_warming_up_sends_nothing(llm_server: LlmServer) -> None:
     made = manager(llm_server, "openai")
-    await made.warm_up("openai/x")
-    await made.warm_up("scripted/x.jsonl")
+    made.warm_up("openai/x")
+    made.warm_up("scripted/x.jsonl")
     assert not llm_server.requests
     assert not llm_server.connects

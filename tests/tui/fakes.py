@@ -277,6 +277,9 @@ class FakeSession:
     def look_again(self) -> None:
         self.calls.append(("look_again",))
 
+    def warm_up(self) -> None:
+        self.calls.append(("warm_up",))
+
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         self.focus = (active_file, selection, cursor)
 

@@ -48,6 +48,8 @@ _ABOUT_SELECTION = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:sel
 
 
 TIDY_SECONDS = 20.0
+WARM_UP_SECONDS = 0.5
+"""After the first frame: what a model needs is imported while the person reads the screen."""
 
 
 class MainScreen(Screen[None]):
@@ -97,6 +99,7 @@ class MainScreen(Screen[None]):
         if self.talk.chats is not None:
             self.desk.run(self.conversing.watch, "elsewhere")
         self.call_after_refresh(self.bridge.session.follow, lambda status: self.post_message(IndexTold(status)))
+        self.set_timer(WARM_UP_SECONDS, self.bridge.session.warm_up)
 
     def on_unmount(self) -> None:
         self.bridge.session.unfollow()
@@ -191,6 +194,7 @@ class MainScreen(Screen[None]):
     @on(SettingChanged)
     def _setting_changed(self, message: SettingChanged) -> None:
         self.bridge.session.settings_changed()
+        self.bridge.session.warm_up()
         self.telling.apply(message.name)
 
     @on(ThreadDeleted)

@@ -1,0 +1,25 @@
+"""A session prepares for its model, and for nothing else."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from agents import NOTES
+from obsidian_agent.bootstrap import Wiring, build_session
+from support import MakeVault
+
+
+@pytest.mark.parametrize("model", [None, "scripted/nothing.jsonl", "nonsense"])
+def test_without_a_service_nothing_is_imported_and_nothing_fails(make_vault: MakeVault, tmp_path: Path, model: str | None) -> None:
+    before = set(sys.modules)
+    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=model, offline=model is None))
+    session.warm_up()
+    for thread in threading.enumerate():
+        if thread.name == "warming-up":
+            thread.join()
+    if "litellm" not in before and model != "nonsense":
+        assert "litellm" not in sys.modules
