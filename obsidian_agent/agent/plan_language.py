@@ -68,4 +68,5 @@ def _examples(names: set[str], detail: Detail, changes_only: bool) -> str:
         for asked, plan, document in plans
         if {step["tool"] for step in document["steps"]} <= names and not (changes_only and document["riskLevel"] == "read-only")
     ]
-    return "\n\n".join(possible)
+    # Whoever looks around in a small window besides has room for one.
+    return "\n\n".join(possible[:1] if detail == "short" and changes_only else possible)

@@ -24,7 +24,8 @@ MOST: Final = 6
 SMALL_WINDOW: Final = 16_384
 """Tokens; models that hold no more are told the short form."""
 _RECIPES: Final = 4
-"""So many recipes are looked at."""
+"""So many recipes are looked at, if they fit nearly as well as the best one."""
+_NEAR: Final = 0.75
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SLOT: Final = re.compile(r"\{[^}]*\}")
 
@@ -48,8 +49,9 @@ def suggested(message: str, tools: Iterable[Tool], known: Collection[str], most:
     weights = _weights()
     scores: dict[str, float] = {}
     by_score = sorted(((_score(words, spoken, weights), recipe) for recipe, spoken in _spoken()), key=lambda pair: -pair[0])
+    best = by_score[0][0]
     for score, recipe in by_score[:_RECIPES]:
-        for name in _tools(recipe):
+        for name in _tools(recipe) if score >= _NEAR * best else ():
             scores[name] = max(scores.get(name, 0.0), score)
     there = {tool.name: tool for tool in tools}
     found = [name for name, score in sorted(scores.items(), key=lambda item: -item[1]) if score > 0]
