@@ -23,7 +23,6 @@ from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewN
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.offline.clauses import clauses
-from obsidian_agent.providers.offline.framing import wordings
 from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.offline.matcher import LIKELY_COST, MAX_CANDIDATES, SURE_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
@@ -31,6 +30,8 @@ from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
 from obsidian_agent.providers.offline.resolve import joined
 from obsidian_agent.providers.offline.tokens import tokenise
+from obsidian_agent.providers.offline.vault_idioms import named_in_place
+from obsidian_agent.providers.offline.wordings import wordings
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.view import VaultView
 
@@ -153,8 +154,9 @@ class _Turn:
     def _readings(self, params: Mapping[str, Any]) -> list[Match]:
         """Readings of the message, or of another wording of it when that is sure where the message itself is not, or doubted much less."""
         index = NameIndex(self._names)
-        best = match(self._request.message, self._recipes, index, self._around, params)
-        for wording in wordings(self._request.message) if not best or not best[0].sure else ():
+        message = named_in_place(self._request.message, index)
+        best = match(message, self._recipes, index, self._around, params)
+        for wording in wordings(message, index) if not best or not best[0].sure else ():
             found = match(wording, self._recipes, index, self._around, params)
             if found and (found[0].sure or not best or found[0].cost < best[0].cost):
                 best = found

@@ -111,6 +111,11 @@ class ViewNames:
         named = {"name": "????-??-??"} if self._daily.format == DEFAULT_DAILY_FORMAT else {}
         return ({"folder": self._daily.folder} if self._daily.folder else {}) | named
 
+    @property
+    def daily_template(self) -> str | None:
+        """The template that Obsidian's settings name for daily notes."""
+        return self._daily.template
+
     @cached_property
     def tags(self) -> Sequence[str]:
         """All tags, without `#`."""

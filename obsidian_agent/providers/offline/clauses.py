@@ -12,6 +12,7 @@ import regex
 
 from obsidian_agent.providers.offline.framing import circumstance, masked, plainly
 from obsidian_agent.providers.offline.lexicon import IMPERATIVES, members, word_set
+from obsidian_agent.providers.offline.riders import without_riders
 from obsidian_agent.providers.offline.tokens import Token, tokenise
 
 MOST_CLAUSES = 4
@@ -53,6 +54,8 @@ _ITEMS = regex.compile(r",\s*(?:and\s+)?|\s+and\s+")
 _OTHERS = regex.compile(r"(?i)\b(?:each|every|all|any|notes|pages|files|links?|lists?|listing|index|overview|map)\b")
 """Words before a wish after which it may be of other notes than the new one: "with a link to each note tagged #x"."""
 
+_BLANKS = regex.compile(r" {2,}")
+
 Known = Callable[[str], bool]
 """Whether notes of the vault have a property of this name."""
 
@@ -62,13 +65,20 @@ def clauses(message: str, known: Known = lambda name: False) -> list[str]:
     pairs = _pairs(message, tokenise(message))
     if pairs:
         return pairs
-    text = plainly(message)
+    text = plainly(_closed_up(without_riders(message)))
     place = circumstance(text)
     said = _divided(place[1] if place is not None else text)
     if place is not None:
         said = [f"{clause.rstrip(' .!;')} {place[0]}" for clause in said] if len(said) > 1 else [text]
     found = [wish for clause in said for each in _each_of_list(clause) for wish in _wishes(each, known)]
     return found if len(found) <= (MOST_CLAUSES if len(found) == len(said) else MOST_LISTED) else [message]
+
+
+def _closed_up(text: str) -> str:
+    """Without the gaps that riders leave; blanks within quotes stay."""
+    for gap in reversed(list(_BLANKS.finditer(masked(text)))):
+        text = text[: gap.start()] + (" " if gap.end() < len(text) and text[gap.end()] not in ".,;!" else "") + text[gap.end() :]
+    return text
 
 
 def _divided(text: str) -> list[str]:

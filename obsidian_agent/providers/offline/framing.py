@@ -24,7 +24,7 @@ _DENYING = word_set("not don't dont never no already yet every all each nothing 
 _SPEAKERS = word_set("i we they it he she that this i'm i've i'd i'll we're we've we'll it's that's they're")
 _PRONOUNS = word_set("it them that this each all both these those")
 _BINDING = word_set(
-    "only except but not don't dont never no without unless apart besides leave keep stay stays other others instead exclude skip ignore should must may"
+    "excluded exempt only except but not don't dont never no without unless apart besides leave keep stay stays other others instead exclude skip ignore should must may"
 )
 """Words with which an aside still tells what to do."""
 
@@ -46,10 +46,15 @@ _REASON = regex.compile(
     """
 )
 _REMARK = regex.compile(
-    r"(?i),\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)\s+(?:is|are))\s[^,;]*?(?=[\s.!]*$)"
+    r"(?i),\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)(?:\s+[\w-]+){0,2}?\s+(?:is|are|was|were|has|have))"
+    r"\s[^,;]*?(?=[\s.!]*$)"
 )
 _EXAMPLE = regex.compile(r"(?i)\s*\((?:so|e\.g\.|i\.e\.|for example|for instance|that is|such as|meaning)\s[^()\n]*\)")
 _LEAD_IN = regex.compile(r"(?i)^[^,;:]{3,80}[,:;]\s*(?:so|therefore|hence)\s+(?:please\s+)?")
+_PLEASE = regex.compile(r"(?i)(?<=\w)\s+please(?=\s*[:,;.!])")
+_NEW_NOTE = regex.compile(r"(?i)^\s*(?:an?\s+)?(?:new|another)\s+(?:[\w-]+\s+){0,3}?(?:note|page|entry|file|document|folder)\b")
+"""An instruction without a verb: "New project note: …"."""
+
 _WISH = regex.compile(
     r"(?i)^\s*(?:i(?:['’]d| would)? (?:like|want|need|love)(?: you)? to|i want you to|it would be (?:nice|great|good) (?:if you could|to)|"
     r"(?:we|you) (?:should|need to|have to|must)|let(?:['’]s| us)|time to|remember to|go ahead and)\s+"
@@ -72,10 +77,13 @@ _OWN_TEMPLATE = regex.compile(
 """A template by what it is for: "the template I set up for my daily notes" is the daily notes template."""
 
 _USE_TEMPLATE = regex.compile(
-    r"(?i)[.;,!?]\s*(?:and\s+|please\s+)?(?:use|take|apply|fill in|start from|base (?:it|them) on)\s+(?P<template>[^.;,]*?\btemplate\b(?:\s+(?!for\b)[^.;,]*?)?)"
-    r"(?:\s+(?:for|to) (?:it|them|that|this|each|all|each of them|all of them|both|the notes?))?\s*(?:[.!]|$)"
+    r"(?i)[.;,!?]\s*(?:and\s+|please\s+)?(?:use|take|apply|fill in|start from|base (?:it|them) on|with|using|made from|made with|based on)\s+"
+    r"(?P<template>(?:(?!\band\b)[^.;,:])*?\btemplate\b)"
+    r"(?:\s+(?:for|to) (?:it|them|that|this|each|all|each of them|all of them|both|the notes?))?(?:\s*[.!]|(?=\s*(?:$|,|and\b)))"
 )
-
+_PUT_IT = regex.compile(
+    r"(?i)^\s*[.,;]?\s*(?:and\s+)?(?:please\s+)?(?:put|place|save|file|store|create|keep)\s+(?:it|them|that|this|the note)\s+(?P<place>(?:in|into|inside|under)\s+[^.;,]+)"
+)
 _FIRST = regex.compile(
     r"(?i)^\s*(?:please\s+)?(?P<where>(?:in|on|under|within|inside|at|from|to|for|of|among|across|throughout)\s[^,:;]+?)\s*(?P<only>\bonly\b)?\s*[,:]\s+"
     r"(?P<rest>(?:please\s+)?(?P<verb>[\w-]+)\b.*)$",
@@ -98,7 +106,7 @@ def wordings(message: str) -> Iterator[str]:
 
 def plainly(message: str) -> str:
     """A message without politeness at its end, reasons, and sentences that only tell something."""
-    text = _cut(_cut(_EXAMPLE.sub("", message), _TAIL), _SURE)
+    text = _without(_PLEASE, _cut(_cut(_EXAMPLE.sub("", message), _TAIL), _SURE))
     text = _OWN_TEMPLATE.sub(lambda found: f"{found['what']} template" if found["what"].lower() not in _PRONOUNS else found[0], text)
     sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
     first = next((at for at, sentence in enumerate(sentences) if _instructs(sentence)), None)
@@ -108,12 +116,15 @@ def plainly(message: str) -> str:
 
 
 def _template_put_back(text: str) -> str:
-    """ "Make a note X. Use the Person template for it." as "Make a note X from the Person template."."""
+    """ "Make a note X. Use the Person template for it and put it in People." as "Make a note X from the Person template in People."."""
     found = _USE_TEMPLATE.search(masked(text))
     if found is None or found.start() == 0:
         return text
     template = text[slice(*found.span("template"))]
-    return f"{text[: found.start()]} from {template.strip()}{text[found.end() :]}"
+    rest = text[found.end() :]
+    placed = _PUT_IT.match(masked(rest))
+    place = f" {rest[slice(*placed.span('place'))]}{rest[placed.end() :]}" if placed is not None else rest
+    return f"{text[: found.start()].rstrip(':')} from {template.strip()}{place}"
 
 
 def spoken_of(message: str) -> str:
@@ -153,9 +164,9 @@ def _instructs(sentence: str) -> bool:
     at = 0
     while at < len(words) and words[at] in _SOFT:
         at += 1
-    if at < len(words) and words[at] in IMPERATIVES:
-        return True
     hidden = masked(sentence)
+    if (at < len(words) and words[at] in IMPERATIVES) or _NEW_NOTE.match(hidden):
+        return True
     first = _FIRST.match(hidden) or _LEAD_IN.match(hidden) or _WISH.match(hidden)
     if first is None:
         return False
@@ -203,6 +214,13 @@ def _sentences(text: str) -> Iterator[str]:
     hidden = masked(text)
     for found in _SENTENCE.finditer(hidden):
         yield text[found.start() : found.end()].strip()
+
+
+def _without(pattern: regex.Pattern[str], text: str) -> str:
+    """The text without what a pattern finds outside of quotes."""
+    for found in reversed(list(pattern.finditer(masked(text)))):
+        text = text[: found.start()] + text[found.end() :]
+    return text
 
 
 def _cut(text: str, tail: regex.Pattern[str]) -> str:

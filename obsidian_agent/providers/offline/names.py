@@ -65,6 +65,11 @@ class VaultNames(Protocol):
         ...
 
     @property
+    def daily_template(self) -> str | None:
+        """The template that the vault's own settings name for daily notes."""
+        ...
+
+    @property
     def tags(self) -> Sequence[str]:
         """All tags, without `#`."""
         ...

@@ -27,7 +27,8 @@ class NoteSets:
 
     def __init__(self, text: str, tokens: tuple[Token, ...], index: NameIndex, around: Surroundings) -> None:
         self._holes = SetHoles(text, tokens, index, around)
-        self._phrases = NounPhrases(self._holes, SetClauses(self._holes, around, self.exempt), NameLists(text, tokens, index))
+        self._clauses = SetClauses(self._holes, around, self.exempt)
+        self._phrases = NounPhrases(self._holes, self._clauses, NameLists(text, tokens, index))
         self._sets: dict[int, dict[int, Reading]] = {}
         self._exempt: dict[int, dict[int, Reading]] = {}
 
@@ -57,7 +58,8 @@ class NoteSets:
     def exempt(self, start: int, end: int) -> Reading | None:
         """What is to be left out: a description, or the bare name of a folder, a tag, a property's value or a note."""
         if start not in self._exempt:
-            self._exempt[start] = self._readings(start, (*self._phrases.described(start), *bare(self._holes, start)))
+            parts = (*self._phrases.described(start), *bare(self._holes, start), *self._clauses.alone(start))
+            self._exempt[start] = {end: _all_ways(reading) for end, reading in self._readings(start, parts).items()}
         return self._exempt[start].get(end)
 
     def _folders(self, start: int, end: int) -> Part | None:
@@ -77,3 +79,11 @@ def _reading(raw: str, part: Part) -> Reading:
     if len(ways) > 1:
         return Reading(part.cost, None, raw, issue="ambiguous", choices=tuple(ways), doubt=part.doubt)
     return Reading(part.cost, ways[0], raw, issue="near" if part.doubt else None, doubt=part.doubt)
+
+
+def _all_ways(reading: Reading) -> Reading:
+    """Of what is left out everything that it may mean."""
+    if reading.value is not None or not reading.choices:
+        return reading
+    value = {"where": either([choice["where"] for choice in reading.choices]), "kind": "any"}
+    return Reading(reading.cost, value, reading.text, issue="near" if reading.doubt else None, doubt=reading.doubt)

@@ -33,6 +33,7 @@ WordKind = Literal[
     "date",
     "otherDay",
     "before",
+    "choice",
 ]
 QueryKind = Literal["tags", "knownProperties", "names", "span", "due", "sort", "group", "status"]
 SetKind = Literal["notes", "anyNotes", "files", "exempt", "within"]
@@ -44,7 +45,7 @@ text with its blanks; `label`: a word that only says again what sort of note it 
 `knownProperties` and `names` (of new notes) are lists; `span`, `due`: conditions, from "last week"; `sort`: an order of `vault.find`,
 `group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files
 too, `exempt`: what the description `of` leaves out; `within`: where else it must lie. `line`: a text
-that may be called a bullet, and then becomes one.
+that may be called a bullet, and then becomes one; `choice`: one of the parameter's `options`.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))
@@ -58,6 +59,8 @@ Need = Literal["selection", "activeFile", "dailyTemplate", "weeklyTemplate", "ne
 _LEFT_OUT = (
     "[but|and|only|.|,] {} (stay|stays|remain|remains|must stay|should stay|have to stay|can stay) (where! (they are|it is)|put!|in place!|there!|untouched!)"
     "|[but|and] leave! {} (alone|where they are|in place|untouched|out)"
+    "|[but] (except!|excepting!|excluding!|apart! from|but not!) [for] {}"
+    "|[but] (unless!|if! not) (it|they) {}"
     "|[but|and] (leave!|keep!) (it|them|that) (in|on|for|at|under) {}"
     "|[but|and] (skip|ignore|exclude|omit|leave out) {}"
     "|[but|and] {} (do not|don't|should not|must not) [be] (count|counted|included|listed|meant|moved|touched|changed)"
@@ -84,6 +87,8 @@ class RecipeParameter(RecipeModel):
     existing: bool = False
     """For folders: only one that exists will do."""
     of: str | None = None
+    options: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Of a choice: the ways to say each value, in lower case."""
 
     @property
     def needed(self) -> bool:
@@ -179,6 +184,8 @@ RECIPE_NAMES: tuple[str, ...] = (
     "append-to-notes",
     "append-under-heading",
     "archive-notes",
+    "bullet-list",
+    "bullets-to-tasks",
     "collect-tasks",
     "complete-task",
     "complete-tasks",
@@ -197,8 +204,14 @@ RECIPE_NAMES: tuple[str, ...] = (
     "find-tasks",
     "fix-links",
     "grouped-index",
+    "heading-level",
+    "heading-levels",
     "headings-of-note",
     "index-notes",
+    "insert-beside-heading",
+    "insert-beside-line",
+    "insert-beside-link",
+    "link-beside-link",
     "link-first-mention",
     "link-mentions",
     "link-selection",
@@ -220,6 +233,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "note-from-template",
     "notes-from-bullets",
     "notes-from-table",
+    "number-list",
     "obsidian-settings",
     "open-note",
     "outgoing-links",
@@ -235,9 +249,11 @@ RECIPE_NAMES: tuple[str, ...] = (
     "remove-properties",
     "remove-tags",
     "rename",
+    "rename-heading",
     "rename-property",
     "rename-tag",
     "reopen-tasks",
+    "replace-line",
     "replace-pattern",
     "replace-text",
     "replace-text-in-note",
@@ -248,11 +264,17 @@ RECIPE_NAMES: tuple[str, ...] = (
     "selection-to-note",
     "set-property",
     "set-property-of-notes",
+    "shift-headings",
     "sort-into-folders",
+    "sort-list",
     "split-by-heading",
     "table-of-contents",
     "tags-of-note",
+    "take-line",
+    "take-lines",
+    "tasks-to-bullets",
     "tasks-to-new-note",
+    "unique-list",
     "weekly-note",
     "where-is-note",
     "written-in",

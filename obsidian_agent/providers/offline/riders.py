@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import regex
 
+from obsidian_agent.providers.offline.framing import masked
+from obsidian_agent.providers.offline.lexicon import IMPERATIVES
+from obsidian_agent.providers.offline.promises import without_promises
+
 _LINKS = (
     r"(?:(?:all|every|any|the|my|its|their|of|existing|internal|incoming|other|heading|block|note) )*(?:back)?links?"
     r"(?: (?:to|in|on|from|of) (?:it|them|the note|this note|that note|the [\w-]+))?"
@@ -51,6 +55,11 @@ _RIDERS = tuple(
         r"without (?:touching|changing|losing|removing|replacing) (?:the|any)(?: of the)? (?:[\p{L}]+ )?"
         r"(?:ones |values |entries |[\p{L}]+ )?(?:that|which) (?:are|is) (?:already )?there(?: already)?",
         r"(?:make|making) sure (?:that )?(?:every|each|all|the) (?:of the )?links? (?:follow|follows|keep working|keeps working|still works?)",
+        r"\(?(?:the |all |its |any )?(?:nested tags?|sub-?tags?|child tags?)(?: (?:like|such as) #?[\w/-]+)? "
+        r"(?:count|counts|belong|belongs|go|goes|included?)(?: (?:as well|too|to it|along|also))?",
+        r"nothing else (?:should|must|may|shall|is to|has to) (?:be )?(?:changed?|touched|affected|modified|altered)",
+        r"(?:one|a) bullet (?:each|per note|for each)",
+        r"(?:and )?(?:that['’]s|that is) (?:it|all)",
         r"(?:thank you|thanks|cheers)(?: very much| a lot| in advance)?",
     )
 )
@@ -58,7 +67,8 @@ _RIDERS = tuple(
 
 _ANNOUNCED = regex.compile(
     r"^\s*(?:please\s+)?(?:archive|tidy(?: up)?|clean(?: up)?|cleanup|organi[sz]e|reorgani[sz]e|restructure|sort(?: out)?|file|set up|update|fix|"
-    r"housekeeping|spring cleaning|maintenance|refactor(?:ing)?|rename|move|collect|prepare|start)\b[^:;\n\"“]{0,60}:\s+(?=\p{L}+\s+\S)",
+    r"housekeeping|spring cleaning|maintenance|refactor(?:ing)?|rename|move|collect|prepare|start)\b[^:;\n\"“]{0,60}:\s+(?=(?:please\s+)?"
+    rf"(?:{'|'.join(sorted(IMPERATIVES))})\b\s+\S)",
     regex.IGNORECASE,
 )
 """An intention before a colon, which the instruction behind it then spells out: "Archive the old budgets: move …"."""
@@ -83,9 +93,37 @@ _QUOTED_PROPERTY = regex.compile(
 """A property and its value in one pair of quotes: they are two things."""
 
 
+_STAYING = regex.compile(
+    r"(?i)(?<=\b(?:except|apart|but not|excluding|unless)\b[^.;]{1,80})[,;.]?\s*(?:and |but )?(?:those|they|these|it|that one|that)(?: (?:can|should|must|may|shall|all|both|just))* "
+    r"(?:stays?|remains?|keeps?) (?:where (?:they are|it is)|there|put|in place|as (?:they are|it is)|untouched|unchanged|in [\p{L}]+)"
+)
+"""What was just left out, told once more: "except the ones from 2025, those stay where they are"."""
+
+_GONE = regex.compile(
+    r"(?i)(?<=\b(?:move|take|transfer|bring|shift|put)\b.*)[.,;]\s*(?:and |so that )?(?:they|it|the tasks?|those|these) (?:should|must|shall)?(?: then| all| both)* ?"
+    r"(?:be gone|disappear|vanish|not (?:stay|remain|be)|no longer (?:be|stay)) (?:from|in|there|on)\b[^.;]*",
+    regex.DOTALL,
+)
+"""What moving does anyway: "They should be gone from yesterday."."""
+
+_EVERYWHERE = regex.compile(
+    r"(?i)\b(?:everywhere|wherever|in every note|in all (?:my )?notes|in any note)(?: (?:where|that))? "
+    r"(?:it|they|the tag)(?:['’]s| is| are|) (?:used|occurs?|appears?|found|there|set|mentioned)"
+)
+_IN_ITS_PLACE = regex.compile(
+    r"(?i)\b(?:leave|put|keep|leaving|insert|with) (?:behind )?(?:a|the|only a) link(?: (?:to (?:it|that|the (?:new )?(?:note|one|file))|there))?"
+    r" (?:in (?:its|the|their) (?:old )?place|instead|where it was|in the (?:old|original|first) note|behind)"
+)
+
+
 def without_riders(instruction: str) -> str:
     """The instruction with these clauses blanked out, and exceptions in one form, so that offsets stay."""
     text: str = _ANNOUNCED.sub(lambda match: " " * len(match[0]), instruction)
+    text = without_promises(text, masked(text))
+    for clause in (_STAYING, _GONE):
+        text = clause.sub(lambda match: " " * len(match[0]), text)
+    text = _EVERYWHERE.sub(lambda match: "everywhere".ljust(len(match[0])), text)
+    text = _IN_ITS_PLACE.sub(lambda match: "leave a link".ljust(len(match[0])), text)
     text = _QUOTED_PROPERTY.sub(lambda match: f" {match['pair']} ", text)
     text = _NOT_MEANT.sub(_as_exception, text)
     for rider in _RIDERS:

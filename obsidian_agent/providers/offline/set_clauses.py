@@ -9,7 +9,7 @@ from obsidian_agent.providers.offline import phrases, set_modifiers
 from obsidian_agent.providers.offline.lexicon import stem, word_set
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.set_holes import SetHoles
-from obsidian_agent.providers.offline.set_modifiers import Modifier, Where, both
+from obsidian_agent.providers.offline.set_modifiers import Modifier, both
 from obsidian_agent.providers.offline.strict import Part, Walked, walk
 
 FREE = word_set("my all the and or of our every each notes note files pages from in")
@@ -17,6 +17,7 @@ FREE = word_set("my all the and or of our every each notes note files pages from
 
 _MOST_MODIFIERS = 5
 _EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for|in|from|under]").segments[0]
+_UNLESS = phrases.parse("[,] (unless|if not|but not if|but not when|except (if|when|where)) (it|they)").segments[0]
 _EXCEPT_WORDS = frozenset(("except", "excepting", "excluding", "other", "apart", "but"))
 _PROPERTY_IN_BRACKETS = Modifier(
     phrases.parse("[with|the] {property} [of|=|:|is] {values}").segments[0], lambda values: set_modifiers.of_property(values)
@@ -58,6 +59,10 @@ class SetClauses:
                         seen.add((more.end, count))
                         joined = Part(more.end, both(part.value, more.value), part.cost + more.cost, part.doubt or more.doubt)
                         open_parts.append((joined, count + 1))
+
+    def alone(self, at: int) -> Iterator[Part]:
+        """Modifiers without a head, behind "unless it …"."""
+        yield from (Part(part.end, {"where": part.value, "kind": "any"}, part.cost, part.doubt) for part in self._modifiers(at))
 
     def bracketed(self, start: int) -> Iterator[Part]:
         """Words that only brackets make clear: "my movies, shows and video games (categories Movies, Shows and Games)"."""
@@ -109,7 +114,11 @@ class SetClauses:
                 yield Part(closing + 1, part.value, part.cost, part.doubt)
 
     def _excepted(self, part: Part, kind: str) -> Iterator[Part]:
-        """What "except …" takes away again."""
+        """What "except …" and "unless it is …" take away again."""
+        for walked in walk(_UNLESS, self._tokens, Walked(part.end), self._holes.read):
+            for more in self._modifiers(walked.end):
+                where = both(part.value, {"not": more.value})
+                yield Part(more.end, {"where": where, "kind": kind}, part.cost + more.cost, part.doubt or more.doubt)
         for walked in walk(_EXCEPT, self._tokens, Walked(part.end), self._holes.read):
             said = {token.lower for token in self._tokens[part.end : walked.end]}
             if walked.end == part.end or not said & _EXCEPT_WORDS or walked.end >= len(self._tokens):
@@ -117,7 +126,7 @@ class SetClauses:
             for end in range(walked.end + 1, min(walked.end + 12, len(self._tokens)) + 1):
                 left_out = self._exempt(walked.end, end)
                 if left_out is not None and left_out.value is not None:
-                    where: Where = both(part.value, {"not": left_out.value["where"]})
+                    where = both(part.value, {"not": left_out.value["where"]})
                     yield Part(end, {"where": where, "kind": kind}, part.cost + left_out.cost, part.doubt or left_out.doubt)
 
 

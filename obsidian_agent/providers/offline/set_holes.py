@@ -28,6 +28,10 @@ NO_TEXT = word_set("in from to into and or of with that which the a an all any a
 _LONGEST_TEXT = 6
 _NUMBER = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 _YEAR = regex.compile(r"(?:19|20)\d\d")
+_YEARS = word_set("year published released publication pubyear jahr année año anno")
+_UNITS = word_set(
+    "minutes minute min mins hours hour h days weeks months years pages stars points euros euro eur usd dollars € $ percent % kg g km m minuten stunden seiten sterne"
+)
 _JOINED = frozenset(("and", "or", "both", "either"))
 
 ReadWords = Callable[[Stretch], Part | None]
@@ -196,8 +200,26 @@ def _due_on(words: Stretch, ground: Ground) -> Part | None:
     return Part(words.end, names.pop()) if len(names) == 1 else None
 
 
+def _day(words: Stretch, ground: Ground) -> Part | None:
+    span = dates.parse(words.raw, ground.around.today)
+    return Part(words.end, span) if span is not None and span.day is not None else None
+
+
+def _yearly(words: Stretch, ground: Ground) -> Part | None:
+    """A year by a property that holds years, or as days."""
+    found = _year(words, ground)
+    if found is None:
+        return None
+    text, span = found.value
+    meanings = [{"property": {name: value}} for name, value in ground.index.valued(text) if name.casefold() in _YEARS]
+    dated = {"datedAfter": span.start.isoformat(), "datedBefore": span.end.isoformat()}
+    return Part(words.end, type_nouns.one_of([*meanings, dated])) if meanings else None
+
+
 def _number(words: Stretch, ground: Ground) -> Part | None:
     text = words.first.text
+    if len(words) == 2 and words.last.lower not in _UNITS:
+        return None
     return Part(words.end, float(text) if "." in text else int(text)) if _NUMBER.fullmatch(text) else None
 
 
@@ -230,8 +252,11 @@ _HOLES: Mapping[str, _Hole] = {
     "state": _Hole(4, partial(_meant, read=type_nouns.states)),
     "kind": _Hole(4, partial(_meant, read=type_nouns.kinds)),
     "maker": _Hole(4, partial(_meant, read=type_nouns.makers)),
+    "states": _Hole(4, partial(_meant, read=type_nouns.states), "list"),
+    "yearly": _Hole(1, _yearly),
+    "days": _Hole(4, _day, "list"),
     "valued": _Hole(4, _valued),
     "dueOn": _Hole(1, _due_on),
-    "number": _Hole(1, _number),
+    "number": _Hole(2, _number),
     "year": _Hole(1, _year),
 }

@@ -84,6 +84,11 @@ def _linking(values: Values) -> Where:
     return {"all": found} if joint == "and" and len(found) > 1 else either(found)
 
 
+def _any_state(values: Values) -> Where:
+    """One of several states: "done or cancelled"; with "and" too, as no note has both."""
+    return either(list(values["states"][1]))
+
+
 def of_property(values: Values) -> Where:
     """A property with one of some values."""
     found = values["values"]
@@ -167,7 +172,11 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_THAT} [located|stored|kept|lying|sitting] (in|inside|within|from|of|under) {{folders}} {_BELOW}", _folders, 0),
     (f"{_THAT} not (in|inside|within|from|under) {{folders}} {_BELOW}", lambda values: {"not": _folders(values)}, 0),
     ("[that|which|who] (is not|are not|isn't|aren't|was not|were not) (in|inside|within|from|under) {folders}", lambda values: {"not": _folders(values)}, 0),
-    (f"{_IS} {{state}}", lambda values: values["state"], 0.05),
+    (f"{_IS} [either] {{states}}", _any_state, 0.05),
+    (f"[{_THAT}] [published|released|written|made] (from|of|in) {{yearly}}", lambda values: values["yearly"], 0.1),
+    ("(from|of|dated|for|on) {days}", lambda values: either([days(span, "datedAfter", "datedBefore") for span in values["days"][1]]), 0.1),
+    ("[that|which] (i|we) (have|had|'ve|already) [already] {state}", lambda values: values["state"], 0.05),
+    ("[that|which] (i|we) (have not|haven't|had not|hadn't|did not|didn't|never) [yet] {state} [yet]", lambda values: {"not": values["state"]}, 0.05),
     (f"{_THAT} {{valued}}", lambda values: values["valued"], 0.05),
     (f"{_THAT} not [yet|already] {{state}} [yet]", lambda values: {"not": values["state"]}, 0.05),
     (f"{_THAT} {{dueOn}} [in|on|during|within] {{span}}", lambda values: _between(values["dueOn"], values["span"]), 0.05),
@@ -262,7 +271,7 @@ _BEFORE: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(recent|recently (changed|modified|edited))", lambda values: {"modifiedAfter": values["weekAgo"]}, 0.3),
     ("(unused|unreferenced)", _fixed(linked=False), 0),
     ("{span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.15),
-    ("{state}", lambda values: values["state"], 0.1),
+    ("{states}", _any_state, 0.1),
     ("{valued}", lambda values: values["valued"], 0.1),
     ("{year}", lambda values: {"any": [{"name": values["year"][0]}, days(values["year"][1], "datedAfter", "datedBefore")]}, 0.1),
     ("{hashtags} [-] [tagged]", lambda values: _tags({"tags": values["hashtags"]}), 0),

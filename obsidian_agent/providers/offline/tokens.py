@@ -23,8 +23,8 @@ _PATTERN = regex.compile(
     """,
     regex.VERBOSE,
 )
-_ASKED = regex.compile(r"(what|who|where|when|which|how)['’]s", regex.IGNORECASE)
-"""A question word that has swallowed its "is"."""
+_ASKED = regex.compile(r"(what|who|where|when|which|how|that)['’]s", regex.IGNORECASE)
+"""A question word, or "that", which has swallowed its "is"."""
 
 _DIGITS = regex.compile(r"\d+")
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+from obsidian_agent.providers.offline.kin import kin
 from obsidian_agent.providers.offline.lexicon import FOLDER_NOUNS, NOTE_NOUNS, stem, word_set
 from obsidian_agent.providers.offline.names import Closeness, NameIndex
 
 ONE_OF = "oneOf"
 MOST_MEANINGS = 4
 
-_TYPES = word_set("category categories type types kind kinds class classes")
+_TYPES = word_set("category categories type types kind kinds class classes art typ tipo")
 _STATES = word_set("status state stage phase progress priority mood")
 _MAKERS = word_set("author authors artist artists director directors creator creators writer writers maker by composer host hosts speaker")
 NEVER = (
@@ -78,6 +79,15 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
     """
     if not NEVER.isdisjoint(words.casefold().split()):
         return
+    found = list(_kinds(words, index))
+    yield from found
+    if not found:
+        for other in sorted(kin(words)):
+            yield from _kinds(other, index, akin=True)
+
+
+def _kinds(words: str, index: NameIndex, *, akin: bool = False) -> Iterator[Where]:
+    """What this very noun may mean. One that is only `akin` to what was said is no value of any property."""
     folders = index.find(words, ("folder",))
     if folders is not None and folders.closeness <= Closeness.STEMS:
         yield from ({"folder": path} for path in folders.paths)
@@ -87,7 +97,7 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
         yield {"tag": tag, **templates}
     valued = index.valued(words)
     kinds_of = [each for each in valued if each[0].casefold() in _TYPES]
-    yield from ({"property": {name: value}, **templates} for name, value in kinds_of or valued)
+    yield from ({"property": {name: value}, **templates} for name, value in kinds_of or (() if akin else valued))
 
 
 def states(words: str, index: NameIndex) -> Iterator[Where]:

@@ -35,6 +35,7 @@ class Names:
         return None
 
     templates: str | None = None
+    daily_template: str | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def daily_note(self, day: date) -> str:

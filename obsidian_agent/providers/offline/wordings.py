@@ -1,0 +1,34 @@
+"""All wordings under which an instruction is looked at besides its own, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from obsidian_agent.providers.offline import framing
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.statements import imperative
+from obsidian_agent.providers.offline.vault_idioms import idioms
+
+MOST_WORDINGS = 8
+
+
+def wordings(message: str, index: NameIndex) -> Iterator[str]:
+    """Other wordings of a message, from those that change least; the message itself is none of them."""
+    yield from islice(_distinct(message, index), MOST_WORDINGS)
+
+
+def _distinct(message: str, index: NameIndex) -> Iterator[str]:
+    seen = {message.strip()}
+    for wording in _all(message, index):
+        if wording.strip() and wording.strip() not in seen:
+            seen.add(wording.strip())
+            yield wording
+
+
+def _all(message: str, index: NameIndex) -> Iterator[str]:
+    for base in (message, *framing.wordings(message)):
+        yield base
+        said = imperative(base)
+        yield said
+        yield from idioms(said, index)
