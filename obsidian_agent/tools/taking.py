@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from obsidian_agent.errors import ToolError
+from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools import carrying
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.blocks import Blocks, LineKind, Mark, dedented, renumbered
@@ -66,10 +66,11 @@ def _take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal:
         raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the line.")
     items = [_told([blocks.lines[each - 1] for each in blocks.whole(number)]) for number in found]
     lines = _replaced(blocks, found, args.replacement, newline_of(text)) if args.replacement is not None else _without(blocks, found)
+    warnings = () if found else (Problem("TEXT_NOT_FOUND", f"No such line of {path} holds “{args.text}”.", path=path.text),)
     carried = carrying.taken("\n".join(item.raw for item in items), "".join(lines), path, carrying.destination(args.into, ctx), ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if carried.rest != text else ()
     output = TakeLinesOutput(path=path.text, items=items, text=carried.text, count=len(items))
-    return Proposal(output, changes, carried.problems)
+    return Proposal(output, changes, (*warnings, *carried.problems))
 
 
 def _found(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> list[int]:
@@ -81,7 +82,7 @@ def _found(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> 
             raise ToolError(f"{path} has no such line {args.line}.", code="MARKER_NOT_FOUND", path=path.text)
         return [number]
     found = blocks.holding(args.text or "", numbers, _KINDS[args.kind])
-    if not found:
+    if not found and args.expect_count:
         raise ToolError(f"No such line of {path} holds “{args.text}”.", code="MARKER_NOT_FOUND", path=path.text)
     inner = {each for number in found for each in blocks.whole(number)[1:]}
     return [number for number in found if number not in inner]

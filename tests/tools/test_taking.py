@@ -54,11 +54,11 @@ def test_a_line_is_replaced_and_keeps_its_marker(bench, args, after):
     ("args", "code"),
     [
         ({"text": "books", "expectCount": 1}, "COUNT_MISMATCH"),
-        ({"text": "nowhere"}, "MARKER_NOT_FOUND"),
+        ({"text": "nowhere", "expectCount": 1}, "MARKER_NOT_FOUND"),
         ({"text": "books", "heading": "None"}, "MARKER_NOT_FOUND"),
         ({"line": 2}, "MARKER_NOT_FOUND"),
         ({"line": 99}, "MARKER_NOT_FOUND"),
-        ({"text": "call", "kind": "row"}, "MARKER_NOT_FOUND"),
+        ({"text": "call", "kind": "row", "expectCount": 1}, "MARKER_NOT_FOUND"),
     ],
 )
 def test_what_is_not_there_is_an_error(bench, args, code):
@@ -71,3 +71,5 @@ def test_several_lines_at_the_end_of_a_note_without_a_line_end(bench):
     vault = bench({"a.md": "x\n- a1 z\n- a2 z"})
     assert vault.run(TAKE_LINES, path="a.md", text="z")["count"] == 2
     assert vault.text("a.md") == "x"
+    assert vault.run(TAKE_LINES, path="a.md", text="z")["count"] == 0
+    assert vault.warnings == ["TEXT_NOT_FOUND"]

@@ -34,6 +34,7 @@ WordKind = Literal[
     "otherDay",
     "before",
     "choice",
+    "spotted",
 ]
 QueryKind = Literal["tags", "knownProperties", "names", "span", "due", "sort", "group", "status"]
 SetKind = Literal["notes", "anyNotes", "files", "exempt", "within"]
@@ -45,7 +46,8 @@ text with its blanks; `label`: a word that only says again what sort of note it 
 `knownProperties` and `names` (of new notes) are lists; `span`, `due`: conditions, from "last week"; `sort`: an order of `vault.find`,
 `group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files
 too, `exempt`: what the description `of` leaves out; `within`: where else it must lie. `line`: a text
-that may be called a bullet, and then becomes one; `choice`: one of the parameter's `options`.
+that may be called a bullet, and then becomes one; `choice`: one of the parameter's `options`; `spotted`: words
+by which a line is found.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))

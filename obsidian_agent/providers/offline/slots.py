@@ -23,6 +23,8 @@ _LONGEST: Mapping[SlotKind, int] = {
     "date": 7,
     "otherDay": 7,
     "before": 10,
+    "choice": 8,
+    "spotted": 14,
     "text": 40,
     "line": 46,
     "tags": 16,
@@ -66,6 +68,8 @@ class SlotReader:
 
         `takes` says which bare words will do: after "called" they are less doubtful.
         """
+        if parameter.kind == "choice":
+            return word_slots.choice(Stretch(self._text, self._tokens, start, end), parameter.options)
         key = (parameter.kind, parameter.existing, takes, start, end)
         if key not in self._kept:
             words = Stretch(self._text, self._tokens, start, end)
@@ -144,6 +148,8 @@ class SlotReader:
                 return word_slots.text(words, free=free)
             case "line":
                 return word_slots.line(words, free=free)
+            case "spotted":
+                return word_slots.spotted(words)
             case "heading" | "newHeading":
                 return word_slots.heading(words)
             case "tag":
@@ -167,5 +173,7 @@ class SlotReader:
                 return None if found is not None and found.value == self._around.today.isoformat() else found
             case "before":
                 return word_slots.before(words, self._around)
+            case "choice":
+                return None  # read with its options
             case _:
                 assert_never(kind)

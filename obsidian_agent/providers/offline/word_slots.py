@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,18 @@ def text(words: Stretch, *, free: bool) -> Reading | None:
     if len(inner) == 1 and inner.first.kind == "quoted":
         return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
     return Reading(doubts.as_text(words, free=free), words.raw, words.raw)
+
+
+def spotted(words: Stretch) -> Reading | None:
+    """Words by which a line is found: "the library books"."""
+    inner = words.trimmed(DETERMINERS)
+    if inner.quoted is not None and inner.first.kind == "quoted":
+        return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
+    if len(inner) > 12:
+        return None
+    said = inner.lowers
+    doubt = 0.5 * sum(word in NEGATIONS for word in said) + (0.6 if said[-1] in DETERMINERS | PREPOSITIONS or said[0] in PREPOSITIONS else 0.0)
+    return Reading(0.05 + 0.03 * len(inner) + doubt, inner.raw, inner.raw)
 
 
 def line(words: Stretch, *, free: bool) -> Reading | None:
@@ -185,6 +198,13 @@ def before(words: Stretch, around: Surroundings) -> Reading | None:
     """The day before which something lies, as YYYY-MM-DD: "older than 90 days"."""
     cutoff = dates.parse_cutoff(words.raw, around.today)
     return Reading(0.0, cutoff.isoformat(), words.raw) if cutoff is not None else None
+
+
+def choice(words: Stretch, options: Mapping[str, Collection[str]]) -> Reading | None:
+    """One of several values, by the ways to say it; a number where it looks like one."""
+    said = words.raw.casefold().strip()
+    value = next((value for value, ways in options.items() if said in ways), None)
+    return None if value is None else Reading(0.0, int(value) if regex.fullmatch(r"-?\d+", value) else value, words.raw)
 
 
 def _typed(raw: str, around: Surroundings) -> Any:
