@@ -143,7 +143,8 @@ class ViewNames:
                 for each in value if isinstance(value, list) else [value]:
                     if isinstance(each, str | int | float) and each != "":
                         said, wanted = _said(each)
-                        values.setdefault(said, wanted)
+                        if type(values.setdefault(said, wanted)) is not type(wanted):
+                            values[said] = said  # some hold it as a text: as a text it is found in all
         return found
 
     def title(self, note: str) -> str | None:

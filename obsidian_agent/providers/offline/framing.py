@@ -21,7 +21,9 @@ _LIMITING = word_set(
 _DENYING = word_set("not don't dont never no already yet every all each nothing none")
 """What limits an instruction, but not the news that somebody tells of themselves before it: "We don't use tiers any more."."""
 
-_SPEAKERS = word_set("i we they it he she that this i'm i've i'd i'll we're we've we'll it's that's they're")
+_SPEAKERS = word_set(
+    "i we they it he she that this i'm i've i'd i'll we're we've we'd we'll it's that's they're they've he's she's you you've"
+)
 _PRONOUNS = word_set("it them that this each all both these those")
 _BINDING = word_set(
     "excluded exempt only except but not don't dont never no without unless apart besides leave keep stay stays other others instead exclude skip ignore should must may"
@@ -50,6 +52,9 @@ _REMARK = regex.compile(
     r"\s[^,;]*?(?=[\s.!]*$)"
 )
 _EXAMPLE = regex.compile(r"(?i)\s*\((?:so|e\.g\.|i\.e\.|for example|for instance|that is|such as|meaning)\s[^()\n]*\)")
+_NEWS = regex.compile(r"(?i)^\s*(?:i|we|they|he|she|it|you|\p{L}+)(?:['’](?:m|re|ve|s|d|ll))?\s[^.:;!?\n\"“]{3,90}(?:[:;]| [–—-])\s+(?=\S)")
+"""News before a colon: "We're not going to Texas after all: …"."""
+
 _LEAD_IN = regex.compile(r"(?i)^[^,;:]{3,80}[,:;]\s*(?:so|therefore|hence)\s+(?:please\s+)?")
 _PLEASE = regex.compile(r"(?i)(?<=\w)\s+please(?=\s*[:,;.!])")
 _NEW_NOTE = regex.compile(r"(?i)^\s*(?:an?\s+)?(?:new|another)\s+(?:[\w-]+\s+){0,3}?(?:note|page|entry|file|document|folder)\b")
@@ -192,6 +197,15 @@ def _binds(aside: str) -> bool:
 
 def _without_reasons(sentence: str) -> str:
     hidden = masked(sentence)
+    news = _NEWS.match(hidden)
+    word = next((token.lower for token in tokenise(sentence) if token.kind == "word"), "")
+    if (
+        news is not None
+        and word in _SPEAKERS
+        and _instructs(sentence[news.end() :])
+        and not _limits(sentence[: news.end()], _LIMITING - _DENYING)
+    ):
+        sentence, hidden = sentence[news.end() :], hidden[news.end() :]
     for opening in (_LEAD_IN, _WISH):
         found = opening.match(hidden)
         if found is not None and not _limits(sentence[: found.end()]) and _verb_at(hidden[found.end() :]):

@@ -80,7 +80,8 @@ IMPERATIVES = word_set(
     "cut delete draw drop duplicate empty erase extract file fill find fix gather generate get give group index insert join jot keep label link "
     "list log make mark merge move normalise normalize note number open pin place prefix prepend pull put relabel relocate remove rename "
     "reopen reorder replace roll save set shift sort split start strip swap switch tag take throw tick tidy transfer trash turn uncheck "
-    "unlink untag untick update use wipe write"
+    "unlink untag untick update use wipe write reset organise organize reorganise reorganize bring send store restore retarget redirect point "
+    "retitle tidy sum count show sum undo join"
 )
 """Verbs with which instructions begin."""
 

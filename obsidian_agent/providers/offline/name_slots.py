@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import regex
 
-from obsidian_agent.providers.offline import dates, doubts
+from obsidian_agent.providers.offline import dates, doubts, set_modifiers, type_nouns
 from obsidian_agent.providers.offline.lexicon import CALLED, DETERMINERS, FOLDER_NOUNS, NOTE_NOUNS, word_set
 from obsidian_agent.providers.offline.names import Closeness, NameIndex, NameSort, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
@@ -23,14 +23,29 @@ _THIS = regex.compile(
 _THIS_FOLDER = regex.compile(r"(?:this|the current|current|the active|the same) (?:folder|directory)")
 _ROOT = regex.compile(
     r"(?:the )?(?:vault )?root(?: folder| of the vault| of my vault)?|(?:the |my )?(?:whole |entire )?vault|everywhere"
-    r"|(?:all|every) (?:my )?notes?|(?:the )?top level(?: of (?:the|my) vault)?"
+    r"|(?:all|every) (?:my )?notes?|(?:the )?top(?:most)? level(?: of (?:the|my) vault)?|(?:the )?top(?: of (?:the|my) vault)?|(?:the )?root level"
 )
+BELOW_IT = "./"
+"""How the name of a folder begins that lies in the folder which the instruction is about."""
+
+_FOLDER_WORD = r"(?:an?|the|its|their|my)?\s*(?:new\s+|own\s+|separate\s+)*(?:sub)?(?:folder|directory)"
+_BELOW_CALLED = regex.compile(
+    rf"(?i){_FOLDER_WORD}\s+(?:of|in|inside|under|below|within)\s+(?P<place>.+?),?\s+(?P<called>called|named|titled)\s+(?P<name>.+)"
+)
+_CALLED_BELOW = regex.compile(
+    rf"(?i){_FOLDER_WORD}\s+(?:(?P<called>called|named|titled)\s+)?(?P<name>[^,]+?),?\s+(?:(?:of|in|inside|under|below|within)\s+(?P<place>.+)|at\s+(?P<place>.+))"
+)
+_ITS = regex.compile(r"(?i)it|them|there|that folder|the same folder|the folder|that one|this folder")
 _MY_NOTES = regex.compile(r"(?:(?:[Aa]ll|[Ee]very(?: one)? of) )?(?:of )?my (?:own )?notes")
 """Not a folder called Notes, which would be said so."""
 
 _DAILY = regex.compile(
     r"(?:the |my )?(?:(?P<before>.+?)(?:'s)? )?(?:daily note|daily page|journal|journal note)(?: page)?"
     r"(?: (?:of|for|from|on))?(?: (?P<after>.+))?"
+)
+_DAYS_NOTE = regex.compile(r"(?i)(?:the |my )?(?P<day>.+?)'s (?P<name>(?!note$|page$|entry$|daily note$)\S.*)")
+_NOTE_OF_DAY = regex.compile(
+    r"(?i)(?:the |my )?(?:(?:note|minutes) (?:of|for|from) (?:the |my )?)?(?P<name>\S.*?)(?: (?:note|minutes|meeting note))? (?:of|from|on|dated) (?:the )?(?P<day>\S.*)"
 )
 _DAYS_OWN = regex.compile(r"(?P<before>today|tomorrow|yesterday)'s(?P<after>(?!))?(?: (?:note|page|one))?")
 _NAME_NOUNS = CALLED | word_set("name title new the a an as by under")
@@ -40,17 +55,21 @@ _SEVERAL = frozenset(("notes", "files", "pages", "documents"))
 _EVERYTHING = frozenset(("everything", "all", "anything", "it all", "all of it", "them", "it", "nothing", "something"))
 _PARTING = word_set("please now then instead too thanks")
 _INSIDE = frozenset(("in", "inside", "from"))
+_ABOUT = frozenset(("on", "about", "for"))
 _MACRO_NOUNS = frozenset(("macro", "saved", "action"))
 
 
 def note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
     """A note that exists, the open one, or the daily note of a day."""
-    return _this_note(words, around) or _daily_note(words, index, around) or _named(words, index, ("note",))
+    known = _this_note(words, around) or _daily_note(words, index, around) or _named(words, index, ("note",))
+    if known is None or known.issue in ("unknown", "ambiguous"):
+        return _dated(words, index, around) or _of_kind(words, index) or known
+    return known
 
 
 def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
     """A note, folder or other file that exists; "the folder X" is a folder, "the note X" a note."""
-    found = _this_note(words, around) or _daily_note(words, index, around)
+    found = _this_note(words, around) or _daily_note(words, index, around) or _dated(words, index, around)
     if found is not None:
         return found
     said = words.lowers
@@ -59,7 +78,8 @@ def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | N
     edges = {said[0], said[min(1, len(said) - 1)]}
     folder, file = bool((edges | {said[-1]}) & FOLDER_NOUNS), bool(edges & NOTE_NOUNS)
     if folder == file:
-        return _named(words, index, ("note", "folder", "file"))
+        named = _named(words, index, ("note", "folder", "file"))
+        return (_of_kind(words, index) or named) if named is None or named.issue == "unknown" else named
     named = _named(words, index, ("folder",) if folder else ("note", "file"))
     if folder and edges.isdisjoint(FOLDER_NOUNS) and (named is None or named.issue == "unknown"):
         return _placed(words, index, ("note",)) or named  # "Plan from the Projects folder"
@@ -77,6 +97,8 @@ def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: 
     if _MY_NOTES.fullmatch(words.raw):
         return Reading(0.0, "", words.raw)
     found = _named(words, index, ("folder",))
+    if (found is None or found.issue == "unknown") and not existing:
+        found = _new_below(words, index, around) or found
     if found is None or found.issue != "unknown" or existing:
         return found
     if found.text.startswith(("/", "~")):
@@ -90,6 +112,25 @@ def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: 
     doubt = doubts.as_new_name(inner, said=free or bool(FOLDER_NOUNS.intersection(words.lowers)))
     begins = (index.find(inner.part(inner.start, end).raw, ("folder",)) for end in range(inner.start + 1, inner.end))
     return Reading(doubt + (0.5 if any(begins) else 0.0), name, name)
+
+
+def _new_below(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    """A new folder with its place: "a folder Trips at the top level", "a subfolder of Styling called Themes", "a subfolder Old of it"."""
+    match = _BELOW_CALLED.fullmatch(words.raw) or _CALLED_BELOW.fullmatch(words.raw)
+    if match is None:
+        return None
+    name = match["name"].strip("'\"“”‘’ ")
+    place = " ".join((match["place"] or "").split())
+    if not name or "/" in name or (name[:1].islower() and match["called"] is None and "quoted" not in {token.kind for token in words}):
+        return None
+    if _ITS.fullmatch(place):
+        return Reading(0.1, f"{BELOW_IT}{name}", words.raw)
+    if _ROOT.fullmatch(place.casefold().removeprefix("the ")) or _ROOT.fullmatch(place.casefold()):
+        return Reading(0.1, name, words.raw)
+    above = index.find(regex.sub(r"(?i)^(?:the|my) |(?: folder)$", "", place).strip("'\"“”‘’[]"), ("folder",))
+    if above is None or len(above.paths) != 1 or above.closeness > Closeness.STEMS:
+        return None
+    return Reading(0.1 + _CLOSENESS_COST[above.closeness], f"{above.paths[0]}/{name}", words.raw)
 
 
 def destination(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
@@ -177,6 +218,49 @@ def _daily_note(words: Stretch, index: NameIndex, around: Surroundings) -> Readi
     return Reading(0.5, None, words.raw, issue="unknown", doubt=f"there is no daily note {where} yet")
 
 
+def _dated(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    """A note by its day and its name: "yesterday's weekly sync", "the supervision of October 14"."""
+    said = " ".join(words.raw.replace("’", "'").split())
+    for pattern in (_DAYS_NOTE, _NOTE_OF_DAY):
+        match = pattern.fullmatch(said)
+        span = dates.parse(match["day"], around.today) if match is not None else None
+        if match is None or span is None or span.day is None:
+            continue
+        day = set_modifiers.days(span, "datedAfter", "datedBefore")
+        meant = index.names.meant({"where": {"name": f"*{match['name']}*", **day}, "kind": "notes"})
+        if meant:
+            return _reading(tuple(sorted(meant)), 0.1, words.raw)
+    return None
+
+
+def _of_kind(words: Stretch, index: NameIndex) -> Reading | None:
+    """A note with the kind that it is of: "my concept note Competition", "the Time blocking zettel", "project Garden"."""
+    inner = words.trimmed(DETERMINERS)
+    if not 1 < len(inner) <= LONGEST_NAME or not (inner.plain or any(token.kind in ("quoted", "link") for token in inner)):
+        return None
+    for at in range(1, min(3, len(inner) - 1) + 1):
+        before, behind = inner.start + at, inner.end - at
+        for name, kind in (
+            (inner.part(before, inner.end), inner.part(inner.start, before)),
+            (inner.part(inner.start, behind), inner.part(behind, inner.end)),
+        ):
+            if name.ragged or not kind.plain or (name.quoted is None and not name.plain):
+                continue
+            noun = kind.trimmed((), NOTE_NOUNS)
+            found = index.find(name.quoted or name.raw, ("note",))
+            if found is None or found.closeness > Closeness.STEMS:
+                continue
+            paths = tuple(path for path in found.paths if _is_kind(path, noun.raw, index))
+            if paths:
+                return _reading(paths, _CLOSENESS_COST[found.closeness] + 0.05, words.raw)
+    return None
+
+
+def _is_kind(path: str, noun: str, index: NameIndex) -> bool:
+    """Whether a note is of a kind, by its folder, a tag or a property."""
+    return any(path in (index.names.meant({"where": meaning, "kind": "notes"}) or ()) for meaning in type_nouns.kinds(noun, index))
+
+
 def _placed(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:
     """A note with the folder it is in: "the note Old plans in Notes/Travel". One of the name that is elsewhere is not meant."""
     if "note" not in sorts:
@@ -215,6 +299,8 @@ def _named_alone(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) 
         return None
     names = words.names(inner)
     names += [name[:-2] for name in names[-1:] if name.endswith(("'s", "’s"))]
+    if inner.first.lower in _ABOUT and len(inner) > 1 and words.tokens[inner.start - 1].lower in NOTE_NOUNS and inner.start > words.start:
+        names.append(words.part(inner.start + 1, inner.end).raw)  # "my note on whales"
     known = [(found, name) for name in names if (found := index.find(name, sorts)) is not None]
     if known:
         found, name = min(known, key=lambda each: each[0].closeness)

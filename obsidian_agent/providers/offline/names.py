@@ -15,12 +15,14 @@ import regex
 from rapidfuzz import fuzz, process
 
 from obsidian_agent.providers.offline.lexicon import DETERMINERS, FOLDER_NOUNS, NOTE_NOUNS, stem
+from obsidian_agent.providers.offline.property_index import PropertyIndex
 
 NameSort = Literal["note", "folder", "file"]
 _WORDS = regex.compile(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
 _NOUNS = frozenset(stem(word) for word in DETERMINERS | NOTE_NOUNS | FOLDER_NOUNS)
 _OUTSIDE = regex.compile(r"\.\.(?:[/\\]|$)|[/~][\p{L}/\\.]|[A-Za-z]:[/\\]|[^\s]*[/\\]\.\.(?:[/\\]|$)")
 _PROTECTED = regex.compile(r"(?:[^\s]*[/\\])?\.\p{L}")
+_NUMBERED = regex.compile(r"\d[\d.:-]{3,}[ _.:-]+(?P<name>\p{L}.*)")
 _NEAR = 70
 
 
@@ -140,6 +142,7 @@ class NameIndex:
             (Closeness.EXACT, self._exact),
             (Closeness.EXACT, self._by_alias),
             (Closeness.STEMS, self._by_stems),
+            (Closeness.STEMS, self._unnumbered),
             (Closeness.LOOSE, self._by_parts),
         )
         for closeness, lookup in ways:
@@ -164,7 +167,7 @@ class NameIndex:
         return self._properties.get(key) or self._properties.get(" ".join(stem(word) for word in key.split()))
 
     def value(self, name: str, text: str) -> tuple[Any] | None:
-        """The value of a property that `text` names, in a tuple of one."""
+        """The value of a property that `text` names, in a tuple of one; a list when notes spell it in several ways."""
         values = self._values.get(name, {})
         key = _fold(text).strip()
         for each in (key, " ".join(stem(word) for word in key.split())):
@@ -176,6 +179,11 @@ class NameIndex:
         """The properties that have a value of this name, with it."""
         found = ((name, self.value(name, text)) for name in self._values)
         return [(name, value[0]) for name, value in found if value is not None]
+
+    @cached_property
+    def held(self) -> PropertyIndex:
+        """The properties by what verbs, parts of values and amounts say of them."""
+        return PropertyIndex(self.names.properties)
 
     @cached_property
     def _tags(self) -> dict[str, str]:
@@ -199,7 +207,9 @@ class NameIndex:
     def _values(self) -> dict[str, dict[str, Any]]:
         tables: dict[str, dict[str, Any]] = {}
         for name, values in self.names.properties.items():
-            table = {_fold(said): value for said, value in values.items()}
+            table: dict[str, Any] = {}
+            for said, value in values.items():  # spelt differently by different notes: all of them are meant
+                table[_fold(said)] = [*_listed(table[_fold(said)]), value] if _fold(said) in table else value
             stems = {" ".join(stem(word) for word in said.split()): value for said, value in table.items()}
             tables[name] = stems | table
         return tables
@@ -231,6 +241,19 @@ class NameIndex:
 
     def _by_stems(self, sort: NameSort, key: str) -> Sequence[str]:
         return self._stem_tables[sort].get(_stems(key), ())
+
+    def _unnumbered(self, sort: NameSort, key: str) -> Sequence[str]:
+        """Notes whose names go on behind a number or a day: "202403121015 Time blocking"."""
+        return self._behind_numbers.get(key.removesuffix(".md"), ()) if sort == "note" else ()
+
+    @cached_property
+    def _behind_numbers(self) -> dict[str, list[str]]:
+        table: dict[str, list[str]] = defaultdict(list)
+        for path in self.names.notes:
+            match = _NUMBERED.fullmatch(_fold(_bare(path)))
+            if match is not None:
+                table[match["name"]].append(path)
+        return table
 
     def _by_parts(self, sort: NameSort, key: str) -> Sequence[str]:
         """Entries whose own name is part of the words said, the other words being names of their folders."""
@@ -297,6 +320,10 @@ def names_out_of_bounds(text: str) -> str | None:
     if _OUTSIDE.match(text) is not None:
         return "PATH_OUTSIDE_VAULT"
     return "PATH_NOT_ALLOWED" if _PROTECTED.match(text) is not None else None
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _fold(text: str) -> str:

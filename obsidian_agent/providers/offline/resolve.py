@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 import regex
 
 from obsidian_agent.providers.offline.lexicon import stem
+from obsidian_agent.providers.offline.name_slots import BELOW_IT
 from obsidian_agent.providers.offline.names import Closeness, Found, NameIndex, NameSort, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
 from obsidian_agent.providers.offline.set_modifiers import both
-from obsidian_agent.providers.offline.type_nouns import told
+from obsidian_agent.providers.offline.type_nouns import kinds, told
 
 MAX_CHOICES = 3
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
@@ -101,6 +102,14 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
         if reading.reference is not None:
             references[name] = reading.reference
     cost -= _stand_on(recipe, readings, values, references, index, active)
+    for name in [name for name, value in values.items() if isinstance(value, str) and value.startswith(BELOW_IT)]:
+        above = {folder for other, value in values.items() if other != name for folder in _folders_of(recipe.parameters[other], value)}
+        if len(above) == 1:
+            values[name] = joined(above.pop(), values[name].removeprefix(BELOW_IT))
+        else:
+            doubts.append(f"it is not clear in which folder {values[name].removeprefix(BELOW_IT)} is to be")
+            values[name] = values[name].removeprefix(BELOW_IT)
+    _settle_kind(recipe, values, index)
     for name, parameter in recipe.parameters.items():
         if name in values and name not in given:
             values[name], doubt = _dependent(parameter, values[name], values, index)
@@ -123,6 +132,31 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
         told(reading.value["where"]) for reading in readings.values() if reading.issue == "ambiguous" and isinstance(reading.value, Mapping)
     )
     return Resolved(defaults | values, references, missing, tuple(doubts), cost, remarks)
+
+
+def _settle_kind(recipe: Recipe, values: dict[str, Any], index: NameIndex) -> None:
+    """A note of a kind goes where the notes of its kind are, when they are all in one folder and no other was named."""
+    kind, path, folder = values.get("kind"), values.get("path"), recipe.parameters.get("folder")
+    if folder is None or values.get("folder") is not None or not isinstance(kind, str) or not isinstance(path, str) or "/" in path:
+        return
+    places: set[str] = set()
+    for meaning in kinds(kind, index):
+        meant = index.names.meant({"where": meaning, "kind": "notes"}) or frozenset()
+        places |= {note.rpartition("/")[0] for note in meant if len(meant) > 1}
+    if len(places) == 1:
+        values["folder"] = places.pop()
+
+
+def _folders_of(parameter: RecipeParameter, value: Any) -> Iterator[str]:
+    """The folders that a value speaks of: those of a description, a folder itself, or where a note is."""
+    if isinstance(value, Mapping):
+        where = value.get("where", {})
+        for each in (where, *where.get("all", ())):
+            if isinstance(each.get("folder"), str):
+                yield each["folder"]
+        yield from (path.rpartition("/")[0] for path in where.get("paths", ()))
+    elif isinstance(value, str) and parameter.kind in _SORTS:
+        yield value if parameter.kind == "folder" else value.rpartition("/")[0]
 
 
 def _stand_on(

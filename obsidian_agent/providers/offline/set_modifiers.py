@@ -91,7 +91,7 @@ def _any_state(values: Values) -> Where:
 
 def of_property(values: Values) -> Where:
     """A property with one of some values."""
-    found = values["values"]
+    found = [each for value in values["values"] for each in (value if isinstance(value, list) else [value])]
     return {"property": {values["property"]: found[0] if len(found) == 1 else list(found)}}
 
 

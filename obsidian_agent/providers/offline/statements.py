@@ -103,7 +103,8 @@ def imperative(text: str) -> str:
         found = pattern.match(hidden)
         if found is not None and _is_object(found["what"]):
             what, rest = said[slice(*found.span("what"))], said[slice(*found.span("rest"))]
-            return f"{_DONE[found['verb'].lower()]} {what}{rest}"
+            verb = _DONE[found["verb"].lower()]
+            return f"rename {what} to {rest.strip()}" if verb == "call" else f"{verb} {what}{rest}"
     for pattern in (_PLACED, _LIVING, _GOING):
         found = pattern.match(hidden)
         if found is not None and _is_object(found["what"]):

@@ -63,7 +63,7 @@ _TO_TASKS = regex.compile(
 )
 _NEW_IN = regex.compile(
     r"(?is)^\s*(?:please\s+|can you\s+|could you\s+)*(?:create|make|add|start|write|generate|build|compile|put together|collect|gather|list|prepare|new|another)\b"
-    r"[^'\"“‘]*?(?P<named>\b(?:called|named|titled)\s+)?(?P<name>['\"“‘]x+['\"”’]|(?<=\b(?:called|named|titled) )\p{Lu}[^,;:]*?)(?P<joint>\s+(?:in|into|inside|under)\s+)(?P<rest>.+)$"
+    r"[^'\"“‘]*?(?P<named>\b(?:called|named|titled)\s+)?(?P<name>x{3,}|(?<=\b(?:called|named|titled) )\p{Lu}[^,;:]*?)(?P<joint>\s+(?:in|into|inside|under)\s+)(?P<rest>.+)$"
 )
 
 
@@ -74,6 +74,8 @@ def named_in_place(text: str, index: NameIndex) -> str:
         return text
     name, rest = text[slice(*match.span("name"))], text[slice(*match.span("rest"))]
     bare = name.strip("'\"“”‘’")
+    if name == bare and not match["named"]:
+        return text
     ends = [word.end() for word in list(_WORD.finditer(masked(rest)))[:8]]
     for closeness, tried in ((Closeness.EXACT, ends[::-1]), (Closeness.STEMS, ends)):
         for end in tried:
@@ -108,14 +110,17 @@ def _marked(text: str, index: NameIndex) -> str | None:
 def _setting_of(state: str, index: NameIndex) -> tuple[str, str] | None:
     """The one property, with its value, that an adjective stands for: a checkbox of its name, or a state that notes have."""
     said = state.casefold().removeprefix("being ").strip()
-    for name_said, value in ((said, "true"), (said.removeprefix("not ").removeprefix("un"), "false")):
-        name = index.property(name_said) if value == "true" or name_said != said else None
+    for name_said, flag in ((said, "true"), (said.removeprefix("not ").removeprefix("un"), "false")):
+        name = index.property(name_said) if flag == "true" or name_said != said else None
         held = index.names.properties.get(name, {}) if name is not None else {}
         if name is not None and held and all(isinstance(each, bool) for each in held.values()):
-            return name, value
+            return name, flag
     valued = index.valued(said)
     stated = [each for each in valued if each[0].casefold() in _STATES] or valued
-    return (stated[0][0], str(stated[0][1])) if len(stated) == 1 else None
+    if len(stated) != 1:
+        return None
+    name, value = stated[0]
+    return name, str(value[0] if isinstance(value, list) else value)
 
 
 def _set(text: str, index: NameIndex) -> str | None:
