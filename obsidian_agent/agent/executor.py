@@ -7,14 +7,16 @@ read. Whatever happens it answers a result, and whatever it did is in the journa
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent, RunFinished, RunStarted, RunStatus
-from obsidian_agent.agent.preflight import Preflight
+from obsidian_agent.agent.preflight import Preflight, Work
 from obsidian_agent.agent.running import Emit, RunCommand, Running
 from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem
+from obsidian_agent.journal.cuts import Cut, cuts_between
 from obsidian_agent.journal.effects import Effects, effects_of
 from obsidian_agent.journal.records import NewRecord, Record
 from obsidian_agent.journal.recover import settle
@@ -105,7 +107,7 @@ class _Execution:
                 if preflight.problems:
                     stale = any(problem.code == "CONFLICT" for problem in preflight.problems)
                     return self.result("conflict" if stale else "failed", *preflight.problems)
-                record = self._record = writer.commit()
+                record = self._record = writer.commit(cuts=_cuts(preview, preflight.work))
             self._journal_ms = (perf_counter() - started) * 1000
             self._running.take(record, preflight.work)
             self.emit(RunStarted(record.run_id, len(preview.instances)))
@@ -159,6 +161,10 @@ class _Execution:
             undo_available=self._ended and bool(running.applied),
             timings=replace(self._preview.timings, journal_ms=self._journal_ms, apply_ms=self._apply_ms),
         )
+
+
+def _cuts(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
+    return cuts_between([each.step_id for each in preview.instances], [len(each) for each in work], preview.change_set.joined)
 
 
 def _new_record(preview: Preview) -> NewRecord:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from obsidian_agent.journal.cuts import Cut
 from obsidian_agent.journal.records import HistoryEntry
 from obsidian_agent.journal.recover import InterruptedRun, Recovery, interrupted, recover
 from obsidian_agent.journal.store import Journal
@@ -39,15 +40,23 @@ class Runs:
         with self.journal() as journal:
             return ActionPlan.model_validate(journal.plan_of(run_id))
 
-    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
-        """Undo a run (None: the last one not undone). Nothing that changed since is overwritten, except the paths in `force`."""
-        with self.journal() as journal:
-            return undo(journal, self._store, run_id, force=force, skip=skip)
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
+        """Undo a run (None: the last one not undone), with `to_step` only what came after that step.
 
-    def undo_preview(self, run_id: str | None, *, redoing: bool = False) -> UndoResult:
+        Nothing that changed since is overwritten, except the paths in `force`.
+        """
+        with self.journal() as journal:
+            return undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
+
+    def undo_preview(self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None) -> UndoResult:
         """What undo (or redo) would do just now."""
         with self.journal() as journal:
-            return undo_preview(journal, self._store, run_id, redoing=redoing)
+            return undo_preview(journal, self._store, run_id, redoing=redoing, to_step=to_step)
+
+    def cuts(self, run_id: str) -> list[Cut]:
+        """The steps of a run, in order, each with whether the run can be taken back to its end."""
+        with self.journal() as journal:
+            return journal.cuts_of(run_id)
 
     def redo(self) -> UndoResult:
         """Redo what was undone last, unless a later run changed the vault."""

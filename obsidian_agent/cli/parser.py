@@ -184,6 +184,7 @@ def _undo_commands(add: AddCommand) -> None:
     command.add_argument("--yes", action="store_true", help="don't ask")
     command.add_argument("--force", action="append", default=[], metavar="PATH", help="restore this file over a later edit")
     command.add_argument("--skip", action="append", default=[], metavar="PATH", help="leave this file as it is")
+    command.add_argument("--to-step", metavar="ID", help="keep what the run did up to the end of this step")
     command = add("redo", "redo what was undone last")
     command.add_argument("--yes", action="store_true", help="don't ask")
     command = add("recover", "what a crash left half done")

@@ -52,15 +52,15 @@ def history_document(entry: HistoryEntry) -> dict[str, Any]:
 
 
 def undo_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Undo the last run, or a named one."""
+    """Undo the last run, or a named one, as a whole or back to the end of a step."""
     session = open_session(options)
     run = options.run
     if options.force or options.skip:
         run = _run_of(session.runs, run, [*options.force, *options.skip])
-    planned = session.runs.undo_preview(run)
+    planned = session.runs.undo_preview(run, to_step=options.to_step)
     if not _agreed("Undo", planned, options.yes, out):
         return Exit.NOT_APPROVED
-    return _told(session.runs.undo(run, options.force, options.skip), out)
+    return _told(session.runs.undo(run, options.force, options.skip, options.to_step), out)
 
 
 def _run_of(runs: Runs, run: str | None, paths: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from typing import Any, Final, Self, get_args
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import schema
+from obsidian_agent.journal.cuts import Cut, without_cuts
 from obsidian_agent.journal.effects import Effects, pack_effects, unpack_effects
 from obsidian_agent.journal.images import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.lock import is_locked, vault_lock
@@ -221,15 +222,21 @@ class Journal:
 
     def plan_of(self, run_id: str) -> dict[str, Any]:
         """The plan of a run as its JSON document. JournalError when there is no such run or it had none."""
+        return self._plan_and_cuts(run_id)[0]
+
+    def cuts_of(self, run_id: str) -> list[Cut]:
+        """Where a run can be cut in two, in the order of its steps. JournalError as for `plan_of`."""
+        return self._plan_and_cuts(run_id)[1]
+
+    def _plan_and_cuts(self, run_id: str) -> tuple[dict[str, Any], list[Cut]]:
         with self._query("SELECT plan FROM record WHERE run_id = ?", run_id) as rows:
             row = next(iter(rows), None)
         if row is None or row[0] is None:
             raise no_run(run_id)
         try:
-            plan: dict[str, Any] = json.loads(zlib.decompress(row[0]))
-        except (zlib.error, ValueError) as error:
+            return without_cuts(json.loads(zlib.decompress(row[0])))
+        except (zlib.error, ValueError, TypeError) as error:
             raise damaged() from error
-        return plan
 
     def actions_of(self, record: Record) -> list[StoredAction]:
         """The actions of a record, in order. JournalError when they are damaged."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from obsidian_agent.errors import JournalError, Problem, VaultError
+from obsidian_agent.journal.cuts import cut_after
 from obsidian_agent.journal.images import ImageSource
 from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
 from obsidian_agent.journal.recover import settle
@@ -248,17 +249,19 @@ def undo(
     force: Collection[str] = (),
     skip: Collection[str] = (),
     resolve: Resolve | None = None,
+    to_step: str | None = None,
 ) -> UndoResult:
-    """Take back a run (None: the last one not undone), file by file.
+    """Take back a run (None: the last one not undone), file by file. With `to_step` only what was done after that step.
 
     A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`, or
     `resolve` says so; the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
-    RECOVERY_NEEDED, or a journal that cannot be used.
+    RECOVERY_NEEDED, STEP_NOT_FOUND, NOT_SEPARABLE (two steps wrote the same file, and only its last content is kept), or a journal that
+    cannot be used.
     """
     with journal.lock():
         settle(journal, store)
         record = _undoable(journal, run_id)
-        return _take_back(journal, store, record, "undo", Asked(force, skip, resolve))
+        return _take_back(journal, store, record, "undo", Asked(force, skip, resolve), _kept(journal, record, to_step))
 
 
 def redo(
@@ -271,11 +274,13 @@ def redo(
         return _take_back(journal, store, record, "redo", Asked(force, skip, resolve))
 
 
-def undo_preview(journal: Journal, store: VaultStore, run_id: str | None = None, *, redoing: bool = False) -> UndoResult:
+def undo_preview(
+    journal: Journal, store: VaultStore, run_id: str | None = None, *, redoing: bool = False, to_step: str | None = None
+) -> UndoResult:
     """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     with FolderHandles(store) as handles:
-        reversal = _planned(journal, handles, record, Asked(), seen=True)
+        reversal = _planned(journal, handles, record, Asked(), _kept(journal, record, to_step), seen=True)
     for task in reversal.tasks:
         reversal.note(task.action)
     return reversal.result(_behind(journal, record).run_id)
@@ -316,14 +321,19 @@ def _behind(journal: Journal, record: Record) -> Record:
     return run or record
 
 
-def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, *, seen: bool) -> _Reversal:
-    """The actions that take a record back; with `seen` each is looked at first."""
+def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
+    """How many of a run's actions stay in effect."""
+    return 0 if to_step is None else cut_after(journal.cuts_of(record.run_id), to_step, record.run_id).actions
+
+
+def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, kept: int = 0, *, seen: bool) -> _Reversal:
+    """The actions that take a record back, but for the first `kept`; with `seen` each is looked at first."""
     actions, images = journal.load(record)
     reversal = _Reversal(asked, images)
     survey = Survey(handles)
     in_effect = record.in_effect
     for stored in reversed(actions):
-        if stored.number in in_effect:
+        if stored.number in in_effect and stored.number >= kept:
             action = reverse(stored.action)
             if seen:
                 reversal.decide(survey, action, stored.origin)
@@ -332,10 +342,10 @@ def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: As
     return reversal
 
 
-def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, asked: Asked) -> UndoResult:
+def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, asked: Asked, kept: int = 0) -> UndoResult:
     run = _behind(journal, record)
     with FolderHandles(store) as handles:
-        reversal = _planned(journal, handles, record, asked, seen=not asked.nothing)
+        reversal = _planned(journal, handles, record, asked, kept, seen=not asked.nothing)
         if not reversal.tasks and not reversal.settled:
             return reversal.result(run.run_id)
         with journal.begin(NewRecord(kind, run.goal, source=record.seq, run=run.seq)) as writer:

@@ -8,7 +8,7 @@ import sqlite3
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from obsidian_agent.journal.cuts import Cut, with_cuts
 from obsidian_agent.journal.images import Part, PartBuilder
 from obsidian_agent.journal.records import NewRecord, Record
 from obsidian_agent.journal.schema import journal_errors
@@ -69,8 +70,8 @@ class RecordWriter:
                 self._write_oldest()
         return number
 
-    def commit(self, *, durable: bool = True) -> Record:
-        """Make the record durable. JournalError when it cannot be, and then it isn't there.
+    def commit(self, *, durable: bool = True, cuts: Sequence[Cut] = ()) -> Record:
+        """Make the record durable. JournalError when it cannot be, and then it isn't there. `cuts`: where a run can be cut in two.
 
         Without `durable` a power loss may take it: enough for a run that changes nothing.
         """
@@ -79,7 +80,7 @@ class RecordWriter:
         if not self._builder.empty:
             self._write(self._packed, self._builder.pack())
         new = self._new
-        plan = None if new.plan is None else zlib.compress(json.dumps(new.plan, ensure_ascii=False).encode(), 1)
+        plan = None if new.plan is None else zlib.compress(json.dumps(with_cuts(new.plan, cuts), ensure_ascii=False).encode(), 1)
         moment = self._moment.isoformat(timespec="seconds")
         with journal_errors(self._file):
             self._connection.execute(

@@ -36,6 +36,15 @@ class HistoryEntry(Protocol):
     def undoable(self) -> bool: ...
 
 
+class Cut(Protocol):
+    """The end of a step of a run. `clean`: the run can be taken back to it."""
+
+    @property
+    def step(self) -> str: ...
+    @property
+    def clean(self) -> bool: ...
+
+
 class UndoConflict(Protocol):
     """A file that is no longer as the run left it."""
 
@@ -109,8 +118,19 @@ class Runs(Protocol):
         """Runs, newest first."""
         ...
 
-    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoReport:
-        """Undo a run (None: the last one not undone). Nothing is overwritten that changed since, except the paths in `force`."""
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoReport:
+        """Undo a run (None: the last one not undone), with `to_step` what came after that step.
+
+        Nothing is overwritten that changed since, except the paths in `force`.
+        """
+        ...
+
+    def plan_of(self, run_id: str) -> ActionPlan:
+        """The plan of a run."""
+        ...
+
+    def cuts(self, run_id: str) -> Sequence[Cut]:
+        """The steps of a run, in order."""
         ...
 
     def redo(self) -> UndoReport:

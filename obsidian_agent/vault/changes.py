@@ -8,7 +8,7 @@ written by exactly one `WriteFile`; structure (folders, moves, trash) is replaye
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from obsidian_agent.vault.paths import VaultPath
@@ -141,7 +141,11 @@ class NetChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """Everything a plan does to the vault: `operations` in the order of execution, `changes` as the net effect, sorted by path."""
+    """Everything a plan does to the vault: `operations` in the order of execution, `changes` as the net effect, sorted by path.
+
+    `joined` are pairs of instances, the second of which changed, moved or took away what the first had written.
+    """
 
     operations: tuple[OwnedOperation, ...] = ()
     changes: tuple[NetChange, ...] = ()
+    joined: frozenset[tuple[int, int]] = field(default=frozenset(), compare=False)

@@ -50,6 +50,7 @@ class OverlayVault:
         self._books = Books()
         self._log = StructureLog()
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
+        self._joined: set[tuple[int, int]] = set()
         self.index: VaultIndex | None = None
         """Set and used by `index.index_of` only."""
 
@@ -190,6 +191,7 @@ class OverlayVault:
             self._base.hash_of(entry.path)
             self._books.put(Node(entry.path, "file", entry.path, change.content, instance))
         else:
+            self._join(node, instance)
             self._books.rewrite(node, change.content, instance)
 
     def _rename(self, change: RenameEntry, instance: int) -> None:
@@ -216,6 +218,7 @@ class OverlayVault:
     def _move_file(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         node = self._books.get(path)
         origin = node.origin if node else path
+        self._join(node, instance)
         if origin is not None:
             self._log.add(Move(path, target, False, self._base.hash_for_move(origin)), instance)
         content = node.content if node else None
@@ -230,6 +233,7 @@ class OverlayVault:
             node = self._books.get(entry.path)
             origin = node.origin if node else entry.path
             content = node.content if node else None
+            self._join(node, instance)
             self._books.drop(entry.path)
             self._books.put(Node(entry.path.rebased(path, target), entry.kind, origin, content, instance))
 
@@ -239,6 +243,8 @@ class OverlayVault:
             raise _not_found(path)
         folder = entry.kind == "folder"
         below = list(self.walk(entry.path)) if folder else []
+        for item in [entry, *below]:
+            self._join(self._books.get(item.path), instance)
         origin = self.origin(entry.path)
         files = sum(1 for item in below if item.kind == "file")
         if origin is None and folder and self._forget_new_folder(entry.path, below):
@@ -251,6 +257,11 @@ class OverlayVault:
         self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
             self._books.drop(item.path)
+
+    def _join(self, node: Node | None, instance: int) -> None:
+        """Note that an instance changes further what another one made, of which the operations keep the end only."""
+        if node is not None and node.touched != instance and (node.content is not None or node.origin is None):
+            self._joined.add((node.touched, instance))
 
     def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
         """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
@@ -293,7 +304,7 @@ class OverlayVault:
         operations.sort(key=attrgetter("instance"))
         files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._books.nodes if n.kind == "file"]
         folders = [n.path for n in self._books.nodes if n.kind == "folder" and n.origin is None]
-        return ChangeSet(tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions))
+        return ChangeSet(tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions), frozenset(self._joined))
 
     def _differs(self, node: Node) -> bool:
         return node.content is not None and (node.origin is None or content_hash(node.content) != self._base.hash_of(node.origin))

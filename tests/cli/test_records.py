@@ -86,3 +86,17 @@ def test_the_doctor_tells_of_a_damaged_journal_and_goes_on(call: Call, append: C
     assert (code, told["ok"], checks["vault"]["ok"], checks["journal"]["ok"]) == (1, False, True, False)
     assert "damaged" in checks["journal"]["detail"]
     assert call("undo", "--yes")[1]["errors"][0]["code"] == "JOURNAL_DAMAGED"
+
+
+def test_a_run_can_be_taken_back_to_the_end_of_a_step(call: Call, vault: Path, tmp_path: Path) -> None:
+    steps = [{"id": name, "tool": "vault.createFile", "args": {"path": f"{name}.md", "content": name}} for name in ("x", "y", "z")]
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    run = call("run", str(file), "--yes")[1]["runId"]
+    code, told = call("undo", run, "--to-step", "nothing", "--yes")
+    assert (code, told["errors"][0]["code"]) == (1, "STEP_NOT_FOUND")
+    code, told = call("undo", run, "--to-step", "x", "--yes")
+    assert (code, told["restored"]) == (0, ["y.md", "z.md"])
+    assert sorted(path.name for path in vault.glob("?.md")) == ["a.md", "b.md", "x.md"]
+    assert call("redo", "--yes")[0] == 0
+    assert (vault / "z.md").exists()

@@ -32,6 +32,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.sharing import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
+from obsidian_agent.journal.cuts import Cut
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.base import Position, Risk, RunContext, Selection
@@ -158,8 +159,14 @@ class FakeRuns:
     def history(self, limit: int = 50) -> list[Entry]:
         return self.entries[:limit]
 
-    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = ()) -> Report:
-        self.calls.append(("undo", run_id, frozenset(force), frozenset(skip)))
+    def plan_of(self, run_id: str) -> ActionPlan:
+        return plan_of()
+
+    def cuts(self, run_id: str) -> list[Cut]:
+        return [Cut(step.id, number, clean=step.id != "links") for number, step in enumerate(plan_of().steps, 1)]
+
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> Report:
+        self.calls.append(("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else [])))
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
     def redo(self) -> Report:

@@ -446,6 +446,12 @@ async def test_history_undoes_a_run_and_redoes() -> None:
         await app.press("f3", "y")
         await app.pilot.pause(0.1)
         assert session.called("redo") == [()]
+        await app.press("f3", "down", "b")
+        await app.pilot.pause(0.1)
+        assert "Create a note for each bullet" in app.screen()
+        await app.press("down", "enter")
+        await app.pilot.pause(0.1)
+        assert session.called("undo")[1:] == [("r2", frozenset(), frozenset(), "notes")]
 
 
 async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:

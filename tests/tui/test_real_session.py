@@ -41,6 +41,12 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tm
             assert driver.stage == "result"
             assert set(files(vault)) - set(before) == {"Projects/Garden.md", "Projects/Kitchen 👍.md", "Projects/Roof.md"}
             assert "[[" in driver.panes.note.area.text
+            await driver.press("f3", "b")
+            assert "Back to which step?" in driver.screen()
+            await driver.press("end", "enter")
+            await driver.settle()
+            assert files(vault)["Inbox.md"] == before["Inbox.md"], "the links are taken back, the notes stay"
+            assert len(files(vault)) == 4
             await driver.press("u")
             await driver.settle()
             assert files(vault) == before

@@ -136,7 +136,7 @@ class Conversing:
                 self._desk.freeze_focus()
                 self._turns.preview(dict(wish.plan.plan), frozenset(), {})
             else:
-                deciding.history(HistoryRequest("undo", wish.plan.run_id))
+                deciding.history(HistoryRequest(wish.what, wish.plan.run_id))
 
         self._desk.app.push_screen(Tasks(self._desk.bridge, chats, current), wished)
 

@@ -87,11 +87,17 @@ class Deciding:
                 self._desk.panes.go("chat")
 
     def history(self, request: HistoryRequest) -> None:
-        """Undo a run of the past, or redo."""
+        """Undo a run of the past, whole or in part, or redo."""
         if self._turns.engine.phase == "running":
             self._desk.panes.chat.hint("A plan is being applied. Undo waits until it is done.")
             return
-        self._desk.run(partial(self._undoing.undo, request.run_id) if request.what == "undo" else self._undoing.redo, "undo")
+        match request.what:
+            case "undo":
+                self._desk.run(partial(self._undoing.undo, request.run_id), "undo")
+            case "step" if request.run_id is not None:
+                self._desk.run(partial(self._undoing.back_to_step, request.run_id), "undo")
+            case _:
+                self._desk.run(self._undoing.redo, "undo")
 
     def run_saved(self, name: str) -> None:
         """Preview a saved action."""

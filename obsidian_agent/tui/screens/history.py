@@ -32,9 +32,9 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """Undo the run `run_id`, or redo."""
+    """Undo the run `run_id`, whole or back to a step of it, or redo."""
 
-    what: Literal["undo", "redo"]
+    what: Literal["undo", "step", "redo"]
     run_id: str | None = None
 
 
@@ -79,7 +79,7 @@ class History(Modal[HistoryRequest]):
         listing.set_rows(self._entries, 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "undo":
+        if action in ("undo", "step"):
             return True if self._entries else None
         return True
 
@@ -87,13 +87,19 @@ class History(Modal[HistoryRequest]):
         self.action_undo()
 
     def action_undo(self) -> None:
+        self._wish("undo")
+
+    def action_step(self) -> None:
+        self._wish("step")
+
+    def _wish(self, what: Literal["undo", "step"]) -> None:
         entry = self.query_one(HistoryList).current
         if entry is None:
             return
         if entry.undone or not entry.undoable:
             self.problem("This run is undone already." if entry.undone else "This run cannot be undone.")
             return
-        self.dismiss(HistoryRequest("undo", entry.run_id))
+        self.dismiss(HistoryRequest(what, entry.run_id))
 
     def action_redo(self) -> None:
         self.dismiss(HistoryRequest("redo"))

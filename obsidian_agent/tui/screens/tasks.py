@@ -26,9 +26,9 @@ _STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("�
 
 @dataclass(frozen=True, slots=True)
 class TaskWish:
-    """What is to happen with a plan: preview it again, or undo its run."""
+    """What is to happen with a plan: preview it again, or undo its run, whole or back to a step."""
 
-    what: Literal["preview", "undo"]
+    what: Literal["preview", "undo", "step"]
     plan: TaskPlan
 
 
@@ -103,7 +103,7 @@ class Tasks(Modal[TaskWish]):
         from obsidian_agent.agent.tasks import TaskPlan
 
         row = self.query_one(TaskList).current if self.is_mounted else None
-        return isinstance(row, TaskPlan) and row.run_id is not None if action == "undo" else True
+        return isinstance(row, TaskPlan) and row.run_id is not None if action in ("undo", "step") else True
 
     def on_virtual_list_highlighted(self) -> None:
         self.refresh_bindings()
@@ -128,12 +128,18 @@ class Tasks(Modal[TaskWish]):
         await self._bridge.call(self._chats.tick, self._conversation, task.id, not task.done)
         await self._reload()
 
+    def action_step(self) -> None:
+        self._wish("step")
+
     def action_undo(self) -> None:
+        self._wish("undo")
+
+    def _wish(self, what: Literal["undo", "step"]) -> None:
         from obsidian_agent.agent.tasks import TaskPlan
 
         row = self.query_one(TaskList).current
         if isinstance(row, TaskPlan) and row.run_id is not None:
-            self.dismiss(TaskWish("undo", row))
+            self.dismiss(TaskWish(what, row))
 
 
 def rows_of(chats: Chats, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:

@@ -21,15 +21,30 @@ class Undoing:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    async def undo(self, run_id: str | None) -> None:
-        """Undo a run (None: the last). Files that changed since are asked about one by one."""
+    async def back_to_step(self, run_id: str) -> None:
+        """Let the person choose a step of a run, and undo what came after it."""
+        from obsidian_agent.tui.screens.steps import Steps
+
         bridge = self._desk.bridge
-        report = await self._try(lambda: bridge.session.runs.undo(run_id))
+        try:
+            cuts = await bridge.call(bridge.session.runs.cuts, run_id)
+            plan = await bridge.call(bridge.session.runs.plan_of, run_id)
+        except ObsidianAgentError as error:
+            self._desk.say("bad", error.problem().message)
+            return
+        step = await self._desk.app.push_screen_wait(Steps(plan, cuts))
+        if step is not None:
+            await self.undo(run_id, step)
+
+    async def undo(self, run_id: str | None, to_step: str | None = None) -> None:
+        """Undo a run (None: the last), with `to_step` what came after it. Files that changed since are asked about one by one."""
+        bridge = self._desk.bridge
+        report = await self._try(lambda: bridge.session.runs.undo(run_id, to_step=to_step))
         if report is None:
             return
         self._say("Undone", report)
         if not report.conflicts:
-            self._mark(run_id)
+            self._mark(run_id, to_step)
             return
 
         async def load(path: str) -> str:
@@ -42,11 +57,11 @@ class Undoing:
                 "note", f"{count} file{'s' if count != 1 else ''} that changed since the run {'were' if count != 1 else 'was'} left alone."
             )
             return
-        report = await self._try(lambda: bridge.session.runs.undo(run_id, choices.force, choices.skip))
+        report = await self._try(lambda: bridge.session.runs.undo(run_id, choices.force, choices.skip, to_step))
         if report is not None:
             self._say("Undone", report)
             if not report.conflicts:
-                self._mark(run_id)
+                self._mark(run_id, to_step)
 
     async def redo(self) -> None:
         """Redo what was undone last."""
@@ -71,9 +86,9 @@ class Undoing:
             self._desk.say("good", "The interrupted run is finished." if choice == "finish" else "The interrupted run is rolled back.")
             self._desk.vault_changed()
 
-    def _mark(self, run_id: str | None) -> None:
+    def _mark(self, run_id: str | None, to_step: str | None) -> None:
         result = self._desk.panes.work.result
-        if result.result is not None and run_id in (None, result.result.run_id):
+        if to_step is None and result.result is not None and run_id in (None, result.result.run_id):
             result.mark_undone()
 
     async def _try(self, function: Callable[[], UndoReport]) -> UndoReport | None:
