@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.agent.compound import joined
-from obsidian_agent.providers.offline.clauses import clauses
 from obsidian_agent.agent.events import NeedsInput, PlanReady
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
+from obsidian_agent.providers.offline.clauses import clauses
 from obsidian_agent.tools.registry import TOOLS
 from offline_desk import FILES, Desk, effect
 from support import MakeVault
