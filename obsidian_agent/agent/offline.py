@@ -31,6 +31,7 @@ from obsidian_agent.providers.offline.recipe import Recipe, packaged
 from obsidian_agent.providers.offline.resolve import joined
 from obsidian_agent.providers.offline.tokens import tokenise
 from obsidian_agent.providers.offline.vault_idioms import named_in_place
+from obsidian_agent.providers.offline.word_slots import speaks_of_selection
 from obsidian_agent.providers.offline.wordings import wordings
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.view import VaultView
@@ -105,6 +106,8 @@ class _Turn:
         event = self._verdict()
         if not isinstance(event, NeedsInput):
             return event
+        if not self._around.has_selection and not self._questions and speaks_of_selection(self._request.message):
+            return NeedsInput(NO_SELECTION)
         compound = self._several()
         if compound is not None:
             return _together(compound, event)

@@ -94,6 +94,12 @@ _FIRST = regex.compile(
     r"(?P<rest>(?:please\s+)?(?P<verb>[\w-]+)\b.*)$",
     regex.DOTALL,
 )
+_FIRST_BARE = regex.compile(
+    rf"(?is)^\s*(?:please\s+)?(?P<where>(?:in|on|at|under|within|inside|from)\s+(?:(?:the|my|this)\s+)?[^\s,:;.]+(?:\s[^\s,:;.]+){{0,6}}?)\s+"
+    rf"(?P<rest>(?P<verb>{'|'.join(sorted(IMPERATIVES))})\s+(?:the|all|every|each|a|an|any|my|its|their|this|that|it|them|both|xx|#).*)$"
+)
+"""The same without a comma: "on Dashboard turn the link into text"."""
+
 _OF = regex.compile(
     r"(?i)^(?:for|of|among)\s+(?:all |each |every |any )*(?:of )?(?:the )?(?:notes?|files?|pages?|ones?)\s+(?=in\b|inside\b|under\b|within\b)"
 )
@@ -156,7 +162,7 @@ def circumstance_last(text: str) -> str:
 
 def circumstance(text: str) -> tuple[str, str] | None:
     """A circumstance put first and the instruction behind it; None when a message does not begin with one."""
-    match = _FIRST.match(masked(text))
+    match = _FIRST.match(masked(text)) or _FIRST_BARE.match(masked(text))
     if match is None or match["verb"].lower() not in IMPERATIVES | {"please"}:
         return None
     where, rest = text[slice(*match.span("where"))].strip(), text[slice(*match.span("rest"))].strip()
@@ -172,7 +178,7 @@ def _instructs(sentence: str) -> bool:
     hidden = masked(sentence)
     if (at < len(words) and words[at] in IMPERATIVES) or _NEW_NOTE.match(hidden):
         return True
-    first = _FIRST.match(hidden) or _LEAD_IN.match(hidden) or _WISH.match(hidden)
+    first = _FIRST.match(hidden) or _FIRST_BARE.match(hidden) or _LEAD_IN.match(hidden) or _WISH.match(hidden)
     if first is None:
         return False
     rest = hidden[first.end() :] if "rest" not in first.groupdict() else first["rest"]

@@ -26,8 +26,9 @@ _ORDERS = tuple(
         (r"(?:by )?size|largest first|biggest first", "-size"),
     )
 )
-_BY = regex.compile(r"by (?:the |their )?(?:property )?(.+?)( descending|,? highest first|,? newest first| in descending order)?")
+_BY = regex.compile(r"by (?:the |their |its )?(?:property )?(.+?)( descending|,? highest first|,? newest first| in descending order)?")
 _SORTED = regex.compile(r"(?:(?:sorted|ordered|sort|order)(?: them| it)? )?(?:in )?(?:an )?(.+)")
+_IN_ORDER_OF = regex.compile(r"^(?:in (?:the )?)?order of ")
 _GROUPS = {"tag": "tags", "tags": "tags", "folder": "folder", "folders": "folder", "type of file": "extension"}
 _OPEN = regex.compile(
     r"(?:still )?(?:open|unfinished|incomplete|undone|unchecked|pending|outstanding|remaining|unticked|uncompleted|not (?:yet )?(?:done|finished)"
@@ -58,7 +59,7 @@ def due(words: Stretch, around: Surroundings) -> Reading | None:
 
 def order(words: Stretch, index: NameIndex) -> Reading | None:
     """An order of `vault.find`: "newest first", "by rating"."""
-    match = _SORTED.fullmatch(words.spoken)
+    match = _SORTED.fullmatch(_IN_ORDER_OF.sub("by ", words.spoken))
     if match is None:
         return None
     for pattern, value in _ORDERS:

@@ -40,6 +40,17 @@ _TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]
 _LEVEL = regex.compile(r"(?:level |h)?(\d{1,6})(?:st|nd|rd|th)?(?:[ -]level)?")
 
 
+_OF_SELECTION = regex.compile(
+    r"(?i)\b(?:(?:my|the|this|current) selection|(?:selected|highlighted|marked) (?:text|words?|lines?|bullets?|items?|paragraphs?|passages?|part|list|ideas?|sentences?|tasks?|names?)"
+    r"|(?:i|i['’]ve|i have|have) (?:just )?(?:selected|highlighted|marked))\b"
+)
+
+
+def speaks_of_selection(message: str) -> bool:
+    """Whether a message is about selected text."""
+    return _OF_SELECTION.search(message) is not None
+
+
 def text(words: Stretch, *, free: bool) -> Reading | None:
     """A text as it stands there, or the selection."""
     if _SELECTED.fullmatch(words.spoken):
@@ -58,7 +69,9 @@ def spotted(words: Stretch) -> Reading | None:
     if len(inner) > 12:
         return None
     said = inner.lowers
-    doubt = 0.5 * sum(word in NEGATIONS for word in said) + (0.6 if said[-1] in DETERMINERS | PREPOSITIONS or said[0] in PREPOSITIONS else 0.0)
+    doubt = 0.5 * sum(word in NEGATIONS for word in said) + (
+        0.6 if said[-1] in DETERMINERS | PREPOSITIONS or said[0] in PREPOSITIONS else 0.0
+    )
     return Reading(0.05 + 0.03 * len(inner) + doubt, inner.raw, inner.raw)
 
 
