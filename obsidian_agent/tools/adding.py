@@ -48,7 +48,8 @@ class AddLinesInput(ToolModel):
     as_item: bool = Field(default=False, description="Let it be a list item where it joins a list, also without a marker of its own.")
 
 
-def _add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
+def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
+    """What `vault.addLines` proposes."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     blocks = Blocks.of(text)
@@ -142,7 +143,7 @@ ADD_LINES = Tool(
     risk=Risk.WRITES,
     input=AddLinesInput,
     output=AddedLinesOutput,
-    propose=_add_lines,
+    propose=add_lines,
 )
 
 # --- vault.insertBeside -------------------------------------------------------------------------------------------------------

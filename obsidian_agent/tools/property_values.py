@@ -1,4 +1,4 @@
-"""`vault.addValues`: values for a property that is a list; those that are there stay."""
+"""`vault.addValues` and `vault.removeValues`: values of a property that is a list; the others stay."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from obsidian_agent.errors import Problem
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.vault import frontmatter
@@ -45,4 +46,46 @@ ADD_VALUES = Tool(
     input=AddValuesInput,
     output=AddValuesOutput,
     propose=_add_values,
+)
+
+# --- vault.removeValues -------------------------------------------------------------------------------------------------------
+
+
+class RemoveValuesInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    property: str = Field(
+        min_length=1, description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole."
+    )
+    values: list[Any] = Field(min_length=1, description="In any case; a link by its text or target.")
+
+
+def _remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    there = frontmatter.read(text).get(args.property)
+    values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
+    unwanted = {_key(value) for value in args.values}
+    kept = [value for value in values if _key(value) not in unwanted]
+    if len(kept) == len(values):
+        missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
+        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
+    whole = not isinstance(there, list)
+    changed = frontmatter.edit(text, set={args.property: None if whole else kept})
+    return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), (ModifyFile(path, encode(changed)),))
+
+
+def _key(value: Any) -> str:
+    text = str(value).strip().casefold()
+    if text.startswith("[[") and text.endswith("]]"):
+        return text[2:-2].partition("|")[0].partition("#")[0].rpartition("/")[2].strip()
+    return text
+
+
+REMOVE_VALUES = Tool(
+    name="vault.removeValues",
+    summary="Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter.",
+    risk=Risk.WRITES,
+    input=RemoveValuesInput,
+    output=AddValuesOutput,
+    propose=_remove_values,
 )

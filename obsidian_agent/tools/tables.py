@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pydantic import Field
 
 from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.util import TextOrPath
-from obsidian_agent.vault.markdown_lines import scan
+from obsidian_agent.vault.markdown_lines import Line, scan
 
 _RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _CELL: Final = re.compile(r"(?:\\.|`[^`]*`|\[\[[^\[\]]*\]\]|[^|\\])*")
@@ -30,25 +30,30 @@ class ParseTableOutput(ToolModel):
 
 def _parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal:
     lines = list(scan(args.read(ctx)))
-    columns: list[str] = []
-    rows: list[TableRow] = []
-    for above, rule in zip(lines, lines[1:], strict=False):
-        if not rule.hidden and "|" in above.body and _RULE.fullmatch(rule.body) and len(_cells(above.body)) == len(_cells(rule.body)):
-            columns = _cells(above.body)
-            break
-    else:
+    rule = rule_below(lines)
+    if rule is None:
         return Proposal(ParseTableOutput(items=[], columns=[], count=0))
-    for line in lines[lines.index(rule) + 1 :]:
+    columns = cells(lines[rule - 2].body)
+    rows: list[TableRow] = []
+    for line in lines[rule:]:
         if line.hidden or not line.body.strip():
             break
-        cells = [*_cells(line.body), *([""] * len(columns))][: len(columns)]
-        if any(cells):
-            named = {name or f"column{number}": cell for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1)}
-            rows.append(TableRow(first=cells[0], cells=named, line=line.number))
+        found = [*cells(line.body), *([""] * len(columns))][: len(columns)]
+        if any(found):
+            named = {name or f"column{number}": cell for number, (name, cell) in enumerate(zip(columns, found, strict=True), 1)}
+            rows.append(TableRow(first=found[0], cells=named, line=line.number))
     return Proposal(ParseTableOutput(items=rows, columns=columns, count=len(rows)))
 
 
-def _cells(line: str) -> list[str]:
+def rule_below(lines: Sequence[Line]) -> int | None:
+    """The number of the line that parts the first table's head from its rows; None without a table."""
+    for above, rule in zip(lines, lines[1:], strict=False):
+        if not rule.hidden and "|" in above.body and _RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
+            return rule.number
+    return None
+
+
+def cells(line: str) -> list[str]:
     """The cells of a row; a `|` in code, in a wikilink or behind a backslash separates none."""
     return [cell.replace("\\|", "|").strip() for cell in _pieces(line.strip().removeprefix("|"))]
 

@@ -13,12 +13,12 @@ from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolMod
 from obsidian_agent.tools.conditions import whole_words
 from obsidian_agent.tools.notes import SparseOutput
 from obsidian_agent.tools.sources import NotesInput
+from obsidian_agent.tools.task_dates import DUE
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.index_facts import tag_key, tag_within
 from obsidian_agent.vault.paths import VaultPath
 
 _TAG: Final = re.compile(r"(?:^|(?<=[\s(]))#([^\s#!\"$%&'()*+,.:;<=>?@\[\]^`{|}~\\]+)")
-_DUE: Final = re.compile(r"(?:📅|📆|🗓)\ufe0f?\s*(\d{4}-\d{2}-\d{2})|[\[(]due::\s*(\d{4}-\d{2}-\d{2})\s*[\])]|@due\((\d{4}-\d{2}-\d{2})\)")
 _DONE: Final = frozenset("xX")
 _CANCELLED: Final = frozenset("-")
 
@@ -65,7 +65,7 @@ def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[Liste
         first, last = text.count("\n", 0, section.start) + 1, text.count("\n", 0, section.text_end) + 1
     for task in markdown.tasks(text):
         if first <= task.line <= last:
-            due = _DUE.search(task.text)
+            due = DUE.search(task.text)
             yield ListedTask(
                 path=path.text,
                 name=path.stem,

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
 from pydantic import Field
 
-from obsidian_agent.errors import ToolError
+from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools import carrying
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.blocks import Blocks, dedented
 from obsidian_agent.tools.conditions import whole_words
 from obsidian_agent.tools.notes import find_file, read_text
+from obsidian_agent.tools.task_dates import recurs, style_of, tells_when_done, with_done, without_done
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.changes import ModifyFile
 from obsidian_agent.vault.markdown import Task
-from obsidian_agent.vault.paths import PathUse
+from obsidian_agent.vault.paths import PathUse, VaultPath
 from obsidian_agent.vault.text import encode, split_lines
 
+_DONE = frozenset("xX")
 _BOX = re.compile(r"\[[^\]\r\n]\]")
 
 
@@ -34,6 +37,9 @@ class MarkTasksInput(TasksOfInput):
     status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
     only: str = Field(default=" ", description="The characters of the tasks that are marked: by default the open ones.")
     text: str | None = Field(default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case.")
+    done_date: Literal["asThere", "always", "never"] = Field(
+        default="asThere", description="Write the day behind done tasks (✅): where the done tasks around have it, always, or never."
+    )
     expect_count: Whole | None = Field(default=None, ge=0, description="The number of tasks that there must be to mark.")
 
 
@@ -56,10 +62,24 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
         told = f" with “{args.text}”" if args.text is not None else ""
         message = f"{path} has {len(marked)} such tasks{told}, not {args.expect_count}."
         raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the task's text.")
+    dated = bool(marked) and _is_dated(args, text, path, ctx)
+    style = style_of(text, path, ctx) if dated else "emoji"
     for task in marked:
-        lines[task.line - 1] = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
+        line = _BOX.sub(f"[{args.status}]".replace("\\", r"\\"), lines[task.line - 1], count=1)
+        body = line.rstrip("\r\n")
+        made = with_done(body, ctx.run.now.date().isoformat(), style) if dated else without_done(body) if args.status == " " else body
+        lines[task.line - 1] = made + line[len(body) :]
     changes = (ModifyFile(path, encode("".join(lines))),) if marked else ()
-    return Proposal(MarkTasksOutput(path=path.text, count=len(marked)), changes)
+    recurring = args.status in _DONE and any(recurs(task.text) for task in marked)
+    message = f"{path}: recurring tasks are ticked, but their next ones are only made by the plugin Tasks in Obsidian."
+    warnings = (Problem("RECURRING_TASK", message, path=path.text),) if recurring else ()
+    return Proposal(MarkTasksOutput(path=path.text, count=len(marked)), changes, warnings)
+
+
+def _is_dated(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolContext) -> bool:
+    if args.status not in _DONE or args.done_date == "never":
+        return False
+    return args.done_date == "always" or tells_when_done(text, path, ctx)
 
 
 MARK_TASKS = Tool(

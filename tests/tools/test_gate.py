@@ -34,6 +34,10 @@ REST: dict[str, dict[str, Any]] = {
     "vault.changeHeading": {"heading": "H", "to": "I"},
     "vault.shiftHeadings": {"by": 1},
     "util.noteBody": {"path": "a.md"},
+    "vault.addTableRow": {"text": "x"},
+    "vault.addTask": {"text": "x"},
+    "vault.setTaskDue": {"text": "x", "due": "2026-01-01"},
+    "vault.removeValues": {"property": "p", "values": ["a"]},
     "vault.addValues": {"property": "p", "values": ["a"]},
 }
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.property_values import ADD_VALUES
+from obsidian_agent.tools.property_values import ADD_VALUES, REMOVE_VALUES
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,14 @@ def test_nothing_new_changes_nothing(bench):
     vault = bench({"n.md": "---\naliases: [AL]\n---\n"})
     assert vault.run(ADD_VALUES, path="n.md", property="aliases", values=["AL"])["changed"] is False
     assert vault.changes() == []
+
+
+def test_values_are_taken_out_and_the_others_stay(bench):
+    vault = bench({"a.md": '---\nby: ["[[Ann Lee|Ann]]", Bo, Cy]\none: x\n---\n'})
+    assert vault.run(REMOVE_VALUES, path="a.md", property="by", values=["ann lee", "CY"])["values"] == ["Bo"]
+    assert vault.text("a.md") == "---\nby: [Bo]\none: x\n---\n"
+    vault.run(REMOVE_VALUES, path="a.md", property="by", values=["Bo"])
+    vault.run(REMOVE_VALUES, path="a.md", property="one", values=["x"])
+    assert vault.text("a.md") == "---\nby: []\none:\n---\n"
+    assert vault.run(REMOVE_VALUES, path="a.md", property="by", values=["Bo"])["changed"] is False
+    assert vault.warnings == ["TEXT_NOT_FOUND"]
