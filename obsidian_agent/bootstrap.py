@@ -272,12 +272,6 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
         from obsidian_agent.agent.offline import OfflinePlanner
 
         return OfflinePlanner(session.view, wiring.store.obsidian_config, TOOLS, saved.list)
-    from obsidian_agent.agent.answering import real_path
-    from obsidian_agent.agent.guarded import GuardedPlanner
-    from obsidian_agent.agent.planner import ModelPlanner
-    from obsidian_agent.agent.tool_choice import detail_for
+    from obsidian_agent.agent.answering import make_planner
 
-    brief = models.brief(None)
-    detail = detail_for(brief.detail, models.provider, brief.window or brief.facts(models.spec).window)
-    planner = ModelPlanner(models.provider, TOOLS, session.policy, models.sampling, instructions=brief.instructions, detail=detail)
-    return GuardedPlanner(planner, models.rules, real_path(wiring.store), models.ledger, sources=brief.sources)
+    return make_planner(session, models)

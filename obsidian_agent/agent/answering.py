@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from obsidian_agent.agent.brief import Brief
-from obsidian_agent.agent.choosing import choose, wish_of
+from obsidian_agent.agent.choosing import Choice, choose, wish_of
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice, PlanReady, TurnFailed, TurnStarted
+from obsidian_agent.agent.guarded import GuardedPlanner, MadePlanner
 from obsidian_agent.agent.ledger import Ledger
 from obsidian_agent.agent.loop import Agent, Vault
-from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.agent.proposals import DryRun, dry_run_over
 from obsidian_agent.agent.results import Scrubber
 from obsidian_agent.agent.sharing import ApproveShare, SharingRules
+from obsidian_agent.agent.tool_choice import detail_for
 from obsidian_agent.errors import ConfigError, VaultError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import Provider
@@ -104,6 +106,28 @@ def real_path(store: VaultStore) -> Callable[[VaultPath], VaultPath]:
     return real
 
 
+def _choice(session: Session, models: Models, brief: Brief, model: str | None) -> Choice:
+    """Which model is asked: a denied note may not even wish."""
+    active = session.context({}).active_file
+    hidden = active is not None and (models.rules.deny.cover(active) or models.rules.deny.cover(real_path(session.store)(active)))
+    wish = wish_of(session.view(), None if hidden else active)
+    return choose(models.spec, model, wish, brief.model, models.choosable)
+
+
+def make_planner(session: Session, models: Models) -> GuardedPlanner:
+    """The planner of a session whose model does not look around. Raises `ConfigError` when the model of the settings cannot be opened."""
+
+    def make() -> MadePlanner:
+        brief = models.brief(None)
+        choice = _choice(session, models, brief, None)
+        provider = models.providers.get(choice.spec)
+        detail = detail_for(brief.detail, provider, brief.window or brief.facts(choice.spec).window)
+        planner = ModelPlanner(provider, session.tools, session.policy, models.sampling, instructions=brief.instructions, detail=detail)
+        return MadePlanner(planner, brief.sources, (*brief.notices, *choice.notices))
+
+    return GuardedPlanner(models.provider.name, make, models.rules, real_path(session.store), models.ledger)
+
+
 def make_agent(
     session: Session,
     approve_share: ApproveShare,
@@ -123,10 +147,7 @@ def make_agent(
         raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint=hint)
 
     brief = models.brief(assistant)
-    active = session.context({}).active_file
-    hidden = active is not None and (models.rules.deny.cover(active) or models.rules.deny.cover(real_path(store)(active)))
-    wish = wish_of(session.view(), None if hidden else active)
-    choice = choose(models.spec, model, wish, brief.model, models.choosable)
+    choice = _choice(session, models, brief, model)
     brief = replace(brief, notices=(*brief.notices, *choice.notices))
 
     def dry_run(open_view: Callable[[], VaultView]) -> DryRun:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import TurnEvent, TurnFailed
+from obsidian_agent.agent.events import Notice, TurnEvent, TurnFailed
 from obsidian_agent.agent.ledger import Ledger
 from obsidian_agent.agent.opening import Opening
 from obsidian_agent.agent.planner import ModelPlanner, PlanRequest
 from obsidian_agent.agent.prompt import SELECTION_SHOWN
 from obsidian_agent.agent.sharing import REFUSED, ApproveShare, Level, Part, ShareDecision, ShareRequest, SharingRules
-from obsidian_agent.errors import ConfigError
+from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.vault.paths import VaultPath
 
 
@@ -24,25 +25,35 @@ async def share_selection(request: ShareRequest) -> ShareDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardedPlanner:
-    """A `Planner` over a `ModelPlanner`."""
+class MadePlanner:
+    """A planner for one turn. `sources` are files of the vault whose text is in its instructions; `notices` are told first."""
 
-    inner: ModelPlanner
+    planner: ModelPlanner
+    sources: tuple[str, ...] = ()
+    notices: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedPlanner:
+    """A `Planner` over a `ModelPlanner`, which `make` makes for each turn: the open note may wish for another model."""
+
+    name: str
+    make: Callable[[], MadePlanner]
     rules: SharingRules
     real: Callable[[VaultPath], VaultPath]
     ledger: Ledger
     approve: ApproveShare = share_selection
-    sources: tuple[str, ...] = ()
-    """Files of the vault whose text is in the planner's instructions."""
-
-    @property
-    def name(self) -> str:
-        """The provider's name."""
-        return self.inner.name
 
     async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
         """As the inner planner's, after what has to be asked; what is denied is neither open nor selected."""
-        provider, talk = self.inner.provider, Conversation()
+        try:
+            made = await asyncio.to_thread(self.make)
+        except ConfigError as error:
+            yield TurnFailed(error.problem())
+            return
+        for problem in made.notices:
+            yield Notice(problem)
+        provider, talk = made.planner.provider, Conversation()
         opening = Opening(provider, self.rules, self.real, self.approve, talk)
         async with contextlib.aclosing(opening.run(request.context)) as asked:
             async for event in asked:
@@ -50,7 +61,7 @@ class GuardedPlanner:
         selection = opening.context.selection
         shown = selection.text[:SELECTION_SHOWN] if selection is not None and opening.show_selection else ""
         try:
-            opening.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in self.sources]
+            opening.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in made.sources]
             sending = replace(opening.sending(), text=shown)
             self.ledger.write([sending], provider=provider.name, address=provider.address, conversation=talk.id)
         except ConfigError as error:
@@ -58,7 +69,7 @@ class GuardedPlanner:
             return
         known = replace(request, context=opening.context, show_selection=opening.show_selection)
         # Every planner's turn is an async generator; the protocol only promises an iterator.
-        events = cast("AsyncGenerator[TurnEvent, None]", self.inner.plan(known))
+        events = cast("AsyncGenerator[TurnEvent, None]", made.planner.plan(known))
         async with contextlib.aclosing(events):
             async for event in events:
                 yield event

@@ -150,9 +150,30 @@ async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session
     person = Person(no)
     planner = session.planner
     assert isinstance(planner, GuardedPlanner)
-    asking = GuardedPlanner(planner.inner, planner.rules, planner.real, planner.ledger, person.approve())
+    asking = GuardedPlanner(planner.name, planner.make, planner.rules, planner.real, planner.ledger, person.approve())
     events = [event async for event in asking.plan(PlanRequest("Make a note", session.context({})))]
     assert isinstance(events[-1], PlanReady)
     assert [request.kind for request in person.asked] == ["selection"]
     assert "secretly" not in seen(session)
     assert "${selection}" in provider(session).requests[0].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("wish", "deny", "name", "told"),
+    [
+        ("openai/b", (), "openai/b", ["MODEL_CHOSEN"]),
+        ("anthropic/c", (), "openai/a", ["MODEL_NOT_ALLOWED"]),
+        ("openai/b", ("Wish.md",), "openai/a", []),
+    ],
+)
+def test_the_open_note_may_wish_for_the_model_that_plans(
+    make_vault: MakeVault, tmp_path: Path, wish: str, deny: tuple[str, ...], name: str, told: list[str]
+) -> None:
+    store = make_vault({"Wish.md": f"---\nai-model: {wish}\n---\n"})
+    session = build_session(Wiring(store, tmp_path / "state", model="openai/a", share_deny=deny))
+    session.focus = Focus("Wish.md")
+    assert isinstance(session.planner, GuardedPlanner)
+    assert session.planner_name == "openai/a"
+    made = session.planner.make()
+    assert made.planner.provider.name == name
+    assert [problem.code for problem in made.notices] == told
