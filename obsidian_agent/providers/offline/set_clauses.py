@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from obsidian_agent.providers.offline import phrases, set_modifiers
+from obsidian_agent.providers.offline import phrases, set_modifiers, set_relations
 from obsidian_agent.providers.offline.lexicon import stem, word_set
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.set_holes import SetHoles
@@ -93,7 +93,8 @@ class SetClauses:
 
     def _modifiers(self, at: int) -> list[Part]:
         if at not in self._behind:
-            self._behind[at] = [part for modifier in set_modifiers.behind() for part in self._apply(modifier, at)]
+            known = (*set_modifiers.behind(), *set_relations.behind())
+            self._behind[at] = [part for modifier in known for part in self._apply(modifier, at)]
             if at < len(self._tokens) and self._tokens[at].text == "(":
                 self._behind[at] += self._in_brackets(at)
         return self._behind[at]

@@ -9,7 +9,7 @@ from typing import Literal, assert_never
 
 import regex
 
-from obsidian_agent.providers.offline import dates, name_slots, type_nouns, word_slots
+from obsidian_agent.providers.offline import compound_holes, dates, name_slots, relations, type_nouns, word_slots
 from obsidian_agent.providers.offline.lexicon import word_set
 from obsidian_agent.providers.offline.name_lists import listed
 from obsidian_agent.providers.offline.names import NameIndex
@@ -76,6 +76,9 @@ class SetHoles:
         return self._kept[key]
 
     def _fresh(self, name: str, start: int, of: str | None) -> Iterator[Part]:
+        if compound_holes.known(name):
+            yield from compound_holes.read(name, start, self.tokens, self.index, self.read)
+            return
         hole = _HOLES[name]
         ground = Ground(self.index, self._around, of)
 
@@ -120,7 +123,7 @@ def _tag(words: Stretch, ground: Ground, *, marked: bool = False) -> Part | None
 
 def _property(words: Stretch, ground: Ground) -> Part | None:
     said = words.quoted or words.raw
-    name = ground.index.property(said)
+    name = ground.index.property(said) or ground.index.property(f"{said}es")
     if name is None and words.quoted is None and len(words) > 1 and words.last.lower == "date":
         name = ground.index.property(said[: words.part(words.start, words.end - 1).last.end - words.first.start])
     return Part(words.end, name) if name is not None else None
@@ -130,7 +133,7 @@ def _value(words: Stretch, ground: Ground) -> Part | None:
     of = ground.of
     if of is None:
         return None
-    known = ground.index.value(of, words.quoted or words.raw)
+    known = relations.value_of(of, words.quoted or words.raw, ground.index)
     if known is not None:
         return Part(words.end, known[0])
     return Part(words.end, words.quoted, 0.3, f"no note has “{words.quoted}” as {of}") if words.quoted is not None else None
@@ -216,6 +219,37 @@ def _yearly(words: Stretch, ground: Ground) -> Part | None:
     return Part(words.end, type_nouns.one_of([*meanings, dated])) if meanings else None
 
 
+_SAID_AS_SUCH = frozenset(("tags", "tag", "aliases", "alias", "cssclasses"))
+_SHORTEST_VERB = 3
+
+
+def _measured(words: Stretch, ground: Ground) -> Part | None:
+    """The one property that a verb speaks of: "rated" of `rating`, "due" of `deadline`."""
+    due = _due_on(words, ground)
+    if due is not None:
+        return due
+    verb = words.first
+    if verb.kind != "word" or len(verb.lower) < _SHORTEST_VERB or verb.lower in NO_TEXT:
+        return None
+    names = [name for name in relations.done(verb.lower, ground.index) if name.casefold() not in _SAID_AS_SUCH]
+    exact = [name for name in names if name.casefold() == verb.lower]
+    found = exact or names
+    return Part(words.end, found[0]) if len(found) == 1 else None
+
+
+def _verb(words: Stretch, ground: Ground) -> Part | None:
+    lower = words.first.lower
+    return Part(words.end, lower) if len(lower) >= _SHORTEST_VERB and lower.isalpha() and lower not in NO_TEXT else None
+
+
+def _tie(words: Stretch, ground: Ground) -> Part | None:
+    if words.first.kind == "word" and words.first.lower in NO_TEXT:
+        return None
+    found = relations.tie(words, ground.index)
+    named = {name: values for name, values in found.items() if ground.index.held.sort(name) == "text"} if found is not None else {}
+    return Part(words.end, named) if named else None
+
+
 def _number(words: Stretch, ground: Ground) -> Part | None:
     text = words.first.text
     if len(words) == 2 and words.last.lower not in _UNITS:
@@ -258,5 +292,11 @@ _HOLES: Mapping[str, _Hole] = {
     "valued": _Hole(4, _valued),
     "dueOn": _Hole(1, _due_on),
     "number": _Hole(2, _number),
+    "other": _Hole(2, _number),
+    "until": _Hole(6, _span),
+    "measured": _Hole(1, _measured),
+    "verb": _Hole(1, _verb),
+    "ties": _Hole(5, _tie, "list"),
+    "untags": _Hole(2, _tag, "list"),
     "year": _Hole(1, _year),
 }

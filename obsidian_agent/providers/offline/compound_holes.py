@@ -1,0 +1,150 @@
+"""Holes that are phrases themselves: "rating of 4 or more", "led by Anna", "Tom attended"; each gives the condition that it stands for.
+
+What is read in their inner holes decides, with the vault's properties, whether they say anything: "led by Anna" does where a property
+resembles "led" and has Anna as a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from obsidian_agent.providers.offline import bounds, phrases, relations, type_nouns
+from obsidian_agent.providers.offline.bounds import Bounds
+from obsidian_agent.providers.offline.lexicon import word_set
+from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.phrases import Node
+from obsidian_agent.providers.offline.relations import Where
+from obsidian_agent.providers.offline.strict import Part, ReadHole, Walked, walk
+from obsidian_agent.providers.offline.tokens import Token
+
+Values = Mapping[str, Any]
+Make = Callable[[Values, NameIndex], Any]
+
+_MAKING = word_set("written made created directed recorded published authored composed wrote made hosted presented")
+_ATTENDING = word_set("attended attend attends joined visited participated")
+_MOST_VALUES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    phrase: str
+    make: Make
+    cost: float = 0.0
+
+
+def _limited(values: Values, index: NameIndex) -> Where | None:
+    return bounds.of_property(values["property"], values["bounds"], index.held)
+
+
+def _rated(values: Values, index: NameIndex) -> Where | None:
+    return bounds.of_property(values["measured"], values["bounds"], index.held)
+
+
+def _when(values: Values, index: NameIndex) -> Where | None:
+    """A note's own day within bounds; where notes have years instead, those."""
+    found: Bounds = values["bounds"]
+    if not found.dated:
+        return None
+    numbered = found.in_years()
+    years = [bounds.of_property(name, numbered, index.held) for name in index.held.years] if numbered is not None else []
+    return type_nouns.one_of([*(each for each in years if each is not None), bounds.dated(found)])
+
+
+def _any(values: Values, index: NameIndex) -> Where | None:
+    return relations.tied(*values["ties"])
+
+
+def _explained(values: Values, index: NameIndex) -> Where | None:
+    return relations.tied(*values["ties"], [values["property"]])
+
+
+def _subject(values: Values, index: NameIndex) -> Where | None:
+    return relations.tied(*values["ties"], relations.names_for("subject", index))
+
+
+def _by(values: Values, index: NameIndex) -> Where | None:
+    """Who made something; where no property says that, who has to do with it."""
+    return relations.tied(*values["ties"], relations.names_for("maker", index)) or relations.tied(*values["ties"])
+
+
+def _done(values: Values, index: NameIndex) -> Where | None:
+    verb = values["verb"]
+    names: Sequence[str] = relations.done(verb, index)
+    if not names and verb in _MAKING:
+        names = relations.names_for("maker", index) or ()
+    if not names and verb in _ATTENDING:
+        names = relations.names_for("presence", index) or ()
+    return relations.tied(*values["ties"], names)
+
+
+def _there(values: Values, index: NameIndex) -> Where | None:
+    return relations.tied(*values["ties"], relations.names_for("presence", index))
+
+
+def _spelt(begins: bool) -> Make:
+    """Values that begin with a text, or hold it; the vault's own are listed."""
+
+    def make(values: Values, index: NameIndex) -> Where | None:
+        wanted = str(values["text"]).casefold()
+        held = index.names.properties.get(values["property"], {})
+        fitting = [value for said, value in held.items() if (said.casefold().startswith(wanted) if begins else wanted in said.casefold())]
+        return {"property": {values["property"]: fitting}} if 0 < len(fitting) <= _MOST_VALUES else None
+
+    return make
+
+
+_WAYS: Mapping[str, tuple[_Way, ...]] = {
+    "limited": (_Way("{property} [is|are|was|were|value|=|:] {bounds}", _limited),),
+    "amount": (_Way("{bounds} {property}", _limited),),
+    "rated": (_Way("{measured} {bounds}", _rated),),
+    "when": (_Way("{bounds}", _when),),
+    "explained": (
+        _Way("[{verb}] {bounds} ( [the|property|by|see] {property} )", _limited),
+        _Way("{verb} (by|with|for|from|in|of|at|to) {ties} ( [the|property|by|see|as] {property} )", _explained),
+    ),
+    "tied": (_Way("{ties}", _any),),
+    "subject": (_Way("[the] {ties}", _subject),),
+    "doneBy": (
+        _Way("by [both|either] {ties}", _by),
+        _Way("{verb} (by|to|with|for|in|at|from|on) [both|either] {ties}", _done),
+    ),
+    "doing": (
+        _Way("{ties} [has|have|had|is|are|was|were] [all|both] {verb} [in|at|to]", _done),
+        _Way("{ties} [both|all] (was|were|is|are|has been|have been) (at|in|there|present|invited to|part of)", _there),
+        _Way("{ties} (took part|takes part|participated|participates|was present|were present) [in|at]", _there),
+    ),
+    "notDoing": (
+        _Way("{ties} (did not|didn't|does not|doesn't|do not|don't|has not|hasn't|have not|haven't|never) {verb}", _done),
+        _Way("{ties} (was not|wasn't|were not|weren't|is not|isn't) (at|in|there|present)", _there),
+        _Way("{ties} (missed|misses|was missing at|was absent from)", _there),
+    ),
+    "spelt": (
+        _Way("{property} (starts|start|begins|begin|starting|beginning) with {text}", _spelt(True)),
+        _Way("{property} [that] (contains|contain|containing|includes|include) {text}", _spelt(False)),
+    ),
+}  # fmt: skip
+
+
+@cache
+def _parsed(name: str) -> tuple[tuple[Node, Make, float], ...]:
+    return tuple((phrases.parse(way.phrase).segments[0], way.make, way.cost) for way in _WAYS[name])
+
+
+def known(name: str) -> bool:
+    """Whether a hole is a phrase itself."""
+    return name in _WAYS or name == "bounds"
+
+
+def read(name: str, start: int, tokens: tuple[Token, ...], index: NameIndex, hole: ReadHole) -> Iterator[Part]:
+    """What such a hole may be from a token on."""
+    if name == "bounds":
+        yield from bounds.read(start, tokens, hole)
+        return
+    for phrase, make, cost in _parsed(name):
+        for walked in walk(phrase, tokens, Walked(start), hole):
+            value = make(walked.values, index)
+            if value is not None:
+                yield Part(walked.end, value, walked.cost + cost, next(iter(walked.doubts), None))
