@@ -311,6 +311,9 @@ class _Turn:
         return len(ways) > 1 and len(names) == 1 and told and ways[0].recipe.answer is None
 
     def _unsure(self, matches: Sequence[Match]) -> TurnEvent:
+        refusal = matches[0].recipe.refusal
+        if refusal is not None and matches[0].cost <= _HARDLY and all(each.cost - matches[0].cost >= _CLEARLY for each in matches[1:]):
+            return TurnFailed(Problem(refusal.code, refusal.message))
         usable = [found for found in matches if found.recipe.refusal is None and self._unmet(found.recipe) is None]
         if usable and not usable[0].resolved.missing:
             usable = [found for found in usable if not found.resolved.missing]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import regex
 
-from obsidian_agent.providers.offline.framing import circumstance, masked, plainly
+from obsidian_agent.providers.offline.framing import circumstance, masked, plainly, spoken_of
 from obsidian_agent.providers.offline.lexicon import IMPERATIVES, members, word_set
 from obsidian_agent.providers.offline.riders import without_riders
 from obsidian_agent.providers.offline.tokens import Token, tokenise
@@ -19,6 +19,10 @@ MOST_CLAUSES = 4
 MOST_LISTED = 12
 """Notes or pairs of names that one verb may have."""
 
+_TOLD = frozenset(("set to", "being", "equal to", "=", ":"))
+"""Words that say a property is set, whether notes have it yet or not."""
+
+_ASKING = word_set("i we i'd we'd can could would will you like to have me")
 _POLITE = word_set("please also finally afterwards next now")
 _NOUNS_TOO = word_set("note number file log pin draw drop start list label index place open copy report check link tag")
 """Verbs that are rather nouns behind a comma or "and", unless something that they act on follows."""
@@ -34,10 +38,16 @@ _SET = regex.compile(
 )
 _AND_SET = regex.compile(
     rf"(?i)[,;]?\s*(?:and\s+)?(?:with\s+)?(?:the |a |an |its |their )?(?:property |field )?(?P<property>[\w-]+(?: [\w-]+)??)\s*"
-    rf"(?P<joint>set to|being|equal to|=|:|to)\s*(?P<value>[^,;]+?){_END}"
+    rf"(?P<joint>set to|being|equal to|is|are|should be|must be|=|:|to)\s*(?P<value>[^,;]+?){_END}"
 )
 _KNOWN_SET = regex.compile(
     rf"(?i)[,;]?\s+(?:and\s+)?with\s+(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?:of\s+|as\s+)?(?P<value>[^\s,;]+(?: [^\s,;]+)??){_END}"
+)
+_IS = regex.compile(
+    rf"(?i)[,;.]\s+(?:and\s+|with\s+)?(?:the |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s*(?P<joint>is|are|should be|must be|shall be|:|=)\s*(?P<value>[^,;]+?){_END}"
+)
+_AND_KNOWN = regex.compile(
+    rf"(?i)[,;]?\s*(?:and\s+)(?:with\s+)?(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?P<value>[^\s,;]+(?: [^\s,;]+)??){_END}"
 )
 _TAGGED = regex.compile(
     r"(?i)[,;]?\s+(?:and\s+)?(?:tagged(?: (?:as|with))?|with (?:the )?(?:tags?|hashtags?)|having the tags?)\s+"
@@ -65,7 +75,8 @@ def clauses(message: str, known: Known = lambda name: False) -> list[str]:
     pairs = _pairs(message, tokenise(message))
     if pairs:
         return pairs
-    text = plainly(_closed_up(without_riders(message)))
+    text = _closed_up(without_riders(message))
+    text = plainly(spoken_of(text))
     place = circumstance(text)
     said = _divided(place[1] if place is not None else text)
     if place is not None:
@@ -130,6 +141,8 @@ def _acts(tokens: Sequence[Token], at: int) -> bool:
     word, following = tokens[at].lower, tokens[at + 1]
     if word not in IMPERATIVES:
         return False
+    if word == "link" and following.lower in ("to", "from"):
+        return True
     return (
         word not in _NOUNS_TOO or following.lower in _OBJECTS | {"off"} or following.kind in ("quoted", "link", "tag") or _names(following)
     )
@@ -160,14 +173,14 @@ def _each_of_list(clause: str) -> list[str]:
 
 def _wishes(clause: str, known: Known) -> list[str]:
     """A clause that makes a note, without what the note is to be like, and that as clauses about it."""
-    first = next((token.lower for token in tokenise(clause) if token.kind == "word" and token.lower not in _POLITE), "")
+    first = next((token.lower for token in tokenise(clause) if token.kind == "word" and token.lower not in _POLITE | _ASKING), "")
     if first not in _CREATING | {"new", "copy", "duplicate"}:
         return [clause]
     wishes: list[str] = []
     while True:
         hidden = masked(clause)
-        settings = [match for match in (_SET.search(hidden), _KNOWN_SET.search(hidden)) if match is not None]
-        setting = next((match for match in settings if "joint" in match.groupdict() or known(match["property"])), None)
+        settings = [match for match in (_SET.search(hidden), _KNOWN_SET.search(hidden), _IS.search(hidden)) if match is not None]
+        setting = next((match for match in settings if match.groupdict().get("joint") in _TOLD or known(match["property"])), None)
         tagged = _TAGGED.search(hidden)
         wish = setting or tagged
         if wish is None or _OTHERS.search(hidden[: wish.start()]):
@@ -175,13 +188,21 @@ def _wishes(clause: str, known: Known) -> list[str]:
         if setting is not None:
             end = setting.end()
             wishes.append(_set(clause, setting))
-            while (more := _AND_SET.match(hidden, end)) is not None and (more["joint"] != "to" or known(more["property"])):
+            while (more := _next_setting(hidden, end, known)) is not None:
                 wishes.append(_set(clause, more))
                 end = more.end()
             clause = clause[: setting.start()] + clause[end:]
         else:
             wishes.append(f"add the tags {clause[slice(*wish.span('tags'))]} to it")
             clause = clause[: wish.start()] + clause[wish.end() :]
+
+
+def _next_setting(hidden: str, at: int, known: Known) -> regex.Match[str] | None:
+    more = _AND_SET.match(hidden, at)
+    if more is not None and (more["joint"] in _TOLD or known(more["property"])):
+        return more
+    bare = _AND_KNOWN.match(hidden, at)
+    return bare if bare is not None and known(bare["property"]) else None
 
 
 def _set(clause: str, match: regex.Match[str]) -> str:

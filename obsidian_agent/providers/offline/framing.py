@@ -52,6 +52,11 @@ _REMARK = regex.compile(
     r"\s[^,;]*?(?=[\s.!]*$)"
 )
 _EXAMPLE = regex.compile(r"(?i)\s*\((?:so|e\.g\.|i\.e\.|for example|for instance|that is|such as|meaning)\s[^()\n]*\)")
+_SET_UP = regex.compile(
+    r"(?i)(?<=^\s*(?:please\s+)?|[.;,]\s+(?:and\s+)?)(?:set up|put together|draw up|write up|open up|draft|prepare)(?=\s+(?:an?|another|the|me|us|two|three|some)\b)"
+)
+"""Other verbs for making something."""
+
 _NEWS = regex.compile(r"(?i)^\s*(?:i|we|they|he|she|it|you|\p{L}+)(?:['’](?:m|re|ve|s|d|ll))?\s[^.:;!?\n\"“]{3,90}(?:[:;]| [–—-])\s+(?=\S)")
 """News before a colon: "We're not going to Texas after all: …"."""
 
@@ -117,7 +122,8 @@ def wordings(message: str) -> Iterator[str]:
 
 def plainly(message: str) -> str:
     """A message without politeness at its end, reasons, and sentences that only tell something."""
-    text = _without(_PLEASE, _cut(_cut(_EXAMPLE.sub("", message), _TAIL), _SURE))
+    text = _SET_UP.sub("create", message)
+    text = _without(_PLEASE, _cut(_cut(_EXAMPLE.sub("", text), _TAIL), _SURE))
     text = _OWN_TEMPLATE.sub(lambda found: f"{found['what']} template" if found["what"].lower() not in _PRONOUNS else found[0], text)
     sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
     first = next((at for at, sentence in enumerate(sentences) if _instructs(sentence)), None)
@@ -191,6 +197,11 @@ def _only_tells(sentence: str, *, after: bool) -> bool:
     word = next((token.lower for token in tokenise(sentence) if token.kind == "word"), "")
     news = not after and word in _SPEAKERS
     return not _limits(sentence, _LIMITING - _DENYING if news else _LIMITING) and (not after or word in _SPEAKERS)
+
+
+def limits(news: str) -> bool:
+    """Whether news limit an instruction: what somebody tells of themselves ("I no longer need it") does not."""
+    return _limits(news, _LIMITING - _DENYING)
 
 
 def _limits(sentence: str, limiting: frozenset[str] = _LIMITING) -> bool:

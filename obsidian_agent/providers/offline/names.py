@@ -23,6 +23,7 @@ _NOUNS = frozenset(stem(word) for word in DETERMINERS | NOTE_NOUNS | FOLDER_NOUN
 _OUTSIDE = regex.compile(r"\.\.(?:[/\\]|$)|[/~][\p{L}/\\.]|[A-Za-z]:[/\\]|[^\s]*[/\\]\.\.(?:[/\\]|$)")
 _PROTECTED = regex.compile(r"(?:[^\s]*[/\\])?\.\p{L}")
 _NUMBERED = regex.compile(r"\d[\d.:-]{3,}[ _.:-]+(?P<name>\p{L}.*)")
+_DASH = regex.compile(r" [-–—] |: ")
 _NEAR = 70
 
 
@@ -124,6 +125,7 @@ class NameIndex:
         self.names = names
         self._found: dict[tuple[str, tuple[NameSort, ...]], Found | None] = {}
         self._above: dict[str, tuple[str, ...]] = {}
+        self._named_alike: dict[str, str | None] = {}
 
     def find(self, text: str, sorts: Sequence[NameSort]) -> Found | None:
         """The entries that `text` names: as written (path, path without extension, or bare name, case ignored), else by their words."""
@@ -142,7 +144,7 @@ class NameIndex:
             (Closeness.EXACT, self._exact),
             (Closeness.EXACT, self._by_alias),
             (Closeness.STEMS, self._by_stems),
-            (Closeness.STEMS, self._unnumbered),
+            (Closeness.STEMS, self._by_part),
             (Closeness.LOOSE, self._by_parts),
         )
         for closeness, lookup in ways:
@@ -184,6 +186,23 @@ class NameIndex:
     def held(self) -> PropertyIndex:
         """The properties by what verbs, parts of values and amounts say of them."""
         return PropertyIndex(self.names.properties)
+
+    def held_in_names(self, text: str) -> str | None:
+        """The words of `text`, in singular or plural, as at least two notes have them one after another in their names; None otherwise."""
+        wanted = f" {' '.join(stem(word) for word in _WORDS.findall(_fold(text)))} "
+        if wanted not in self._named_alike:
+            said = _fold(text)
+            ways = [way for way in dict.fromkeys((said, said.removesuffix("s"), wanted.strip())) if way]
+            named = [name for name, stems in self._name_words if wanted in stems]
+            fitting = next((way for way in ways if sum(way in name for name in named) == len(named)), None)
+            self._named_alike[wanted] = fitting if len(named) > 1 and wanted.strip() else None
+        return self._named_alike[wanted]
+
+    @cached_property
+    def _name_words(self) -> list[tuple[str, str]]:
+        """The names of notes, and the stems of their words between blanks."""
+        names = (_fold(_bare(path)) for path in self.names.notes)
+        return [(name, f" {' '.join(stem(word) for word in _WORDS.findall(name))} ") for name in names]
 
     @cached_property
     def _tags(self) -> dict[str, str]:
@@ -242,17 +261,20 @@ class NameIndex:
     def _by_stems(self, sort: NameSort, key: str) -> Sequence[str]:
         return self._stem_tables[sort].get(_stems(key), ())
 
-    def _unnumbered(self, sort: NameSort, key: str) -> Sequence[str]:
-        """Notes whose names go on behind a number or a day: "202403121015 Time blocking"."""
-        return self._behind_numbers.get(key.removesuffix(".md"), ()) if sort == "note" else ()
+    def _by_part(self, sort: NameSort, key: str) -> Sequence[str]:
+        """Notes by a part of their names: behind a number or a day, before or behind a dash ("Sato 2019 - Pan traps")."""
+        return self._name_parts.get(key.removesuffix(".md"), ()) if sort == "note" else ()
 
     @cached_property
-    def _behind_numbers(self) -> dict[str, list[str]]:
+    def _name_parts(self) -> dict[str, list[str]]:
         table: dict[str, list[str]] = defaultdict(list)
         for path in self.names.notes:
-            match = _NUMBERED.fullmatch(_fold(_bare(path)))
+            name = _fold(_bare(path))
+            match = _NUMBERED.fullmatch(name)
             if match is not None:
                 table[match["name"]].append(path)
+            for part in _DASH.split(name) if _DASH.search(name) else ():
+                table[part.strip()].append(path)
         return table
 
     def _by_parts(self, sort: NameSort, key: str) -> Sequence[str]:

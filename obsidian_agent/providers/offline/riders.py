@@ -106,6 +106,11 @@ _GONE = regex.compile(
 )
 """What moving does anyway: "They should be gone from yesterday."."""
 
+_ONLY_THERE = regex.compile(
+    r"(?i)(?:[,;]\s*)?\b(?:(?:but|and) )?only\b(?= (?:in|within|inside|under|for|on|from|among) )|(?<=\b(?:in|within|inside|under)\b[^.;,]{1,60}) only(?=\s*[.!]?\s*$)"
+)
+"""The scope is what a plan keeps to anyway: "but only in Recipes"."""
+
 _EVERYWHERE = regex.compile(
     r"(?i)\b(?:everywhere|wherever|in every note|in all (?:my )?notes|in any note)(?: (?:where|that))? "
     r"(?:it|they|the tag)(?:['’]s| is| are|) (?:used|occurs?|appears?|found|there|set|mentioned)"
@@ -120,7 +125,7 @@ def without_riders(instruction: str) -> str:
     """The instruction with these clauses blanked out, and exceptions in one form, so that offsets stay."""
     text: str = _ANNOUNCED.sub(lambda match: " " * len(match[0]), instruction)
     text = without_promises(text, masked(text))
-    for clause in (_STAYING, _GONE):
+    for clause in (_STAYING, _GONE, _ONLY_THERE):
         text = clause.sub(lambda match: " " * len(match[0]), text)
     text = _EVERYWHERE.sub(lambda match: "everywhere".ljust(len(match[0])), text)
     text = _IN_ITS_PLACE.sub(lambda match: "leave a link".ljust(len(match[0])), text)

@@ -75,11 +75,21 @@ _SPELT_OUT = regex.compile(
 _ON_WHAT = regex.compile(
     r"(?is)^\s*(?:please\s+)?(?P<verb>[\w-]+)\s+(?P<what>(?:the |my |this )?[^:,;.]{2,50}?)\s*:\s+(?P<rest>(?P<next>[\w-]+)\b[^:]*)$"
 )
+_TAKEN = regex.compile(
+    r"(?is)^\s*(?:please\s+)?(?:take|grab|find|get|pick|select|go to)\s+(?P<what>\S.*?)(?:,| and)(?: then)?\s+(?P<verb>[\w-]+)\s+(?:it|them|that|those)\b\s*(?P<rest>.*)$"
+)
+"""What is done to something, told in two steps: "take A and rename it B"."""
+
 _SO_THAT = regex.compile(r"(?is):\s+(?:whatever|everything that|anything that|so|that is|i\.e\.|meaning)\b[^.;]*?(?P<end>[.!]?\s*)$")
 
 
 def imperative(text: str) -> str:
     """The wish as an imperative; the text itself when it is none."""
+    said = _said(text)
+    return said if said == text else said.rstrip(" ?")
+
+
+def _said(text: str) -> str:
     new = _NEW_NOTE.match(masked(text))
     if new is not None:
         return f"create a {new['new']} {new['kind']} called {text[new.start('rest') :]}"
@@ -90,6 +100,9 @@ def imperative(text: str) -> str:
     if on_what is not None and {on_what["verb"].lower(), on_what["next"].lower()} <= IMPERATIVES:
         what, rest = text[slice(*on_what.span("what"))], text[slice(*on_what.span("rest"))]
         return rest if _PLACE.search(masked(rest)) else f"{rest.rstrip(' .!')} in {what}"
+    taken = _TAKEN.match(masked(text))
+    if taken is not None and taken["verb"].lower() in IMPERATIVES:
+        return f"{taken['verb']} {text[slice(*taken.span('what'))]} {text[taken.start('rest') :]}"
     explained = _SO_THAT.search(masked(text))
     if explained is not None:
         return text[: explained.start()]

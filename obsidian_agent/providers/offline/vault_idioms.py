@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import regex
 
-from obsidian_agent.providers.offline.framing import masked
-from obsidian_agent.providers.offline.lexicon import stem
+from obsidian_agent.providers.offline.framing import limits, masked
+from obsidian_agent.providers.offline.lexicon import DETERMINERS, IMPERATIVES, stem
 from obsidian_agent.providers.offline.names import Closeness, NameIndex
+from obsidian_agent.providers.offline.tokens import tokenise
 
 _STATES = frozenset(("status", "state", "stage", "phase", "progress", "priority", "mood", "stav", "zustand"))
 _ARTICLE = r"(?:the |its |their |his |her |my |a |an )?"
@@ -44,6 +45,10 @@ _GIVE = regex.compile(
     rf"(?is)^\s*(?:please\s+)?(?:give|assign)\s+(?P<what>\S.*?)\s+(?:the|a|an)\s+(?:new\s+)?{_PROPERTY}\s+(?:(?:of|as|=|:|with)\s+)?(?:the value\s+)?(?P<value>\S.*)$"
 )
 _IS_NOW = regex.compile(rf"(?is)^\s*(?:the\s+)?{_PROPERTY}\s+(?:of|for)\s+(?P<what>\S.*?)\s+{_BECOMES}\s+(?P<value>\S.*)$")
+_GETS = regex.compile(
+    rf"(?is)^\s*(?P<what>\S.*?)\s+(?:(?:should|must|shall|needs? to|has to|have to)\s+(?:all\s+|now\s+)?(?:get|have|receive|carry|be given|be set to)|gets?|receives?|needs?)\s+"
+    rf"(?:the|a|an)\s+(?:new\s+)?{_PROPERTY}\s+(?:(?:of|as|=|:|with)\s+)?(?:the value\s+)?(?P<value>\S.*)$"
+)
 _OWN_IS_NOW = regex.compile(rf"(?is)^\s*(?P<what>\S.*?)['’]s?\s+{_PROPERTY}\s+{_BECOMES}\s+(?P<value>\S.*)$")
 _DAILY = r"(?:entry|entries|page|pages|note|notes)"
 _DAILY_TEMPLATE = regex.compile(r"(?i)\b(?:from|with|using|by|based on|out of)\s+(?:the |my |our )?(?P<name>[\w -]+?) template\b")
@@ -57,6 +62,10 @@ _ITS_SECTION = regex.compile(
 )
 
 
+_TOPIC = regex.compile(
+    r"(?is)^\s*(?P<news>[^.;:!?]{3,120}?)\s*(?:[.;:,!]|,?\s+so)\s+(?:and\s+|so\s+|please\s+|therefore\s+)*(?P<verb>[\w-]+)\s+"
+    r"(?:it|this|that|this one|that one|the (?:note|file|folder|page))\b(?P<rest>.*)$"
+)
 _TO_TASKS = regex.compile(
     r"(?is)^\s*(?:please\s+)?(?:add|append|put|write|note|jot)\s+(?P<what>\S.*?)\s+(?:down\s+)?(?:to|in|into|on|at|under)\s+(?:the (?:end|bottom) of\s+)?(?:the|my|its)\s+"
     r"(?:tasks?|to-?dos?|task list|to-?do list)\s+(?:in|of|on)\s+(?P<where>\S.*?)(?:,?\s+at the (?:end|bottom)(?: of the (?:list|tasks))?)?\s*[.!]?$"
@@ -90,7 +99,7 @@ def named_in_place(text: str, index: NameIndex) -> str:
 def idioms(text: str, index: NameIndex) -> Iterator[str]:
     """Other wordings of an instruction, the likeliest first; none when the vault gives its words no meaning."""
     plain = _plain_days(_daily_words(text, index))
-    found = [wording for wording in (_marked(plain, index), _set(plain, index)) if wording is not None]
+    found = [wording for wording in (_marked(plain, index), _set(plain, index), _topic_named(plain, index)) if wording is not None]
     yield from found
     if plain != text:
         yield plain
@@ -123,10 +132,37 @@ def _setting_of(state: str, index: NameIndex) -> tuple[str, str] | None:
     return name, str(value[0] if isinstance(value, list) else value)
 
 
+def _topic_named(text: str, index: NameIndex) -> str | None:
+    """ "I no longer need the packing list, move it to Archive" as "move [[Packing list]] to Archive": what the news names once, "it" is."""
+    match = _TOPIC.match(masked(text))
+    if match is None or match["verb"].lower() not in IMPERATIVES or limits(text[slice(*match.span("news"))]):
+        return None
+    news = text[slice(*match.span("news"))]
+    named = _named_in(news, index)
+    if len(named) != 1:
+        return None
+    return f"{match['verb']} [[{named.pop().removesuffix('.md')}]]{text[match.start('rest') :]}"
+
+
+def _named_in(news: str, index: NameIndex) -> set[str]:
+    """The notes and folders that words of a sentence name, the longest names first."""
+    tokens = tokenise(news)
+    found: set[str] = set()
+    taken: set[int] = set()
+    for length in range(min(len(tokens), 8), 0, -1):
+        for start in range(len(tokens) - length + 1):
+            if taken.isdisjoint(range(start, start + length)) and tokens[start].lower not in DETERMINERS:
+                entry = index.find(news[tokens[start].start : tokens[start + length - 1].end].strip("[]'\""), ("note", "folder"))
+                if entry is not None and len(entry.paths) == 1 and entry.closeness <= Closeness.STEMS:
+                    found.add(entry.paths[0])
+                    taken.update(range(start, start + length))
+    return found
+
+
 def _set(text: str, index: NameIndex) -> str | None:
     """ "Change the mood of A to 6", "give A a mood of 6", "A's mood should be 6" as "set the property mood to 6 in A"."""
     hidden = masked(text)
-    for pattern in (_SET_FROM, _SET_OF, _SET_IN, _OWNED, _GIVE, _OWN_IS_NOW, _IS_NOW):
+    for pattern in (_SET_FROM, _SET_OF, _SET_IN, _OWNED, _GIVE, _GETS, _OWN_IS_NOW, _IS_NOW):
         match = pattern.match(hidden)
         name = index.property(text[slice(*match.span("property"))]) if match is not None else None
         if match is None or name is None or name.casefold() in ("tag", "tags", "alias", "aliases", "title"):
