@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from textual import events
 from textual.widgets import Footer
 
 from obsidian_agent.agent.events import PlanReady, PreviewReady
@@ -144,3 +145,18 @@ async def test_letters_typed_where_nothing_takes_them_go_to_the_message() -> Non
         app.panes.chat.transcript.focus()
         await app.press("j")
         assert (app.prompt.text, app.app.focused) == ("hij", app.prompt)
+
+
+async def test_words_typed_at_once_beside_a_result_are_a_message_not_its_keys() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        app.wait_out_grace()
+        await app.press("a")
+        assert app.stage == "result"
+        for letter in "Tum":
+            app.app.post_message(events.Key(letter, letter))
+        await app.settle()
+        assert (app.prompt.text, app.app.focused) == ("Tum", app.prompt)
+        assert app.stage == "result"
+        assert not session.called("undo")

@@ -15,7 +15,7 @@ from obsidian_agent.tui.bridge import Bridge, merged
 from obsidian_agent.tui.command_table import Called, called
 from obsidian_agent.tui.garbage import Garbage
 from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, SettingChanged, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, OutsideRequested, SettingChanged, ThreadDeleted, WorkEnded
 from obsidian_agent.tui.screens.completing import Completing
 from obsidian_agent.tui.screens.conversing import Conversing
 from obsidian_agent.tui.screens.deciding import Deciding, Wish
@@ -48,6 +48,7 @@ _ABOUT_SELECTION = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:sel
 
 
 TIDY_SECONDS = 20.0
+TYPING_SECONDS = 0.3
 WARM_UP_SECONDS = 0.5
 """After the first frame: what a model needs is imported while the person reads the screen."""
 
@@ -80,6 +81,7 @@ class MainScreen(Screen[None]):
         self._garbage = Garbage()
         self._warned_about: str | None = None
         self._seen: tuple[str | None, str] | None = None
+        self._typing_until = 0.0
 
     def compose(self) -> ComposeResult:
         session = self.bridge.session
@@ -187,6 +189,10 @@ class MainScreen(Screen[None]):
     def _note_requested(self, message: NoteRequested) -> None:
         self.desk.run(partial(self.desk.show_note, message.path), "note", exclusive=True)
 
+    @on(OutsideRequested)
+    def _outside_requested(self, message: OutsideRequested) -> None:
+        self.desk.run(partial(self.desk.open_outside, message.path), "outside")
+
     @on(IndexTold)
     def _index_told(self, message: IndexTold) -> None:
         self.query_one(TopBar).index(message.status.done, message.status.total)
@@ -217,11 +223,15 @@ class MainScreen(Screen[None]):
             self._seen = seen
 
     def on_key(self, event: events.Key) -> None:
-        """Letters typed where nothing takes them go to the message: nowhere, and among what was said."""
-        takes = self.focused is not None and self.panes.chat.transcript not in self.focused.ancestors_with_self
-        if not takes and event.is_printable and event.character is not None:
-            self.panes.go("chat")
-            self.panes.chat.prompt.insert(event.character)
+        """Letters that are no keys where they are typed go to the message; those right behind are of the same words, keys or not."""
+        if not event.is_printable or event.character is None or isinstance(self.focused, Prompt):
+            return
+        if event.key in self.active_bindings and event.time > self._typing_until:
+            return
+        event.stop()
+        self._typing_until = event.time + TYPING_SECONDS
+        self.panes.go("chat")
+        self.panes.chat.prompt.insert(event.character)
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -58,11 +57,7 @@ class NoteArea(TextArea):
     BINDINGS = bindings("note")
 
     class Left(Message):
-        """Back to the message, with what was typed here: the note cannot be edited, so it was meant for the message."""
-
-        def __init__(self, typed: str = "") -> None:
-            super().__init__()
-            self.typed = typed
+        """Back to the message."""
 
     def __init__(self) -> None:
         super().__init__(read_only=True, soft_wrap=True, show_line_numbers=True, tab_behavior="focus", id="note-area")
@@ -118,13 +113,6 @@ class NoteArea(TextArea):
 
     def action_select_whole(self) -> None:
         self.select_all()
-
-    def on_key(self, event: events.Key) -> None:
-        """Letters go to the message; keys that are bound here stay."""
-        if event.is_printable and event.character is not None and event.key not in self._bindings.key_to_bindings:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Left(event.character))
 
     def action_leave(self) -> None:
         self.post_message(self.Left())

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from obsidian_agent.tui.widgets.chat import ChatPane
-from obsidian_agent.tui.widgets.note import NoteArea, NotePane
+from obsidian_agent.tui.widgets.note import NotePane
 from obsidian_agent.tui.widgets.top_bar import PaneName
 from obsidian_agent.tui.widgets.work import WorkPane
 
@@ -114,10 +114,8 @@ class Panes(Horizontal):
     def on_note_pane_focus_changed(self) -> None:
         self._show_chip()
 
-    def on_note_area_left(self, event: NoteArea.Left) -> None:
+    def on_note_area_left(self) -> None:
         self.go("chat")
-        if event.typed:
-            self.chat.prompt.insert(event.typed)
 
     def _show_chip(self) -> None:
         if self.is_mounted:
