@@ -97,6 +97,10 @@ async def test_keys_can_be_rebound() -> None:
         await driver.planned()
         await driver.press("a")
         assert session.called("execute") == []
+        assert driver.prompt.text == "a", "a letter that is no key is said"
+        driver.panes.go("work")
+        await driver.settle()
+        driver.wait_out_grace()
         await driver.press("f8")
         assert len(session.called("execute")) == 1
 
