@@ -19,8 +19,7 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.base import PathText, ToolContext, ToolModel
 from obsidian_agent.tools.finding import unread
-from obsidian_agent.tools.moment import parse_moment
-from obsidian_agent.tools.moments import moment_ms
+from obsidian_agent.tools.moments import made_ms, moment_ms
 from obsidian_agent.tools.notes import find_file, find_folder
 from obsidian_agent.tools.properties_match import PropertyFilter, value_of
 from obsidian_agent.vault import frontmatter, markdown
@@ -140,10 +139,8 @@ class Judge:
             yield lambda path: self._made(path) >= made_after
 
     def _made(self, path: VaultPath) -> float:
-        """When a note was made, in milliseconds: what its property says, else its file."""
-        told = value_of(self.index.facts(path).properties, "created") if path.is_note else None
-        moment = parse_moment(told, self.ctx.run.now) if isinstance(told, str) else None
-        return self.ctx.view.stat(path).created_ms if moment is None else moment.timestamp() * 1000
+        """See `made_ms`."""
+        return made_ms(path, self.index.facts(path).properties if path.is_note else {}, self.ctx)
 
     def _by_facts(self, wanted: Condition) -> Iterator[Check]:
         index = self.index

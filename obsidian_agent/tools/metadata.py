@@ -8,6 +8,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.moments import made_ms
 from obsidian_agent.tools.notes import SparseOutput, find_file
 from obsidian_agent.vault.changes import content_hash
 from obsidian_agent.vault.index import VaultIndex, index_of
@@ -52,6 +53,7 @@ class MetadataOutput(SparseOutput):
     tasks: list[MetadataTask]
     size: int = Field(description="In bytes.")
     mtime_ms: float
+    created_ms: float = Field(description="By its property created where that is a date, else by the file's own time.")
     hash: str
 
 
@@ -72,6 +74,7 @@ def _get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal:
         tasks=[MetadataTask(text=task.text, status=task.status, line=task.line) for task in note.tasks],
         size=len(data),
         mtime_ms=ctx.view.stat(path).mtime_ms,
+        created_ms=made_ms(path, facts.properties, ctx),
         hash=content_hash(data),
     )
     return Proposal(output, warnings=_warnings(path, note))

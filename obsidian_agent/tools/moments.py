@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.base import ToolContext
+from obsidian_agent.tools.moment import parse_moment
+from obsidian_agent.tools.properties_match import value_of
+from obsidian_agent.vault.paths import VaultPath
 
 
 def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
@@ -21,3 +27,10 @@ def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=now.tzinfo) if now.tzinfo is not None else moment.astimezone()
     return moment.timestamp() * 1000
+
+
+def made_ms(path: VaultPath, properties: Mapping[str, Any], ctx: ToolContext) -> float:
+    """When a file was made, in milliseconds since the epoch: what a note's property created says, else the file's own time."""
+    told = value_of(properties, "created") if path.is_note else None
+    moment = parse_moment(told, ctx.run.now) if isinstance(told, str) else None
+    return ctx.view.stat(path).created_ms if moment is None else moment.timestamp() * 1000

@@ -28,20 +28,20 @@ class SummarizeInput(ItemsInput):
 
 
 class Measured(ToolModel):
-    item: Any
-    value: float
+    of: Any = Field(description="The item.")
+    value: int | float
 
 
 class SummarizeOutput(SparseOutput):
     by: str
     count: int = Field(description="The number of items that have a number there.")
     items: list[Measured] = Field(description="Those items with their numbers, in the order of the items.")
-    sum: float
-    average: float | None = Field(default=None, description="Rounded to two places.")
+    sum: int | float
+    average: int | float | None = Field(default=None, description="Rounded to two places.")
     least: list[Measured] = Field(description="The items with the smallest number.")
     most: list[Measured] = Field(description="The items with the largest number.")
-    smallest: float | None = None
-    largest: float | None = None
+    smallest: int | float | None = None
+    largest: int | float | None = None
     missing: list[Any] = Field(description="The items without a number there.")
 
 
@@ -75,10 +75,10 @@ def _summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal:
 
 
 def _told(measured: Iterable[tuple[Any, Decimal]]) -> list[Measured]:
-    return [Measured(item=item, value=_plain(number)) for item, number in measured]
+    return [Measured(of=item, value=_plain(number)) for item, number in measured]
 
 
-def _plain(number: Decimal) -> float:
+def _plain(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 

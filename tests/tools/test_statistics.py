@@ -16,7 +16,7 @@ INVOICES = [note("a", amount=5200, no=1), note("b", amount=7350.5, no=2), note("
 def test_sum_and_the_like(bench):
     answer = bench().run(SUMMARIZE, items=INVOICES, by="frontmatter.amount")
     assert (answer["sum"], answer["average"], answer["count"]) == (13800.5, 4600.17, 3)
-    assert [each["item"]["path"] for each in answer["least"]] == ["c.md"]
+    assert [each["of"]["path"] for each in answer["least"]] == ["c.md"]
     assert (answer["smallest"], answer["largest"]) == (1250, 7350.5)
     assert [each["path"] for each in answer["missing"]] == ["d.md"]
 
