@@ -41,13 +41,13 @@ _AND_SET = regex.compile(
     rf"(?P<joint>set to|being|equal to|is|are|should be|must be|=|:|to)\s*(?P<value>[^,;]+?){_END}"
 )
 _KNOWN_SET = regex.compile(
-    rf"(?i)[,;]?\s+(?:and\s+)?with\s+(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?:of\s+|as\s+)?(?P<value>[^\s,;]+(?: [^\s,;]+)??){_END}"
+    rf"(?i)[,;]?\s+(?:and\s+)?with\s+(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?:of\s+|as\s+)?(?P<value>(?!templates?\b|notes?\b|links?\b|text\b)[^\s,;]+(?: [^\s,;]+)??){_END}"
 )
 _IS = regex.compile(
     rf"(?i)[,;.]\s+(?:and\s+|with\s+)?(?:the |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s*(?P<joint>is|are|should be|must be|shall be|:|=)\s*(?P<value>[^,;]+?){_END}"
 )
 _AND_KNOWN = regex.compile(
-    rf"(?i)[,;]?\s*(?:and\s+)(?:with\s+)?(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?P<value>[^\s,;]+(?: [^\s,;]+)??){_END}"
+    rf"(?i)[,;]?\s*(?:and\s+)(?:with\s+)?(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?P<value>(?!templates?\b|notes?\b|links?\b|text\b)[^\s,;]+(?: [^\s,;]+)??){_END}"
 )
 _TAGGED = regex.compile(
     r"(?i)[,;]?\s+(?:and\s+)?(?:tagged(?: (?:as|with))?|with (?:the )?(?:tags?|hashtags?)|having the tags?)\s+"

@@ -109,6 +109,9 @@ def folder(words: Stretch, index: NameIndex, around: Surroundings, *, existing: 
         return None
     if inner.quoted is not None:
         return Reading(0.1, name, name)
+    parent = index.find(name.rpartition("/")[0], ("folder",)) if "/" in inner.last.text else None
+    if parent is not None and parent.closeness == Closeness.EXACT:
+        return Reading(0.05, name, name)
     doubt = doubts.as_new_name(inner, said=free or bool(FOLDER_NOUNS.intersection(words.lowers)))
     begins = (index.find(inner.part(inner.start, end).raw, ("folder",)) for end in range(inner.start + 1, inner.end))
     return Reading(doubt + (0.5 if any(begins) else 0.0), name, name)
