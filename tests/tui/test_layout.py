@@ -10,6 +10,7 @@ from textual.widgets import Footer
 
 from obsidian_agent.agent.events import PlanReady, PreviewReady
 from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan_list import PlanList
 from tui.driving import SIZES, Driver, driving
@@ -149,6 +150,14 @@ async def test_letters_typed_where_nothing_takes_them_go_to_the_message() -> Non
         app.panes.chat.transcript.focus()
         await app.press("j")
         assert (app.prompt.text, app.app.focused) == ("hij", app.prompt)
+
+
+async def test_a_command_typed_at_once_is_not_taken_for_what_its_first_letters_suggest() -> None:
+    async with driving(FakeSession(), size=(80, 24)) as app:
+        for key, letter in (("slash", "/"), *((letter, letter) for letter in "actions"), ("enter", "\r")):
+            app.app.post_message(events.Key(key, letter))
+        await app.settle()
+        assert isinstance(app.app.screen, SavedActions), app.screen()
 
 
 async def test_words_typed_at_once_beside_a_result_are_a_message_not_its_keys() -> None:

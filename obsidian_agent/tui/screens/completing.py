@@ -38,7 +38,8 @@ class Completing:
                 [
                     Suggestion(f"/{each.name} " if each.hint else f"/{each.name}", len(before), each.title, f"/{each.name}", not each.needs)
                     for each in commands
-                ]
+                ],
+                before,
             )
         elif "@" in before and self._insight is not None:
             self._desk.run(partial(self._mention, self._insight, before), "mention", exclusive=True)
@@ -62,4 +63,4 @@ class Completing:
         length = len(before) - before.rfind("@")
         if any(each.insert == before[-length:] for each in found):
             found = ()
-        suggestions.offer([Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found])
+        suggestions.offer([Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found], before)

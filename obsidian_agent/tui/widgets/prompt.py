@@ -57,7 +57,7 @@ class Prompt(TextEntry):
 
     def on_key(self, event: events.Key) -> None:
         """Keys for the suggestions, if there are any; and TextArea must not insert a newline on keys that are bound here."""
-        if self.suggestions is not None and self.suggestions.take(event.key):
+        if self.suggestions is not None and self.suggestions.take(event.key, self.before_cursor):
             event.stop()
             event.prevent_default()
         elif event.key in ("enter", "shift+enter", "ctrl+j"):

@@ -41,19 +41,25 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
             self.suggestion = suggestion
             self.send = send
 
-    def offer(self, suggestions: Sequence[Suggestion]) -> None:
-        """Show these; none takes the list away."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._behind = ""
+
+    def offer(self, suggestions: Sequence[Suggestion], behind: str = "") -> None:
+        """Show these; none takes the list away. `behind`: the text before the cursor that they are for."""
+        self._behind = behind
         self.display = bool(suggestions)
         self.set_rows(list(suggestions), 0)
 
-    def take(self, key: str) -> bool:
-        """A key that was pressed in the message box; True when it was for this list."""
+    def take(self, key: str, before: str) -> bool:
+        """A key that was pressed in the message box; True when it was for this list. `before`: the text before the cursor now; whoever
+        types faster than suggestions come does not get those for less text."""
         if not self.display or self.current is None:
             return False
         match key:
             case "up" | "down":
                 self.cursor = (self.cursor + (1 if key == "down" else -1)) % len(self.rows)
-            case "tab" | "enter":
+            case "tab" | "enter" if before == self._behind:
                 suggestion = self.current
                 self.display = False
                 self.post_message(self.Accepted(suggestion, send=key == "enter" and suggestion.send))
