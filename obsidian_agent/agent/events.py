@@ -63,10 +63,11 @@ class PlanningRetry:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The turn ended in words, not in a plan. `sources` are vault paths."""
+    """The turn ended in words, not in a plan. `sources` are vault paths of what it rests on, `besides` of what the model was shown else."""
 
     text: str
     sources: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

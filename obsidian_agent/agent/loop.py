@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -16,6 +16,7 @@ from obsidian_agent.agent.asking import Asker
 from obsidian_agent.agent.brief import Brief
 from obsidian_agent.agent.calls import ProposalCall, understand
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
+from obsidian_agent.agent.crediting import Shown
 from obsidian_agent.agent.events import Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnEvent, TurnFailed
 from obsidian_agent.agent.foreign import new_mark
 from obsidian_agent.agent.frame import Frame, frame_of, plain_frame
@@ -31,7 +32,7 @@ from obsidian_agent.agent.proposals import Accepted, DryRun, Rejected, judge, pl
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.results import Scrubber
 from obsidian_agent.agent.round import Round, Surroundings
-from obsidian_agent.agent.sharing import ApproveShare, Gate, Level, SharingRules
+from obsidian_agent.agent.sharing import ApproveShare, Gate, SharingRules
 from obsidian_agent.agent.signatures import Detail
 from obsidian_agent.agent.tool_choice import detail_for
 from obsidian_agent.agent.written_calls import written_calls
@@ -126,8 +127,7 @@ class _Turn:
     agent: Agent
     request: PlanRequest
     reply: Reply = field(default_factory=Reply)
-    read: dict[str, Level] = field(default_factory=dict)
-    """What of which files the model was shown in this turn, in order."""
+    shown: Shown = field(default_factory=Shown)
     refused: set[str] = field(default_factory=set)
     corrections: int = 0
     squeezed: bool = False
@@ -193,7 +193,7 @@ class _Turn:
         tools = self.prepared.frame.more(request.message)
         message = request_message(request.message, request.context, params, policy, mark, show_selection=shown, extra=extra, tools=tools)
         self.talk.ask(message)
-        self._share(replace(opening.sending(), text=message.text))
+        self._share(replace(opening.sending(), text=message.text), self.prepared.wanted)
 
     def _surroundings(self, asker: Asker, mark: str) -> Surroundings:
         agent = self.agent
@@ -249,10 +249,9 @@ class _Turn:
             room = min(room, estimate_messages(messages) // 2)
         return messages if estimate_messages(messages) <= room else within(messages, room)
 
-    def _share(self, sending: Sending) -> None:
+    def _share(self, sending: Sending, wanted: Collection[str] | None = None) -> None:
         self.talk.share(sending)
-        for part, _ in sending.parts:
-            self.read[part.path] = max(part.level, self.read.get(part.path, Level.NAME))
+        self.shown.add((part for part, _ in sending.parts), wanted)
 
     def _write_down(self) -> None:
         provider = self.agent.provider
@@ -369,19 +368,8 @@ class _Turn:
             return
         if self.reply.reason == "length":
             yield Notice(Problem("TRUNCATED", "The answer was cut at the model's length limit. Ask it to go on."))
-        yield Answer(text, self._sources(text))
-
-    def _sources(self, text: str) -> tuple[str, ...]:
-        """The files that an answer rests on: those that were read, and those of which a part was shown and that it names."""
-        folded = text.casefold()
-
-        def named(path: str) -> bool:
-            name = path.rpartition("/")[2]
-            return name.removesuffix(".md").casefold() in folded
-
-        return tuple(
-            path for path, level in self.read.items() if path and (level is Level.TEXT or (level is Level.PREVIEW and named(path)))
-        )
+        credit = self.shown.credit(text)
+        yield Answer(text, credit.sources, credit.besides)
 
 
 def _only_reading(plan: ActionPlan, agent: Agent, ready: PlanReady) -> PlanReady | TurnFailed:

@@ -38,6 +38,8 @@ class Preparation:
     facts: ModelFacts
     extra: str = ""
     parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)
+    wanted: frozenset[str] = frozenset()
+    """The files in `parts` that the person asked for, by a mention for example."""
     usage: Usage | None = None
     """What a summary took, if one was made."""
     may_summarise: bool = True
@@ -83,6 +85,7 @@ class Preparation:
             yield Notice(Problem("CONTEXT_FULL", f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."))
         self.extra = self.brief.fusion.fuse(kept, self.mark)
         self.parts = [(Part(item.path.text, Level.TEXT, len(item.text)), permission.allowed[item.path.text]) for item in kept]
+        self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
         told = [path for path in self.brief.sources if path not in self.talk.shared]
         self.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in told]
 

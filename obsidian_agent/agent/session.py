@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -200,6 +201,10 @@ class Session:
         """The text of a note, line ends as they are. May block."""
         where = parse(path, PathUse.READ)
         return decode(self.view().read(where), where.text)
+
+    def place_of(self, path: str) -> str:
+        """Where a note lies on this machine, as an absolute path. Raises `VaultError` for what is no path in the vault. May block."""
+        return os.path.join(self.store.real_path, self.store.resolve(parse(path, PathUse.READ)).text)
 
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn."""

@@ -40,6 +40,7 @@ class Told:
 
     text: str = ""
     sources: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
     usage: TokensUsed | None = None
     problems: tuple[Problem, ...] = ()
     outcome: str = "error"
@@ -55,6 +56,7 @@ def answer_with_model(session: Session, question: str, out: Output) -> Exit:
         usage = told.usage
         counted = {"promptTokens": usage.prompt_tokens, "completionTokens": usage.completion_tokens} if usage is not None else None
         document = {"answer": told.text, "sources": list(told.sources), "usage": counted, "outcome": told.outcome}
+        document |= {"alsoSent": list(told.besides)} if told.besides else {}
         out.document(document | ({"errors": [problem.to_json() for problem in told.problems]} if told.problems else {}))
     out.problems(told.problems)
     return told.exit
@@ -67,6 +69,8 @@ async def _listen(session: Session, question: str, told: Told, out: Output) -> N
         out.line()
     if told.sources:
         out.note(f"From {', '.join(told.sources)}")
+    if told.besides:
+        out.note(f"Also sent: {', '.join(told.besides)}")
     if out.verbose and told.usage is not None:
         out.note(f"{told.usage.prompt_tokens:,} tokens in, {told.usage.completion_tokens:,} out, {told.usage.requests} requests")
 
@@ -91,8 +95,9 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
             out.note(f"Asking again ({event.attempt} of {event.attempts}).")
         case TokensUsed():
             told.usage = event
-        case Answer(text, sources):
-            told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
+        case Answer(text, sources, besides):
+            told.text, told.sources, told.besides = text, sources, besides
+            told.outcome, told.exit = "done", Exit.DONE
         case PreviewReady(preview):
             _outputs(preview, told, out)
         case RoundsUsedUp(rounds):

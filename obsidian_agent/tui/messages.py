@@ -54,6 +54,14 @@ class SettingChanged(Message):
         self.name = name
 
 
+class OutsideRequested(Message):
+    """A note is to be opened in Obsidian."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
 class NoteRequested(Message):
     """A note is to be shown in the note pane."""
 

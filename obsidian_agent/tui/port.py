@@ -210,6 +210,10 @@ class Session(Protocol):
         """The text of a note, line ends as they are."""
         ...
 
+    def place_of(self, path: str) -> str:
+        """Where a note lies on this machine."""
+        ...
+
     def verify(self, approved: Preview) -> Sequence[Problem]:
         """What of the vault is not as the preview said that it would be. May block."""
         ...

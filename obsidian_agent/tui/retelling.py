@@ -16,13 +16,22 @@ Speaker = Literal["you", "agent", "note", "good", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
+class Cited:
+    """Vault paths of what an answer rests on, and of what else the model was shown."""
+
+    sources: tuple[str, ...]
+    besides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
-    """An entry of the transcript. `mark` stands below an answer that is not whole."""
+    """An entry of the transcript. `mark` stands below an answer that is not whole; with `cited` it is the list below an answer."""
 
     speaker: Speaker
     text: str
     at: datetime | None = None
     mark: str = ""
+    cited: Cited | None = None
 
 
 def told(said: Sequence[Said]) -> list[Told]:
@@ -37,8 +46,8 @@ def _entries(said: Said) -> list[Told]:
             return [Told("you", said.text, at)] + ([Told("note", "This was not sent.", at)] if said.state == "unsent" else [])
         case "model":
             answer = [Told("agent", said.text, at)]  # one that was cut off says so itself
-            sources = said.data.get("sources")
-            return answer + ([Told("note", from_sources(sources), at)] if isinstance(sources, list | tuple) and sources else [])
+            cited = Cited(_paths(said.data.get("sources")), _paths(said.data.get("besides")))
+            return answer + ([Told("note", "", at, cited=cited)] if cited.sources or cited.besides else [])
         case "look":
             return [Told("note", looked(said.text, said.data.get("args"), str(said.data.get("why") or "")), at)]
         case "plan":
@@ -55,9 +64,8 @@ def _entries(said: Said) -> list[Told]:
             assert_never(said.role)
 
 
-def from_sources(sources: Sequence[object]) -> str:
-    """The line below an answer that names its sources."""
-    return "From " + ", ".join(sanitize.line(str(source)) for source in sources)
+def _paths(value: object) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
 
 
 def looked(purpose: str, args: object, why: str) -> str:

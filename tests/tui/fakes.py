@@ -272,6 +272,9 @@ class FakeSession:
     def settings_changed(self) -> None:
         self.calls.append(("settings_changed",))
 
+    def place_of(self, path: str) -> str:
+        return f"/vault/{path}"
+
     def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
         return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
 

@@ -13,6 +13,7 @@ from llm_server import KEY, Call, LlmServer, Reply
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.widgets.sources import Source
 from obsidian_agent.vault.store import VaultStore
 from tui.driving import Driver
 
@@ -63,6 +64,21 @@ async def question(app: Driver) -> Share:
     return screen
 
 
+async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note that the answer rests on, in the note pane, and then in Obsidian, for which there is no desktop."""
+    assert "Sources\nGarden.md\nAlso sent, and not named in the answer\nLog.md" in driver.transcript()
+    source = driver.app.screen.query(Source).first()
+    source.focus()
+    await driver.pilot.press("enter")
+    await until(driver, lambda: driver.panes.note.path == "Garden.md" and driver.panes.front == "note")
+    source.focus()
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    await driver.pilot.press("o")
+    await until(driver, lambda: "no desktop here" in driver.screen())
+    driver.prompt.focus()
+
+
 async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OBSIDIAN_AGENT_API_KEY", KEY)
     vault = tmp_path / "Vault"
@@ -79,7 +95,8 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             await question(driver)
             assert "they may say it" in driver.screen()
             await pilot.press("down", "space", "a")
-            await until(driver, lambda: "From Garden.md, Log.md" in driver.transcript())
+            await until(driver, lambda: "Also sent" in driver.transcript())
+            await open_source(driver, monkeypatch)
             assert "Thought for" in driver.transcript()
             assert "Water the beans, says [[Garden]]." in driver.transcript()
             assert "secret" not in json.dumps(server.requests[1].body)

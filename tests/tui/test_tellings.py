@@ -16,7 +16,7 @@ from obsidian_agent.plan.result import Flag
 from obsidian_agent.providers.plugin_index import CommunityPlugin
 from obsidian_agent.tools.base import Risk
 from obsidian_agent.tui import tellings
-from obsidian_agent.tui.retelling import looked, told
+from obsidian_agent.tui.retelling import Cited, looked, told
 from obsidian_agent.tui.screens.report import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
 from obsidian_agent.tui.screens.telling import insertion, unasked
@@ -93,7 +93,7 @@ def test_a_kept_conversation_is_told_again() -> None:
     said = [
         Said("person", "Hi", "2026-01-02T03:04:05+00:00"),
         Said("look", "Search the notes", data={"args": {"limit": 5, "query": "x"}, "why": "to see"}),
-        Said("model", "Half", "no time", "cut", {"sources": ["A.md", BAD]}),
+        Said("model", "Half", "no time", "cut", {"sources": ["A.md", BAD], "besides": ["B.md", 7]}),
         Said("plan", "Do it"),
         Said("run", "Do it", data={"success": True}),
         Said("failed", "No."),
@@ -104,13 +104,14 @@ def test_a_kept_conversation_is_told_again() -> None:
         ("you", "Hi"),
         ("note", "Search the notes: “x” – to see"),
         ("agent", "Half"),
-        ("note", "From A.md, x␛[2J"),
+        ("note", ""),
         ("note", "Plan: Do it"),
         ("good", "Applied: Do it"),
         ("bad", "No."),
         ("you", "Lost"),
         ("note", "This was not sent."),
     ]
+    assert entries[3].cited == Cited(("A.md", BAD), ("B.md",))
     assert entries[0].at is not None
     assert entries[2].at is None
     assert looked("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "") == "Read files: B.md, C.md, D.md and 1 more"

@@ -29,8 +29,9 @@ def note_of(state: ThreadState) -> str:
                 parts += [f"## You, {_time(said)}", said.text.strip()]
             case "model":
                 parts += [f"## Agent, {_time(said)}", _lowered(said.text.strip())]
-                if sources := said.data.get("sources"):
-                    parts.append("Sources: " + ", ".join(f"[[{str(path).removesuffix('.md')}]]" for path in sources))
+                for title, key in (("Sources", "sources"), ("Also sent", "besides")):
+                    if paths := said.data.get(key):
+                        parts.append(f"{title}: " + ", ".join(f"[[{str(path).removesuffix('.md')}]]" for path in paths))
             case "plan" | "run":
                 parts.append(f"> {said.text.strip()}")
             case "look" | "notice" | "failed":

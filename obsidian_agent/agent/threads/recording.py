@@ -95,11 +95,11 @@ class Recorder:
                 self.say("plan", plan.goal, plan=plan.to_json())
             case NeedsInput(message, _, missing):
                 self.say("notice", message, code="NEEDS_INPUT", missing=list(missing))
-            case Answer(text, sources):
+            case Answer(text, sources, besides):
                 if not self._answered:
                     self.say("model", text)
-                if sources:
-                    self._add({"k": "sources", "paths": list(sources)})
+                if sources or besides:
+                    self._add({"k": "sources", "paths": list(sources), "besides": list(besides)})
             case TurnFailed(problem, problems):
                 self.say("failed", problem.message, code=problem.code, problems=[each.to_json() for each in problems])
             case _:

@@ -8,7 +8,7 @@ asked      {text, time}                        the person's words, before anythi
 message    {role, text, calls?, callId?, time} a message as models get it
 stream     {text}                              a piece of an answer that is still coming; void once its message is there
 said       {role, text, time, data?}           something that people see and models don't: a look, a notice, a plan, a run
-sources    {paths}                             the notes that the last answer rests on
+sources    {paths, besides}                    the notes that the last answer rests on, and what else the model was shown
 usage      {...}                               what a turn has used
 shared     {shared, told, plain}               what of the vault is in the messages, and where they were sent
 moved      {}                                  the messages so far are not for the model any more

@@ -123,7 +123,7 @@ class Folding:
             case {"k": "said", "role": str(role), "text": str(text)}:
                 self._said(role, text, str(time or ""), record.get("data"))
             case {"k": "sources", "paths": list(paths)}:
-                self._sources([path for path in paths if isinstance(path, str)])
+                self._sources(_texts(paths), _texts(record.get("besides")))
             case {"k": "usage"} if (usage := TurnUsage.from_json(record)) is not None:
                 state.usage.append(usage)
             case {"k": "shared"}:
@@ -183,11 +183,11 @@ class Folding:
         if (known := _ROLES.get(role)) is not None:
             self.state.said.append(Said(known, text, time, data=data if isinstance(data, dict) else {}))
 
-    def _sources(self, paths: list[str]) -> None:
+    def _sources(self, paths: list[str], besides: list[str]) -> None:
         said = self.state.said
         at = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "model"), None)
         if at is not None:
-            said[at] = replace(said[at], data={**said[at].data, "sources": paths})
+            said[at] = replace(said[at], data={**said[at].data, "sources": paths, "besides": besides})
 
     def _shared(self, record: Record) -> None:
         state, shared = self.state, record.get("shared")
@@ -220,6 +220,10 @@ class Folding:
         if text.strip():
             self._message(ChatMessage("assistant", f"{text}{CRASH_MARK}"), self.state.updated)
         self.asked = None
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def whole(messages: Iterable[ChatMessage]) -> list[ChatMessage]:

@@ -57,6 +57,14 @@ class Desk:
         if path is not None:
             self.run(partial(self.show_note, path, quiet=True), "note", exclusive=True)
 
+    async def open_outside(self, path: str) -> None:
+        """Show a note in Obsidian, where there is a desktop."""
+        from obsidian_agent.tui.outside import in_obsidian
+
+        place = await self.bridge.call(self.bridge.session.place_of, path)
+        if not await self.bridge.call(in_obsidian, place):
+            self.panes.chat.hint("There is no desktop here that could open Obsidian. Enter shows the note in this app.")
+
     async def show_note(self, path: str, line: int | None = None, *, quiet: bool = False) -> None:
         """Read a note in a thread and show it, at a line (from 1). With `quiet` a note that is gone is closed without a word."""
         try:

@@ -29,7 +29,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui.retelling import from_sources, looked
+from obsidian_agent.tui.retelling import Cited, looked
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
@@ -83,8 +83,7 @@ class Router:
                 chat.transcript.say("note", f"The answer was no valid plan: {why} Asking again ({event.attempt} of {event.attempts}).")
             case Answer():
                 chat.transcript.end_stream(event.text)
-                if event.sources:
-                    chat.transcript.say("note", from_sources(event.sources))
+                chat.transcript.cite(Cited(event.sources, event.besides))
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
                 turns.needs_input(event)

@@ -13,8 +13,9 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent.tui import markdown_text, sanitize
-from obsidian_agent.tui.retelling import Speaker, Told
+from obsidian_agent.tui.retelling import Cited, Speaker, Told
 from obsidian_agent.tui.streamed import Part, Splitter
+from obsidian_agent.tui.widgets.sources import Sources
 
 KEPT = 80
 """Entries on the screen; older ones are taken away, and come back when the person asks for them."""
@@ -200,6 +201,14 @@ class Transcript(VerticalScroll):
         self.mount(_entry(entry))
         self._prune()
 
+    def cite(self, cited: Cited) -> None:
+        """List below an answer what it rests on, if it rests on anything."""
+        if cited.sources or cited.besides:
+            entry = Told("note", "", datetime.now(), cited=cited)
+            self._told.append(entry)
+            self.mount(_entry(entry))
+            self._prune()
+
     @property
     def last_answer(self) -> str:
         """What the agent said last, as Markdown; "" when it said nothing."""
@@ -273,12 +282,14 @@ class Transcript(VerticalScroll):
         if surplus < AT_ONCE // 2 or self.max_scroll_y - self.scroll_y > self.size.height:
             return
         gone = [child for child in self.children[:surplus] if child is not self._streaming]
-        self._first += sum(isinstance(child, Entry | Streaming) for child in gone)
+        self._first += sum(isinstance(child, Entry | Streaming | Sources) for child in gone)
         self.remove_children(gone)
         self.mount(Earlier(self._first), before=0)
 
 
-def _entry(told: Told) -> Entry:
+def _entry(told: Told) -> Entry | Sources:
+    if told.cited is not None:
+        return Sources(told.cited)
     body = markdown_text.render(told.text) if told.speaker == "agent" else Content(sanitize.block(told.text).strip())
     if told.mark:
         body = Content.assemble(body, (f"\n╌ {told.mark}", "$warning"))
