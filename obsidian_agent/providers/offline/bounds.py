@@ -43,7 +43,9 @@ class Bounds:
         low, high = ends
         if (self.low is not None and low is None) or (self.high is not None and high is None):
             return None
-        return Bounds(low[1 if self.beyond else 0] if low else None, high[0 if self.short else 1] if high else None, self.beyond, self.short)
+        return Bounds(
+            low[1 if self.beyond else 0] if low else None, high[0 if self.short else 1] if high else None, self.beyond, self.short
+        )
 
 
 def of_property(name: str, bounds: Bounds, properties: PropertyIndex) -> dict[str, Any] | None:
@@ -85,12 +87,8 @@ def _both(values: Mapping[str, Any], name: str) -> Bounds:
 
 _LARGER = "(more|higher|above|better|up|greater|over|longer|bigger|larger|later|newer|after)"
 _SMALLER = "(less|lower|below|worse|fewer|under|shorter|smaller|earlier|older|before)"
-_ABOVE = (
-    "(above|over|beyond|exceeding|>|(more|greater|higher|better|bigger|larger|longer|later|newer|heavier) than|more expensive than|(after|past))"
-)
-_BELOW = (
-    "(below|under|<|(less|lower|fewer|smaller|worse|shorter|earlier|older|lighter|cheaper) than|(before|until|prior to))"
-)
+_ABOVE = "(above|over|beyond|exceeding|>|(more|greater|higher|better|bigger|larger|longer|later|newer|heavier) than|more expensive than|(after|past))"
+_BELOW = "(below|under|<|(less|lower|fewer|smaller|worse|shorter|earlier|older|lighter|cheaper) than|(before|until|prior to))"
 _LEAST = "(at least|(no|not) (less|fewer|lower) than|not (under|below)|minimum [of]|a minimum of|> =|≥)"
 _MOST = "(at most|no more than|not (more|longer|higher) than|not (over|above)|no longer than|up to|maximum [of]|a maximum of|< =|≤)"
 

@@ -13,10 +13,12 @@ from typing import Any
 
 from obsidian_agent.providers.offline import bounds, phrases, relations, type_nouns
 from obsidian_agent.providers.offline.bounds import Bounds
+from obsidian_agent.providers.offline.dates import one_day
 from obsidian_agent.providers.offline.lexicon import word_set
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.phrases import Node
 from obsidian_agent.providers.offline.relations import Where
+from obsidian_agent.providers.offline.set_modifiers import either
 from obsidian_agent.providers.offline.strict import Part, ReadHole, Walked, walk
 from obsidian_agent.providers.offline.tokens import Token
 
@@ -25,6 +27,8 @@ Make = Callable[[Values, NameIndex], Any]
 
 _MAKING = word_set("written made created directed recorded published authored composed wrote made hosted presented")
 _ATTENDING = word_set("attended attend attends joined visited participated")
+_LEADS = word_set("before after since between from in on of during within for until prior earlier later older newer starting dated")
+_NAMES = word_set("name title filename")
 _MOST_VALUES = 200
 
 
@@ -32,7 +36,8 @@ _MOST_VALUES = 200
 class _Way:
     phrase: str
     make: Make
-    cost: float = 0.0
+    leads: frozenset[str] = frozenset()
+    """The words of which one must come first; none: any."""
 
 
 def _limited(values: Values, index: NameIndex) -> Where | None:
@@ -48,9 +53,20 @@ def _when(values: Values, index: NameIndex) -> Where | None:
     found: Bounds = values["bounds"]
     if not found.dated:
         return None
+    return type_nouns.one_of([*_years(found, index), bounds.dated(found)])
+
+
+def _in_years(values: Values, index: NameIndex) -> Where | None:
+    """The same where notes have years."""
+    found: Bounds = values["bounds"]
+    years = _years(found, index) if found.dated else []
+    return type_nouns.one_of([*years, bounds.dated(found)]) if years else None
+
+
+def _years(found: Bounds, index: NameIndex) -> list[Where]:
     numbered = found.in_years()
-    years = [bounds.of_property(name, numbered, index.held) for name in index.held.years] if numbered is not None else []
-    return type_nouns.one_of([*(each for each in years if each is not None), bounds.dated(found)])
+    ways = [bounds.of_property(name, numbered, index.held) for name in index.held.years] if numbered is not None else []
+    return [each for each in ways if each is not None]
 
 
 def _any(values: Values, index: NameIndex) -> Where | None:
@@ -58,30 +74,46 @@ def _any(values: Values, index: NameIndex) -> Where | None:
 
 
 def _explained(values: Values, index: NameIndex) -> Where | None:
-    return relations.tied(*values["ties"], [values["property"]])
+    return relations.tied(*values["ties"], names=[values["bracketed"]])
+
+
+def _explained_bounds(values: Values, index: NameIndex) -> Where | None:
+    return bounds.of_property(values["bracketed"], values["bounds"], index.held)
+
+
+def _on_days(values: Values, index: NameIndex) -> Where | None:
+    """Days of one month: "3 and 4 November"."""
+    span = values["span"]
+    if span.day is None:
+        return None
+    try:
+        numbered = [span.day.replace(day=values[name]) for name in ("number", "other") if name in values]
+    except (TypeError, ValueError):
+        return None
+    return either([bounds.dated(Bounds(day, day)) for day in (*map(one_day, numbered), span)])
 
 
 def _subject(values: Values, index: NameIndex) -> Where | None:
-    return relations.tied(*values["ties"], relations.names_for("subject", index))
+    return relations.tied(*values["ties"], names=relations.names_for("subject", index))
 
 
 def _by(values: Values, index: NameIndex) -> Where | None:
     """Who made something; where no property says that, who has to do with it."""
-    return relations.tied(*values["ties"], relations.names_for("maker", index)) or relations.tied(*values["ties"])
+    return relations.tied(*values["ties"], names=relations.names_for("maker", index)) or relations.tied(*values["ties"])
 
 
 def _done(values: Values, index: NameIndex) -> Where | None:
     verb = values["verb"]
-    names: Sequence[str] = relations.done(verb, index)
+    names: Sequence[str] = index.held.resembling(verb)
     if not names and verb in _MAKING:
         names = relations.names_for("maker", index) or ()
     if not names and verb in _ATTENDING:
         names = relations.names_for("presence", index) or ()
-    return relations.tied(*values["ties"], names)
+    return relations.tied(*values["ties"], names=names)
 
 
 def _there(values: Values, index: NameIndex) -> Where | None:
-    return relations.tied(*values["ties"], relations.names_for("presence", index))
+    return relations.tied(*values["ties"], names=relations.names_for("presence", index))
 
 
 def _spelt(begins: bool) -> Make:
@@ -89,6 +121,8 @@ def _spelt(begins: bool) -> Make:
 
     def make(values: Values, index: NameIndex) -> Where | None:
         wanted = str(values["text"]).casefold()
+        if values["property"].casefold() in _NAMES:
+            return None
         held = index.names.properties.get(values["property"], {})
         fitting = [value for said, value in held.items() if (said.casefold().startswith(wanted) if begins else wanted in said.casefold())]
         return {"property": {values["property"]: fitting}} if 0 < len(fitting) <= _MOST_VALUES else None
@@ -100,11 +134,13 @@ _WAYS: Mapping[str, tuple[_Way, ...]] = {
     "limited": (_Way("{property} [is|are|was|were|value|=|:] {bounds}", _limited),),
     "amount": (_Way("{bounds} {property}", _limited),),
     "rated": (_Way("{measured} {bounds}", _rated),),
-    "when": (_Way("{bounds}", _when),),
+    "inYears": (_Way("{bounds}", _in_years, leads=_LEADS),),
+    "when": (_Way("{bounds}", _when, leads=_LEADS),),
     "explained": (
-        _Way("[{verb}] {bounds} ( [the|property|by|see] {property} )", _limited),
-        _Way("{verb} (by|with|for|from|in|of|at|to) {ties} ( [the|property|by|see|as] {property} )", _explained),
+        _Way("[{verb}] {bounds} {bracketed}", _explained_bounds),
+        _Way("{verb} [by|with|for|from|in|of|at|to] {ties} {bracketed}", _explained),
     ),
+    "onDays": (_Way("{number} (and|or) {span}", _on_days), _Way("{number} , {other} [,] (and|or) {span}", _on_days)),
     "tied": (_Way("{ties}", _any),),
     "subject": (_Way("[the] {ties}", _subject),),
     "doneBy": (
@@ -129,8 +165,8 @@ _WAYS: Mapping[str, tuple[_Way, ...]] = {
 
 
 @cache
-def _parsed(name: str) -> tuple[tuple[Node, Make, float], ...]:
-    return tuple((phrases.parse(way.phrase).segments[0], way.make, way.cost) for way in _WAYS[name])
+def _parsed(name: str) -> tuple[tuple[Node, _Way], ...]:
+    return tuple((phrases.parse(way.phrase).segments[0], way) for way in _WAYS[name])
 
 
 def known(name: str) -> bool:
@@ -143,8 +179,10 @@ def read(name: str, start: int, tokens: tuple[Token, ...], index: NameIndex, hol
     if name == "bounds":
         yield from bounds.read(start, tokens, hole)
         return
-    for phrase, make, cost in _parsed(name):
+    for phrase, way in _parsed(name):
+        if way.leads and tokens[start].lower not in way.leads:
+            continue
         for walked in walk(phrase, tokens, Walked(start), hole):
-            value = make(walked.values, index)
+            value = way.make(walked.values, index)
             if value is not None:
-                yield Part(walked.end, value, walked.cost + cost, next(iter(walked.doubts), None))
+                yield Part(walked.end, value, walked.cost, next(iter(walked.doubts), None))

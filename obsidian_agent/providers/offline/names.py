@@ -25,6 +25,8 @@ _PROTECTED = regex.compile(r"(?:[^\s]*[/\\])?\.\p{L}")
 _NUMBERED = regex.compile(r"\d[\d.:-]{3,}[ _.:-]+(?P<name>\p{L}.*)")
 _DASH = regex.compile(r" [-–—] |: ")
 _NEAR = 70
+_NO_KINDS = frozenset(("tags", "tag", "aliases", "alias", "cssclasses", "cssclass"))
+"""Properties that Obsidian gives a meaning of their own: what stands in them is said as such."""
 
 
 class VaultNames(Protocol):
@@ -179,7 +181,7 @@ class NameIndex:
 
     def valued(self, text: str) -> list[tuple[str, Any]]:
         """The properties that have a value of this name, with it."""
-        found = ((name, self.value(name, text)) for name in self._values)
+        found = ((name, self.value(name, text)) for name in self._values if name.casefold() not in _NO_KINDS)
         return [(name, value[0]) for name, value in found if value is not None]
 
     @cached_property

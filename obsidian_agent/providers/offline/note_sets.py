@@ -8,12 +8,13 @@ and a `kind` ("any" where the words leave it open whether files other than notes
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from obsidian_agent.providers.offline import type_nouns
 from obsidian_agent.providers.offline.bare_names import bare
 from obsidian_agent.providers.offline.name_lists import NameLists
 from obsidian_agent.providers.offline.names import NameIndex
-from obsidian_agent.providers.offline.noun_phrases import NounPhrases
+from obsidian_agent.providers.offline.noun_phrases import ONE, NounPhrases
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.set_clauses import SetClauses
 from obsidian_agent.providers.offline.set_holes import SetHoles
@@ -36,7 +37,8 @@ class NoteSets:
         """A description of notes in tokens `start` to `end` (exclusive)."""
         if start not in self._sets:
             self._sets[start] = self._readings(start, self._phrases.described(start))
-        return self._sets[start].get(end)
+        found = self._sets[start].get(end)
+        return found if found is None else self._singled(found)
 
     def place(self, start: int, end: int) -> Reading | None:
         """A description of notes, or folders by their bare names: "in Projects and Meetings"."""
@@ -61,6 +63,20 @@ class NoteSets:
             parts = (*self._phrases.described(start), *bare(self._holes, start), *self._clauses.alone(start))
             self._exempt[start] = {end: _all_ways(reading) for end, reading in self._readings(start, parts).items()}
         return self._exempt[start].get(end)
+
+    def _singled(self, found: Reading) -> Reading:
+        """A description of a single note as one that means exactly one; what means several is doubted."""
+        ways = found.choices or (found.value,)
+        if ways[0]["kind"] != ONE:
+            return found
+        meant = [({**way, "kind": "notes"}, self._holes.index.names.meant({**way, "kind": "notes"})) for way in ways]
+        single = {paths: way for way, paths in meant if paths is None or len(paths) == 1}
+        if len(single) == 1:
+            return replace(found, value=next(iter(single.values())), choices=(), issue="near" if found.doubt else None)
+        if single:
+            return replace(found, value=None, choices=tuple(single.values()), issue="ambiguous")
+        doubt = found.doubt or f"“{found.text}” is not one note"
+        return replace(found, value=meant[0][0], choices=(), issue="near", cost=found.cost + 0.6, doubt=doubt)
 
     def _folders(self, start: int, end: int) -> Part | None:
         return next((part for part in self._holes.read("folders", start, Walked(start)) if part.end == end), None)

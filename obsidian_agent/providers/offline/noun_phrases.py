@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from obsidian_agent.providers.offline import phrases, type_nouns
 from obsidian_agent.providers.offline.lexicon import DETERMINERS, NEGATIONS, NOTE_NOUNS, stem, word_set
 from obsidian_agent.providers.offline.name_lists import NameLists, listed
+from obsidian_agent.providers.offline.names import Closeness
 from obsidian_agent.providers.offline.set_clauses import FREE, SetClauses
 from obsidian_agent.providers.offline.set_holes import NO_TEXT, SetHoles
 from obsidian_agent.providers.offline.set_modifiers import Where, both
@@ -16,8 +17,9 @@ from obsidian_agent.providers.offline.tokens import Token
 
 _QUANTIFIERS = word_set("all every each any both of the my our these those only just two three four five six seven eight nine ten")
 _EACH = frozenset(("every", "each", "any", "all"))
-_PRONOUNS = word_set("everything anything everyone everybody anyone anybody those all ones things stuff")
-_LOOSE = word_set("file files everything anything things stuff")
+_DEFINITE = frozenset(("the", "my", "our", "that"))
+_PRONOUNS = word_set("everything anything everyone everybody anyone anybody those all ones things stuff whatever")
+_LOOSE = word_set("file files everything anything things stuff whatever")
 """Heads that may mean files other than notes."""
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
@@ -35,7 +37,9 @@ _LONGEST_KIND = 3
 _WHOLE = phrases.parse("([all of] (my|the|this) [whole|entire] vault|everywhere)").segments[0]
 _PARTS = frozenset(type_nouns.NEVER) | _PRONOUNS | _LOOSE | frozenset(("today", "yesterday", "tomorrow"))
 _IRREGULAR = word_set("people children men women series media")
-_PLURAL = frozenset(("everything", "anything", "everyone", "everybody", "stuff", "all"))
+_PLURAL = frozenset(("everything", "anything", "everyone", "everybody", "stuff", "all", "whatever"))
+ONE = "note"
+"""The kind of a description that means a single note ("the book I am reading")."""
 
 
 class NounPhrases:
@@ -86,6 +90,7 @@ class NounPhrases:
     def _typed(self, front: Part, start: int) -> Iterator[Part]:
         """A head that is a kind of note in this vault ("movies", "meeting notes"), in the plural, behind "every", or with a noun."""
         quantified = any(token.lower in _EACH for token in self._tokens[start : front.end])
+        definite = any(token.lower in _DEFINITE for token in self._tokens[start : front.end])
         for part in listed(self._tokens, front.end, self._plural_kind, frozenset(("and",))):
             if len(part.value[1]) > 1 and (meanings := type_nouns.joint(part.value[1])):
                 where = both(front.value, type_nouns.one_of(meanings))
@@ -95,9 +100,14 @@ class NounPhrases:
             if not words.plain or words.ragged or words.last.lower in NO_TEXT | _QUANTIFIERS | _PRONOUNS:
                 break
             noun = end < len(self._tokens) and self._tokens[end].lower in NOTE_NOUNS
-            plural = _plural(words.last)
-            meanings = list(type_nouns.kinds(words.raw, self._index)) if noun or plural or quantified else []
+            plural = _plural(words.last) or (words.raw.islower() and self._called_so(words.raw))
+            meanings = list(type_nouns.kinds(words.raw, self._index))
             doubt = None
+            if meanings and not (noun or plural or quantified or type_nouns.inflected(words.raw, self._index)):
+                yield from self._bare_kind(front, words, meanings, definite)
+                continue
+            if plural and not noun and not meanings:
+                yield from self._kind_by_names(front, words)
             if not meanings and not noun and plural and len(words) == 1 and words.last.lower not in _PARTS:
                 yield from self._unknown_kind(front, end)
             if not meanings and noun and len(words) == 1 and words.last.lower not in FREE | DETERMINERS | NEGATIONS:
@@ -108,6 +118,35 @@ class NounPhrases:
                 head = Part(end + int(noun), where, front.cost + (0.5 if doubt else 0.05), front.doubt or doubt)
                 named = front.end == start and not noun and words.first.text[:1].isupper()
                 yield from (part for part in self._clauses.modified(head, "notes") if not named or part.end > head.end)
+
+    def _called_so(self, words: str) -> bool:
+        """Whether a folder has this very name."""
+        found = self._index.find(words, ("folder",))
+        return found is not None and found.closeness == Closeness.EXACT
+
+    def _bare_kind(self, front: Part, words: Stretch, meanings: list[Where], definite: bool) -> Iterator[Part]:
+        """A kind in the singular: all of it where it is called so ("literature from 2019"), else a single note ("the book I am reading")."""
+        collective = type_nouns.collective(words.raw, meanings)
+        if not collective and not definite:
+            return
+        head = Part(words.end, both(front.value, type_nouns.one_of(meanings)), front.cost + 0.1, front.doubt)
+        for part in self._clauses.modified(head, "notes" if collective else ONE):
+            if part.end > head.end or front.value or (definite and not collective and type_nouns.of_values(meanings)):
+                yield part
+
+    def _kind_by_names(self, front: Part, words: Stretch) -> Iterator[Part]:
+        """What several notes are called, and kinds with a part of the names: "the Monday rounds", "the supervision meetings"."""
+        if len(words) < 2 or any(token.lower in NO_TEXT for token in words):
+            return
+        found = self._index.held_in_names(words.raw)
+        if found is not None:
+            yield from self._clauses.modified(Part(words.end, both(front.value, {"name": found}), front.cost + 0.2, front.doubt), "notes")
+        for at in range(words.start + 1, words.end):
+            meanings = list(type_nouns.kinds(words.part(at, words.end).raw, self._index))
+            part_of = self._index.held_in_names(words.part(words.start, at).raw) if meanings else None
+            if part_of is not None:
+                where = both(front.value, type_nouns.one_of(meanings), {"name": part_of})
+                yield from self._clauses.modified(Part(words.end, where, front.cost + 0.3, front.doubt), "notes")
 
     def _unknown_kind(self, front: Part, end: int) -> Iterator[Part]:
         """A noun that the vault does not know, of notes in a folder: "the vacations in Travel"."""

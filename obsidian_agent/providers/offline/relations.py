@@ -22,7 +22,9 @@ Tie = Mapping[str, list[Any]]
 _PEOPLE = word_set(
     "attendees attendee participants participant people persons with guests guest present members member team who invited teilnehmer"
 )
-_DONE_BY = word_set("author authors artist artists director directors creator creators writer writers maker makers by composer host hosts speaker")
+_DONE_BY = word_set(
+    "author authors artist artists director directors creator creators writer writers maker makers by composer host hosts speaker"
+)
 _NO_NAMES = word_set("true false none null yes no")
 
 
@@ -35,7 +37,7 @@ def tie(words: Stretch, index: NameIndex) -> Tie | None:
     for name in _spoken(said, index):
         for key, value in index.valued(name):
             found.setdefault(key, []).extend(value if isinstance(value, list) else [value])
-    if words.quoted is None and words.first.text[:1].isupper() and len(words) <= 3:
+    if not found and words.quoted is None and words.first.text[:1].isupper() and len(words) <= 3:
         for held in index.held.partly(said):
             if not held.several:
                 found.setdefault(held.name, []).extend(held.values)
@@ -60,7 +62,7 @@ def _spoken(said: str, index: NameIndex) -> Iterator[str]:
             yield name
 
 
-def tied(joint: str, ties: Sequence[Tie], names: Sequence[str] | None = None) -> Where | None:
+def tied(joint: str, ties: Sequence[Tie], *, names: Sequence[str] | None = None) -> Where | None:
     """Notes with all of some values ("and") or one of them in one property; of `names` only, where they are given."""
     shared = [name for name in ties[0] if all(name in each for each in ties) and (names is None or name in names)]
     meanings: list[Where] = []
@@ -95,9 +97,4 @@ def names_for(relation: Relation, index: NameIndex) -> list[str] | None:
             return [name for name in known if name.casefold() not in _PEOPLE | _DONE_BY]
 
 
-def done(verb: str, index: NameIndex) -> tuple[str, ...]:
-    """The properties that a verb speaks of."""
-    return index.held.resembling(verb)
-
-
-__all__ = ["Relation", "Tie", "Where", "done", "either", "names_for", "tie", "tied", "value_of"]
+__all__ = ["Relation", "Tie", "Where", "either", "names_for", "tie", "tied", "value_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from obsidian_agent.providers.offline import phrases, set_modifiers, set_relations
+from obsidian_agent.providers.offline import phrases, set_modifiers, set_relations, type_nouns
 from obsidian_agent.providers.offline.lexicon import stem, word_set
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.set_holes import SetHoles
@@ -18,6 +18,10 @@ FREE = word_set("my all the and or of our every each notes note files pages from
 _MOST_MODIFIERS = 5
 _EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for|in|from|under]").segments[0]
 _UNLESS = phrases.parse("[,] (unless|if not|but not if|but not when|except (if|when|where)) (it|they)").segments[0]
+_BUT = phrases.parse("[,] but [not]").segments[0]
+_WHOLE_KINDS = frozenset(("all", "every", "everything", "each", "any", "anything", "whatever"))
+_NAMED_AGAIN = frozenset(("the", "those", "these", "my", "any", "that", "this"))
+_FAR = 16
 _EXCEPT_WORDS = frozenset(("except", "excepting", "excluding", "other", "apart", "but"))
 _PROPERTY_IN_BRACKETS = Modifier(
     phrases.parse("[with|the] {property} [of|=|:|is] {values}").segments[0], lambda values: set_modifiers.of_property(values)
@@ -32,6 +36,7 @@ class SetClauses:
         self._tokens = holes.tokens
         self._exempt = exempt
         self._behind: dict[int, list[Part]] = {}
+        self._further: dict[int, list[Part]] = {}
         self._front: dict[int, list[Part]] = {}
         self._constants = (("weekAgo", Part(0, set_modifiers.week_ago(around.today))),)
 
@@ -53,8 +58,8 @@ class SetClauses:
             yield from self._excepted(part, kind)
             if count == _MOST_MODIFIERS:
                 continue
-            for at in self._joints(part.end):
-                for more in self._modifiers(at):
+            for at, joined_on in self._joints(part.end):
+                for more in (*self._modifiers(at), *(self._elliptic(at) if joined_on and count else ())):
                     if (more.end, count) not in seen or more.cost == 0:
                         seen.add((more.end, count))
                         joined = Part(more.end, both(part.value, more.value), part.cost + more.cost, part.doubt or more.doubt)
@@ -69,12 +74,21 @@ class SetClauses:
         opening = next((at for at in range(start, len(self._tokens)) if self._tokens[at].text == "("), None)
         if opening is None or not 0 < opening - start <= 12 or not self._holes.words(start, opening).described:
             return
+        fronts = [part for part in self.in_front(self._behind_determiners(start)) if part.end < opening]
+        front = max(fronts, key=lambda part: part.end)
         for part in self._in_brackets(opening):
             said = {stem(word) for value in _texts(part.value) for word in value.casefold().split()}
             strange = sum(
-                token.kind == "word" and token.lower not in FREE and token.stem not in said for token in self._tokens[start:opening]
+                token.kind == "word" and token.lower not in FREE and token.stem not in said for token in self._tokens[front.end : opening]
             )
-            yield from self.modified(Part(part.end, part.value, part.cost + 0.1 * strange, part.doubt), "notes")
+            where = both(front.value, part.value) if set(map(stem, _words(front.value))) - said else part.value
+            cost = part.cost + 0.1 * strange + (front.cost if where is not part.value else 0.0)
+            yield from self.modified(Part(part.end, where, cost, part.doubt or front.doubt), "notes")
+
+    def _behind_determiners(self, at: int) -> int:
+        while at < len(self._tokens) and self._tokens[at].lower in FREE:
+            at += 1
+        return at
 
     def _before_head(self, at: int) -> list[Part]:
         if at not in self._front:
@@ -83,13 +97,19 @@ class SetClauses:
                 self._front[at].append(Part(at + 1, dict(self._holes.index.names.daily_set)))
         return self._front[at]
 
-    def _joints(self, at: int) -> Iterator[int]:
-        """Where a further modifier may begin: here, or behind a comma, an "and" or both."""
-        yield at
+    def _joints(self, at: int) -> Iterator[tuple[int, bool]]:
+        """Where a further modifier may begin: here, or behind a comma, an "and" or both; and whether something joins it."""
+        yield at, False
         for text in (",", "and", "but", "that", "which"):
             if at < len(self._tokens) and (self._tokens[at].lower or self._tokens[at].text) == text:
                 at += 1
-                yield at
+                yield at, True
+
+    def _elliptic(self, at: int) -> list[Part]:
+        """What goes on a modifier without its first words: "with sleep under 6 and run true"."""
+        if at not in self._further:
+            self._further[at] = [part for modifier in set_relations.elliptic() for part in self._apply(modifier, at)]
+        return self._further[at]
 
     def _modifiers(self, at: int) -> list[Part]:
         if at not in self._behind:
@@ -120,15 +140,29 @@ class SetClauses:
             for more in self._modifiers(walked.end):
                 where = both(part.value, {"not": more.value})
                 yield Part(more.end, {"where": where, "kind": kind}, part.cost + more.cost, part.doubt or more.doubt)
-        for walked in walk(_EXCEPT, self._tokens, Walked(part.end), self._holes.read):
-            said = {token.lower for token in self._tokens[part.end : walked.end]}
-            if walked.end == part.end or not said & _EXCEPT_WORDS or walked.end >= len(self._tokens):
-                continue
-            for end in range(walked.end + 1, min(walked.end + 12, len(self._tokens)) + 1):
-                left_out = self._exempt(walked.end, end)
-                if left_out is not None and left_out.value is not None:
-                    where = both(part.value, {"not": left_out.value["where"]})
+        for begin in self._exceptions(part.end):
+            for end in range(begin + 1, min(begin + 12, len(self._tokens)) + 1):
+                left_out = self._exempt(begin, end)
+                if left_out is not None:
+                    ways = [left_out.value] if left_out.value is not None else list(left_out.choices)
+                    where = both(part.value, {"not": type_nouns.one_of([way["where"] for way in ways])})
                     yield Part(end, {"where": where, "kind": kind}, part.cost + left_out.cost, part.doubt or left_out.doubt)
+
+    def _exceptions(self, at: int) -> Iterator[int]:
+        """Where begins what is left out: behind "except", or behind "but" of all that was named ("every note but the ones in Old")."""
+        for walked in walk(_EXCEPT, self._tokens, Walked(at), self._holes.read):
+            said = {token.lower for token in self._tokens[at : walked.end]}
+            if walked.end > at and said & _EXCEPT_WORDS and walked.end < len(self._tokens):
+                yield walked.end
+        whole = any(token.lower in _WHOLE_KINDS for token in self._tokens[max(0, at - _FAR) : at])
+        for walked in walk(_BUT, self._tokens, Walked(at), self._holes.read) if whole else ():
+            if walked.end < len(self._tokens) and self._tokens[walked.end].lower in _NAMED_AGAIN:
+                yield walked.end
+
+
+def _words(value: Any) -> set[str]:
+    """All words in a condition."""
+    return {word for text in _texts(value) for word in text.casefold().split()}
 
 
 def _texts(value: Any) -> Iterator[str]:

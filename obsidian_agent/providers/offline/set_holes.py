@@ -79,6 +79,9 @@ class SetHoles:
         if compound_holes.known(name):
             yield from compound_holes.read(name, start, self.tokens, self.index, self.read)
             return
+        if name == "bracketed":
+            yield from self._bracketed(start)
+            return
         hole = _HOLES[name]
         ground = Ground(self.index, self._around, of)
 
@@ -94,6 +97,18 @@ class SetHoles:
                 yield from (Part(part.end, part.value[1], part.cost, part.doubt) for part in listed(self.tokens, start, items))
             case _:
                 assert_never(hole.holds)
+
+    def _bracketed(self, start: int) -> Iterator[Part]:
+        """A property in brackets: "(dauer)", "(property rating)"."""
+        if self.tokens[start].text != "(":
+            return
+        for end in range(start + 2, min(start + 6, len(self.tokens))):
+            if self.tokens[end].text == ")":
+                inner = self.words(start + 1, end).trimmed(("the", "property", "field", "by", "see", "as"), ("property", "field"))
+                found = None if inner.ragged else _property(inner, Ground(self.index, self._around, None))
+                if found is not None:
+                    yield Part(end + 1, found.value)
+                return
 
 
 def _folder(words: Stretch, ground: Ground) -> Part | None:
@@ -153,7 +168,9 @@ def _span(words: Stretch, ground: Ground) -> Part | None:
 
 def _before(words: Stretch, ground: Ground) -> Part | None:
     said = words.spoken.removeprefix("is ").removeprefix("are ")
-    if words.first.lower in ("before", "until") or dates.parse(said.removeprefix("older than "), ground.around.today):
+    if {"before", "until"} & set(
+        words.lowers[:2] if words.first.lower in ("from", "dated", "created") else words.lowers[:1]
+    ) or dates.parse(said.removeprefix("older than "), ground.around.today):
         return None
     cutoff = dates.parse_cutoff(words.raw, ground.around.today)
     return Part(words.end, cutoff.isoformat()) if cutoff is not None else None
@@ -185,14 +202,24 @@ def _meant(words: Stretch, ground: Ground, read: Callable[[str, NameIndex], Iter
 
 def _valued(words: Stretch, ground: Ground) -> Part | None:
     """A value before the name of its property: "gold tier"."""
-    if len(words) < 2 or not words.plain:
+    if not words.plain:
         return None
+    if len(words) == 1:
+        return _hyphened(words, ground)
     for at in range(words.start + 1, words.end):
         name = ground.index.property(words.part(at, words.end).raw)
         value = ground.index.value(name, words.part(words.start, at).raw) if name is not None else None
         if name is not None and value is not None:
             return Part(words.end, {"property": {name: value[0]}})
     return None
+
+
+def _hyphened(words: Stretch, ground: Ground) -> Part | None:
+    """The same in one word: "high-priority"."""
+    value_said, _, said = words.raw.rpartition("-")
+    name = ground.index.property(said) if value_said else None
+    value = ground.index.value(name, value_said.replace("-", " ")) if name is not None else None
+    return Part(words.end, {"property": {name: value[0]}}) if value is not None else None
 
 
 def _due_on(words: Stretch, ground: Ground) -> Part | None:
@@ -231,7 +258,8 @@ def _measured(words: Stretch, ground: Ground) -> Part | None:
     verb = words.first
     if verb.kind != "word" or len(verb.lower) < _SHORTEST_VERB or verb.lower in NO_TEXT:
         return None
-    names = [name for name in relations.done(verb.lower, ground.index) if name.casefold() not in _SAID_AS_SUCH]
+    held = ground.index.held
+    names = [name for name in held.resembling(verb.lower) if name.casefold() not in _SAID_AS_SUCH and held.sort(name) != "truth"]
     exact = [name for name in names if name.casefold() == verb.lower]
     found = exact or names
     return Part(words.end, found[0]) if len(found) == 1 else None
@@ -279,7 +307,7 @@ _HOLES: Mapping[str, _Hole] = {
     "property": _Hole(4, _property),
     "note": _Hole(LONGEST_NAME, _note),
     "targets": _Hole(LONGEST_NAME, _note, "list"),
-    "span": _Hole(6, _span),
+    "span": _Hole(8, _span),
     "before": _Hole(9, _before),
     "text": _Hole(_LONGEST_TEXT, _said),
     "texts": _Hole(_LONGEST_TEXT, _one_text, "list"),
@@ -287,13 +315,15 @@ _HOLES: Mapping[str, _Hole] = {
     "kind": _Hole(4, partial(_meant, read=type_nouns.kinds)),
     "maker": _Hole(4, partial(_meant, read=type_nouns.makers)),
     "states": _Hole(4, partial(_meant, read=type_nouns.states), "list"),
+    "attributes": _Hole(4, partial(_meant, read=type_nouns.attributes), "list"),
     "yearly": _Hole(1, _yearly),
     "days": _Hole(4, _day, "list"),
     "valued": _Hole(4, _valued),
     "dueOn": _Hole(1, _due_on),
     "number": _Hole(2, _number),
     "other": _Hole(2, _number),
-    "until": _Hole(6, _span),
+    "until": _Hole(8, _span),
+    "spans": _Hole(4, _span, "list"),
     "measured": _Hole(1, _measured),
     "verb": _Hole(1, _verb),
     "ties": _Hole(5, _tie, "list"),

@@ -11,15 +11,20 @@ from functools import cache
 from typing import Any
 
 from obsidian_agent.providers.offline import phrases
-from obsidian_agent.providers.offline.set_modifiers import Modifier, Values, Where, both, of_property
+from obsidian_agent.providers.offline.set_modifiers import Modifier, Values, Where, both, days, either, of_property
 
 _THAT = "[that|which|who] [is|are|was|were|has been|have been] [also|currently|still]"
 _HAS = "(has|have|had|takes|take|took|needs|need|needed|costs|cost|lasts|last|lasted|weighs|weigh|serves|serve)"
 _WITH = f"(with|having|of|for|[that|which|who] {_HAS}|whose|where|(in|for|on|at) which) [a|an|the|its|their|my]"
-_OF = "(with|of|for|from|in|at|to|on|[that|which|who] (belong|belongs|belonging) to|belonging to|involving|[that|which|who] [is|are|was|were] [based|located|living|working|held] (with|of|for|from|in|at))"
-_NOT_OF = "([that|which|who] (is not|are not|isn't|aren't|was not|were not|wasn't|weren't) [based|located|held] (with|of|for|from|in|at)|not (with|of|for|from|in|at)|without)"
+_PLACED = "[based|located|living|working|held] (with|of|for|from|in|at)"
+_OF = f"(to|on|[that|which|who] (belong|belongs|belonging) to|belonging to|involving|[that|which|who] [is|are|was|were] {_PLACED})"
+_NOT_OF = f"([that|which|who] (is not|are not|isn't|aren't|was not|were not|wasn't|weren't) {_PLACED}|not (with|of|for|from|in|at)|without)"
 _HAVE_NOT = "(have not|haven't|has not|hasn't|had not|did not|didn't|do not|don't|does not|doesn't|never)"
 _IS_NOT = "(is not|are not|isn't|aren't|was not|were not|wasn't|weren't|is never|are never)"
+_NESTED = (
+    "[[,] (including|with|and|or) [all|any|anything|everything] [of] [its|the|their] "
+    "(nested tags|subtags|sub tags|child tags|children|nested ones|tags (below|under) it|(nested|below|under|beneath) [under|below|it])]"
+)
 _BE = "(is|are|was|were|be)"
 
 
@@ -56,12 +61,16 @@ def _neither(values: Values) -> Where:
 
 _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"{_WITH} {{limited}}", _value("limited"), 0),
+    ("(with|of|having|[that|which] (have|has)) [a|an|the] {valued}", _value("valued"), 0.02),
     (f"{_WITH} {{amount}}", _value("amount"), 0.02),
     (f"{_THAT} {{rated}}", _value("rated"), 0.05),
     ("[that|which] (i|we) [have|had|'ve] {rated}", _value("rated"), 0.05),
     (f"[that|which|who] [{_BE}|{_HAS}] {{explained}}", _value("explained"), 0),
+    (f"{_THAT} [published|released|dated|written|made|(came|coming) out|appeared] {{inYears}}", _value("inYears"), 0),
     (f"{_THAT} [(published|released|dated|held|appeared|appearing|written|recorded|taken|noted|happening|happened)|took place|taking place|came out|coming out|came] {{when}}",
      _value("when"), 0.1),
+    ("(from|of|dated|for|on) [the] {onDays}", _value("onDays"), 0.1),
+    ("(in|during|within) {spans}", lambda values: either([days(span, "datedAfter", "datedBefore") for span in values["spans"][1]]), 0.1),
     (f"{_OF} [both|either] {{tied}}", _value("tied"), 0.05),
     (f"{_NOT_OF} [either] {{tied}}", _not("tied"), 0.05),
     (f"{_THAT} {{doneBy}}", _value("doneBy"), 0.05),
@@ -87,6 +96,10 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"[that|which|who] [{_BE}] not {{doneBy}}", _not("doneBy"), 0.05),
     (f"{_THAT} (tagged|labelled|labeled) [with|as] {{tags}} [,] (but|and) not [tagged] [with|as] {{untags}}", _but_not, 0),
     (f"[that|which|who] ({_HAVE_NOT} [yet] been|{_IS_NOT}) (tagged|labelled|labeled) [with|as] {{tags}}", lambda values: {"not": _tagged(values["tags"])}, 0),
+    ("(with|having|carrying|using|[that|which|who] (have|has)) [the|a|any] [nested] (tag|tags) {tags} " + _NESTED, lambda values: _tagged(values["tags"]), 0),
+    ("(with|having|carrying|using|[that|which|who] (have|has)) [the|a|any] (tag|tags) [that (is|are)] [nested] (under|below|beneath|within|in) {tags}",
+     lambda values: _tagged(values["tags"]), 0),
+    (f"{_THAT} (tagged|labelled|labeled) [with|as] {{tags}} " + _NESTED, lambda values: _tagged(values["tags"]), 0),
     ("(with|having|carrying|[that|which|who] (have|has)) (both|all) [the|these] tags {tags}", lambda values: _tagged(values["tags"]), 0),
     (f"{_THAT} (tagged|labelled|labeled) [with|as] both {{tags}}", lambda values: _tagged(values["tags"]), 0),
     ("[that|which] (is|are|were|was) [all] (tagged|labelled|labeled) [with|as] {tags}", lambda values: _tagged(values["tags"]), 0),

@@ -50,6 +50,9 @@ ReadHole = Callable[[str, int, Walked], Iterable[Part]]
 
 def walk(node: Node, tokens: tuple[Token, ...], start: Walked, read: ReadHole) -> Iterator[Walked]:
     """Every way through the phrase from where `start` ends."""
+    begins = openings(node)
+    if begins is not None and (start.end >= len(tokens) or (tokens[start.end].stem or tokens[start.end].text) not in begins):
+        return
     match node:
         case Word():
             if start.end < len(tokens) and _is(word=node, token=tokens[start.end]):
@@ -68,6 +71,57 @@ def walk(node: Node, tokens: tuple[Token, ...], start: Walked, read: ReadHole) -
             yield from (end for end in walk(part, tokens, start, read) if end.end > start.end)
         case _:
             assert_never(node)
+
+
+_OPENINGS: dict[int, tuple[Node, frozenset[str] | None]] = {}
+"""By the identity of nodes, which live as long as the phrases that they are parts of: comparing them would cost more than it saves."""
+
+
+def openings(node: Node) -> frozenset[str] | None:
+    """The stems and marks of which one must come first; None where that cannot be told, as a hole or nothing may come."""
+    known = _OPENINGS.get(id(node))
+    if known is None or known[0] is not node:
+        known = _OPENINGS[id(node)] = (node, _first(node)[0])
+    return known[1]
+
+
+def _first(node: Node) -> tuple[frozenset[str] | None, bool]:
+    """What may come first, and whether nothing may come at all (then the former is None)."""
+    match node:
+        case Word():
+            return frozenset((stem(node.text), node.text)), False
+        case Slot():
+            return None, False
+        case Choice(options):
+            found = [_first(option) for option in options]
+            return (
+                (None, any(empty for _, empty in found))
+                if any(each is None for each, _ in found)
+                else (_union(each for each, _ in found), False)
+            )
+        case Maybe():
+            return None, True
+        case Sequence(parts):
+            return _first_of(parts)
+        case _:
+            assert_never(node)
+
+
+def _first_of(parts: tuple[Node, ...]) -> tuple[frozenset[str] | None, bool]:
+    begins: frozenset[str] = frozenset()
+    for part in parts:
+        inner = part.part if isinstance(part, Maybe) else part
+        found, empty = _first(inner)
+        if found is None:
+            return None, empty
+        begins |= found
+        if inner is part:
+            return begins, False
+    return None, True
+
+
+def _union(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
+    return frozenset().union(*(each for each in sets if each is not None))
 
 
 def _sequence(parts: tuple[Node, ...], at: int, tokens: tuple[Token, ...], start: Walked, read: ReadHole) -> Iterator[Walked]:

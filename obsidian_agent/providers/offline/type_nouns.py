@@ -16,6 +16,7 @@ from obsidian_agent.providers.offline.names import Closeness, NameIndex
 
 ONE_OF = "oneOf"
 MOST_MEANINGS = 4
+_MOST_WAYS = 12
 
 _TYPES = word_set("category categories type types kind kinds class classes art typ tipo")
 _STATES = word_set("status state stage phase progress priority mood")
@@ -41,13 +42,13 @@ def one_of(meanings: Sequence[Where]) -> Where:
 def expanded(where: Any) -> list[Any]:
     """The plain conditions that one with `oneOf` may mean, the first being the likeliest; at most some."""
     if isinstance(where, list):
-        return [list(way) for way in islice(product(*(expanded(each) for each in where)), MOST_MEANINGS)]
+        return [list(way) for way in islice(product(*(expanded(each) for each in where)), _MOST_WAYS)]
     if not isinstance(where, Mapping):
         return [where]
     ways: list[Where] = [{}]
     for key, value in where.items():
         options = [way for each in value for way in expanded(each)] if key == ONE_OF else [{key: way} for way in expanded(value)]
-        ways = [_joined(way, option) for way in ways for option in options][:MOST_MEANINGS]
+        ways = [_joined(way, option) for way in ways for option in options][:_MOST_WAYS]
     return ways
 
 
@@ -82,8 +83,34 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
     found = list(_kinds(words, index))
     yield from found
     if not found:
+        found = [meaning for form in _singulars(words) for meaning in _kinds(form, index)]
+        yield from found
+    if not found:
         for other in sorted(kin(words)):
             yield from _kinds(other, index, akin=True)
+
+
+def inflected(words: str, index: NameIndex) -> bool:
+    """Whether a noun is no English plural, but the form of one that a vault has in the singular: "Suppen" where notes have "Suppe"."""
+    return not any(True for _ in _kinds(words, index)) and any(True for form in _singulars(words) for _ in _kinds(form, index))
+
+
+def collective(words: str, meanings: Sequence[Where]) -> bool:
+    """Whether a folder or a tag is called just so: then its name says all that is in it."""
+    said = words.casefold()
+    folders = [str(each["folder"]).rpartition("/")[2].casefold() for each in meanings if "folder" in each]
+    return said in folders or (not folders and any(said == str(each["tag"]).casefold() for each in meanings if "tag" in each))
+
+
+def of_values(meanings: Sequence[Where]) -> bool:
+    """Whether a noun is a value of a property, and nothing else."""
+    return all("property" in each for each in meanings)
+
+
+def _singulars(words: str) -> Iterator[str]:
+    """Forms without an ending that makes a plural in other languages than English."""
+    folded = words.casefold()
+    yield from (words[: -len(ending)] for ending in ("en", "n", "e", "er") if folded.endswith(ending) and len(words) > len(ending) + 2)
 
 
 def _kinds(words: str, index: NameIndex, *, akin: bool = False) -> Iterator[Where]:
@@ -102,10 +129,10 @@ def _kinds(words: str, index: NameIndex, *, akin: bool = False) -> Iterator[Wher
 
 def states(words: str, index: NameIndex) -> Iterator[Where]:
     """What an adjective may mean: a value of a property, of one that holds states before others; else a tag."""
-    if words.casefold() in NEVER:
-        return
     valued = index.valued(words)
     stated = [each for each in valued if each[0].casefold() in _STATES]
+    if words.casefold() in NEVER and not stated:
+        return
     for name, value in stated or valued:
         yield {"property": {name: value}}
     if not valued:
@@ -113,6 +140,16 @@ def states(words: str, index: NameIndex) -> Iterator[Where]:
     tag = index.tag(words) if not stated else None
     if tag is not None:
         yield {"tag": tag}
+
+
+def attributes(words: str, index: NameIndex) -> Iterator[Where]:
+    """What a word before a noun may say: a state, or the folder ("biology lectures")."""
+    found = list(states(words, index))
+    yield from found
+    if words.casefold() not in NEVER and not any("tag" in each for each in found):
+        folders = index.find(words, ("folder",))
+        if folders is not None and folders.closeness <= Closeness.EXACT:
+            yield from ({"folder": path} for path in folders.paths)
 
 
 def _checkboxes(words: str, index: NameIndex) -> Iterator[Where]:
