@@ -24,7 +24,7 @@ ALLOWED = {
     "granted": "you, earlier",
     "rule": "a rule",
     "local": "a model on this machine",
-    "context": "every request says so",
+    "context": "it was open, which every message tells",
 }
 LEVELS = {"name": "its name", "preview": "some lines", "text": "its text"}
 MOST = 400
