@@ -33,6 +33,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "context", "What would be sent", "Exactly, with its size and price", lambda main, rest: main.telling.context(rest), "[MESSAGE]"
     ),
+    Command("compact", "Make room now", "Older turns are summarised for the model", lambda main, rest: main.conversing.compact()),
     Command("sent", "What was sent", "To which model, of which notes", lambda main, rest: main.telling.sent()),
     Command("files", "Notes read in this conversation", "Enter opens one", lambda main, rest: main.telling.files()),
     Command("insert", "Insert the answer into the open note", "A plan like any other", lambda main, rest: main.telling.insert()),
@@ -49,7 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("plugins", "Search community plugins", "Nothing is installed", lambda main, rest: main.telling.plugins(rest), "WORDS", True),
     Command("open", "Open note", "Find a note by a few letters", lambda main, rest: main.action_open_note()),
-    Command("actions", "Show saved actions", "Run, rename, delete, export, import", lambda main, rest: main.action_saved_actions()),
+    Command("actions", "Show saved actions", "Run, change, rename, delete, export, import", lambda main, rest: main.action_saved_actions()),
     Command("history", "Show history", "Undo and redo earlier runs", lambda main, rest: main.action_history()),
     Command("plan", "Bring back the last plan", "Preview it again", lambda main, rest: main.deciding.bring_back()),
     Command("retry", "Say the last message again", "After an error, for example", lambda main, rest: main.say_again()),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from obsidian_agent.agent.compacting import Compacted
 from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
 from obsidian_agent.agent.sharing import ApproveShare
 from obsidian_agent.agent.threads.chats import Chat, Chats
@@ -39,6 +40,9 @@ class Turns:
             yield PreviewReady(sample_preview(plan))
         else:
             yield Answer(f"Answer to {text}.")
+
+    async def compact(self, chat: Chat) -> Compacted:
+        return Compacted(2, 100, 20, by_model=True)
 
     async def title(self, chat: Chat, question: str, answer: str) -> str | None:
         return f"About {question}"

@@ -27,11 +27,12 @@ _INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The first `count` messages as one; `usage` is what making it took, None when no model made it."""
+    """The first `count` messages as one; `usage` is what making it took, as far as it is known. `by_model`: else by a list of what was said."""
 
     count: int
     message: ChatMessage
     usage: Usage | None = None
+    by_model: bool = False
 
 
 def old_part(messages: Sequence[ChatMessage], keep: int = TURNS_KEPT) -> int:
@@ -58,8 +59,9 @@ async def summarise(provider: Provider, messages: Sequence[ChatMessage], count: 
                 usage = getattr(delta, "usage", usage)
     except ProviderError:
         parts.clear()
-    text = "".join(parts).strip() or digest(messages[:count])
-    return Summary(count, ChatMessage("user", f"{_HEAD}\n\n{fence('summary', text, mark)}"), usage)
+    made = "".join(parts).strip()
+    text = made or digest(messages[:count])
+    return Summary(count, ChatMessage("user", f"{_HEAD}\n\n{fence('summary', text, mark)}"), usage, bool(made))
 
 
 def digest(messages: Sequence[ChatMessage]) -> str:

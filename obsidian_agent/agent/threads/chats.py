@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
+from obsidian_agent.agent.compacting import Compacted
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
 from obsidian_agent.agent.failures import explain
@@ -39,6 +40,10 @@ class Turns(Protocol):
 
     def turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
         """The events of one message. Closing the iterator cancels."""
+        ...
+
+    async def compact(self, chat: Chat) -> Compacted:
+        """Summarise what models get of a thread. Raises `ConfigError`."""
         ...
 
     async def title(self, chat: Chat, question: str, answer: str) -> str | None:
@@ -237,6 +242,19 @@ class Chats:
                 chat.running = False
                 chat.used_at = self.clock()
 
+    async def compact(self, thread_id: str) -> Compacted:
+        """Make room: summarise all turns of a thread but the last. Raises `ConfigError`: THREAD_BUSY, and as `compacting.compact`."""
+        chat = await asyncio.to_thread(self.open, thread_id)
+        _check_free(chat)
+        chat.running = True
+        try:
+            with chat.recorder.file.held():
+                done = await self.turns.compact(chat)
+                chat.recorder.say("notice", done.words, code="COMPACTED")
+                return done
+        finally:
+            chat.running = False
+
     def start(self, thread_id: str, text: str, approve: Approve) -> None:
         """Work on a message in the background; the bus tells what happens. Raises `ConfigError` THREAD_BUSY."""
         chat = self.open(thread_id)
@@ -269,6 +287,7 @@ class Chats:
                     self.bus.publish(Happened(chat.id, event))
         except asyncio.CancelledError:
             how = "cancelled"
+            self._name(chat, title_from(_question(chat)))
             raise
         except Exception as error:
             how = "failed"
@@ -288,14 +307,17 @@ class Chats:
         chat = self._open.get(thread_id)
         if chat is None or chat.state.titled_by != "time":
             return None
-        question = next((said.text for said in chat.state.said if said.role == "person"), "")
+        question = _question(chat)
         answer = next((said.text for said in chat.state.said if said.role in ("model", "plan")), "")
-        title = await self.turns.title(chat, question, answer) or title_from(question, answer)
+        return self._name(chat, await self.turns.title(chat, question, answer) or title_from(question, answer))
+
+    def _name(self, chat: Chat, title: str | None) -> str | None:
+        """Give a thread a title that has none yet."""
         if title is None or chat.state.titled_by != "time":
             return None
         with contextlib.suppress(ConfigError):
             chat.recorder.set(title=title, titledBy="program")
-        self.bus.publish(Retitled(thread_id, title))
+        self.bus.publish(Retitled(chat.id, title))
         return title
 
     # --- memory --------------------------------------------------------------------------------------------------------------------
@@ -311,6 +333,10 @@ class Chats:
         for key in free[: max(0, len(self._open) - MOST_OPEN)]:
             del self._open[key]
         return chat
+
+
+def _question(chat: Chat) -> str:
+    return next((said.text for said in chat.state.said if said.role == "person"), "")
 
 
 def _advance(machine: TurnMachine, result: ExecutionResult, unlike: tuple[Problem, ...]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.answering import answer
+from obsidian_agent.agent.compacting import Compacted, compact
 from obsidian_agent.agent.events import AgentEvent
 from obsidian_agent.agent.sharing import ApproveShare
 from obsidian_agent.agent.threads.titles import title_by
@@ -29,6 +30,13 @@ class SessionTurns:
         if self.session.models is None:
             return self.session.turn(text)
         return answer(self.session, text, approve, conversation=chat.talk, model=chat.state.model, assistant=chat.state.assistant)
+
+    async def compact(self, chat: Chat) -> Compacted:
+        """Summarise a thread by its model. Raises `ConfigError`, also without a model."""
+        models = self.session.models
+        if models is None:
+            raise ConfigError("There is no model, so there is nothing to make room for.", code="NO_MODEL")
+        return await compact(chat.talk, models.providers.get(chat.state.model or models.spec))
 
     async def title(self, chat: Chat, question: str, answer: str) -> str | None:
         """A title by the thread's model, which knows both sides already."""

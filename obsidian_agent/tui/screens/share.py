@@ -79,7 +79,10 @@ class Share(Modal["ShareDecision"]):
         self, request: ShareRequest, check: CheckCall | None = None, about: str = "", *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         folder = f"the folder “{sanitize.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
-        super().__init__(_TITLES[request.kind], f"f allows {folder}, as much of each file as here, for the rest of the conversation.")
+        super().__init__(
+            _TITLES[request.kind],
+            f"f allows {folder}, as much of each file as here. What holds for the conversation ends with the program.",
+        )
         self._request = request
         self._about = about
         self._check = check

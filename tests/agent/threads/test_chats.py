@@ -147,6 +147,7 @@ async def test_one_is_cancelled_and_the_other_is_not(make_chats: MakeChats, tmp_
     assert ended == {one: "cancelled", two: "completed"}
     (_, cut), (_, whole) = said(chats, one)[1], said(chats, two)[1]
     assert cut.endswith(CUT_MARK)
+    assert chats.open(one).state.title == "First?", "a cancelled one has a name as well"
     assert "".join(LONG).startswith(cut.removesuffix(CUT_MARK))
     assert whole == "".join(LONG[:20])
     assert not chats.running
@@ -331,3 +332,38 @@ async def test_what_another_window_added_is_there(make_chats: MakeChats) -> None
     assert isinstance(event, TurnFailed)
     assert event.problem.code == "THREAD_BUSY"
     assert not one.running
+
+
+async def test_room_is_made_when_the_person_asks_for_it(make_chats: MakeChats, tmp_path: Path) -> None:
+    answers = [{"text": "Water. " * 50}, {"text": "Soil. " * 50}, {"text": "They talked of water."}, {"text": "Yes."}]
+    chats = make_chats(a=answers)
+    thread = chats.create().id
+    with pytest.raises(ConfigError, match="nothing to summarise"):
+        await chats.compact(thread)
+    await ask(chats, thread, "First?")
+    await ask(chats, thread, "Second?")
+    before = said(chats, thread)
+    done = await chats.compact(thread)
+    assert (done.messages, done.by_model) == (2, True)
+    assert done.after < done.before
+    assert said(chats, thread)[: len(before)] == before, "people still see all of it"
+    assert said(chats, thread)[-1] == ("notice", done.words)
+    texts = [message.text for message in chats.open(thread).talk.messages]
+    assert "They talked of water." in texts[0]
+    assert "Soil." in texts[-1]
+    again = make_chats(a=[{"text": "Yes."}])
+    assert [message.text for message in again.open(thread).talk.messages] == texts, "also after a restart"
+    with pytest.raises(ConfigError, match="nothing to summarise"):
+        await again.compact(thread)
+
+
+async def test_a_model_that_was_not_told_a_conversation_does_not_get_it_to_summarise(make_chats: MakeChats, tmp_path: Path) -> None:
+    chats = make_chats(a=[{"text": "One."}, {"text": "Two."}], b=[{"text": "Summary."}])
+    thread = chats.create().id
+    await ask(chats, thread, "First?")
+    await ask(chats, thread, "Second?")
+    chats.choose_model(thread, f"scripted/{tmp_path}/b.jsonl")
+    with pytest.raises(ConfigError) as caught:
+        await chats.compact(thread)
+    assert caught.value.code == "MODEL_CHANGED"
+    assert not chats.open(thread).running
