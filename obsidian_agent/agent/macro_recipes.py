@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from obsidian_agent.agent.macros import told_with
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan, Parameter
 from obsidian_agent.plan.scope import CONTEXT_NAMES
@@ -68,7 +69,7 @@ def macro_match(macro: MacroLike, values: Mapping[str, Any], text: str | None = 
         name: each.model_copy(update={"default": bound.values[name]}) if name in bound.values else each
         for name, each in macro.plan.parameters.items()
     }
-    return macro.plan.model_copy(update={"parameters": parameters})
+    return told_with(macro.plan, bound.values).model_copy(update={"parameters": parameters})
 
 
 def _parameter(name: str, declared: Parameter) -> RecipeParameter:

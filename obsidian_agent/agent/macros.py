@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, VaultError
-from obsidian_agent.plan.binding import with_implied_parameters
+from obsidian_agent.plan.binding import bind, with_implied_parameters
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.shape import shape
@@ -23,6 +24,7 @@ from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.paths import clean_component
 
 MAX_NAME = 100
+_SAID = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|[^}]*)?\}")
 _FIELDS = frozenset({"name", "description", "phrases", "plan", "parameters"})
 _ANYTHING_GOES = Policy(allow_deletes=True, allow_commands=True)
 """Whether deletes and commands are allowed is asked when a macro runs, not when it is kept."""
@@ -48,6 +50,10 @@ class Macro:
         """The declared inputs, by name."""
         return self.plan.parameters
 
+    def for_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The plan's document; its goal and the lines of its steps say these values, and defaults, in place of references."""
+        return told_with(self.plan, values).to_json()
+
     def to_json(self) -> dict[str, Any]:
         """The document as it is kept and exported."""
         document: dict[str, Any] = {"name": self.name}
@@ -56,6 +62,21 @@ class Macro:
         if self.phrases:
             document["phrases"] = list(self.phrases)
         return document | {"plan": self.plan.to_json()}
+
+
+def told_with(plan: ActionPlan, values: Mapping[str, Any]) -> ActionPlan:
+    """The plan with goal and step lines that say the values of its parameters; what has none stays a reference."""
+    bound = bind(plan, {name: value for name, value in values.items() if name in plan.parameters}).values
+
+    def said(text: str | None) -> str | None:
+        return None if text is None else _SAID.sub(lambda found: _in_words(bound[found[1]]) if found[1] in bound else found[0], text)
+
+    steps = [step.model_copy(update={"preview": said(step.preview)}) for step in plan.steps]
+    return plan.model_copy(update={"goal": said(plan.goal), "steps": steps})
+
+
+def _in_words(value: Any) -> str:
+    return ", ".join(map(_in_words, value)) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

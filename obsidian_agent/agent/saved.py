@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from obsidian_agent.agent.macro_making import macro_from_run
 from obsidian_agent.agent.macros import Imported, Macro, MacroError, MacroStore, read_macro
 from obsidian_agent.agent.runs import Runs
+from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.strict_json import read_json
 from obsidian_agent.tools.base import Tool
 
@@ -55,6 +57,23 @@ class SavedActions:
     def rename(self, name: str, new_name: str) -> Macro:
         """Give it another name."""
         return self._macros.rename(name, new_name)
+
+    def judge(self, document: Mapping[str, Any]) -> Sequence[Problem]:
+        """What is wrong with a document that shall be a macro. Does not block."""
+        try:
+            read_macro(document, self._tools)
+        except PlanError as error:
+            return error.problems or (error.problem(),)
+        except MacroError as error:
+            return (error.problem(),)
+        return ()
+
+    def edit(self, name: str, document: Mapping[str, Any]) -> Macro:
+        """Keep a changed document in the place of a macro; its count stays. PlanError when it is not valid, MacroError when its new name is taken."""
+        changed = read_macro(document, self._tools).macro
+        if changed.name.casefold() != self.get(name).name.casefold():
+            self._macros.rename(name, changed.name)
+        return self._macros.save(changed, replacing=True)
 
     def delete(self, name: str) -> None:
         """Remove it."""

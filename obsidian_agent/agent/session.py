@@ -339,7 +339,7 @@ class Session:
     async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Preview a saved action; NeedsInput when values are missing."""
         macro = await asyncio.to_thread(self.saved.get, name)
-        async for event in self._preview(macro.plan.to_json(), values, frozenset(), None):
+        async for event in self._preview(macro.for_values(values), values, frozenset(), None):
             yield event
 
     async def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:

@@ -24,6 +24,7 @@ def macro_command(options: argparse.Namespace, out: Output) -> Exit:
         "save": _save,
         "run": _run,
         "show": _show,
+        "edit": _edit,
         "rename": _rename,
         "delete": _delete,
         "export": _export,
@@ -58,7 +59,7 @@ def _save(options: argparse.Namespace, session: Session, out: Output) -> Exit:
 def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
     macro = session.saved.get(options.name)
     values = parameters(options)
-    document = macro.plan.to_json()
+    document = macro.for_values(values)
     if not options.dry_run:
         code = run_document(session, document, values, options.yes, out)
         if code == Exit.DONE:
@@ -75,6 +76,12 @@ def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
 def _show(options: argparse.Namespace, session: Session, out: Output) -> Exit:
     out.document(session.saved.get(options.name).to_json())
     return Exit.DONE
+
+
+def _edit(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    changed = session.saved.read(options.file)
+    out.problems(changed.warnings)
+    return _kept(session.saved.edit(options.name, changed.macro.to_json()), "Changed", out)
 
 
 def _rename(options: argparse.Namespace, session: Session, out: Output) -> Exit:

@@ -100,6 +100,9 @@ class Macro(Protocol):
     def description(self) -> str | None: ...
     @property
     def plan(self) -> ActionPlan: ...
+    def to_json(self) -> Mapping[str, Any]:
+        """The document as it is kept and exported."""
+        ...
 
 
 class Imported(Protocol):
@@ -171,6 +174,14 @@ class Saved(Protocol):
 
     def count(self, name: str) -> None:
         """Note that it was run to its end."""
+        ...
+
+    def judge(self, document: Mapping[str, Any]) -> Sequence[Problem]:
+        """What is wrong with a document that shall be an action. Does not block."""
+        ...
+
+    def edit(self, name: str, document: Mapping[str, Any]) -> Macro:
+        """Keep a changed document in the place of an action."""
         ...
 
     def rename(self, name: str, new_name: str) -> object: ...

@@ -198,3 +198,12 @@ def test_a_broken_file_hides_no_other_and_is_told(store, vault):
     (folder / "odd.json").write_text('{"name": "odd"}')
     assert [each.name for each in store.all()] == ["New project"]
     assert {problem.path for problem in store.problems()} == {"broken.json", "odd.json"}
+
+
+def test_goal_and_lines_say_the_values(vault):
+    document = plan(goal="Start ${projectName}: ${other|default:x}")
+    document["steps"][0]["preview"] = "Make ${projectName}, $${kept}"
+    made = read_macro({"name": "New", "plan": document}, TOOLS).macro.for_values({"projectName": "A & B"})
+    assert made["goal"] == "Start A & B: ${other|default:x}"
+    assert made["steps"][0]["preview"] == "Make A & B, $${kept}"
+    assert made["steps"][0]["args"]["path"] == "Projects/${projectName}.md"

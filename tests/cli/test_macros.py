@@ -133,6 +133,21 @@ def test_show_rename_export_delete(call: Call, file: str, tmp_path: Path) -> Non
     assert call("macro", "import", str(exported), "--yes")[0] == 0
 
 
+def test_a_changed_document_takes_its_place_and_keeps_the_count(call: Call, file: str, tmp_path: Path) -> None:
+    call("macro", "import", file, "--yes")
+    call("macro", "run", "Make notes", "--param", "folder=N", "--param", "count=1", "--param", "items=a", "--yes")
+    document = call("macro", "show", "Make notes")[1]
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(document | {"name": "Make files", "description": "new"}))
+    assert call("macro", "edit", "Make notes", str(changed)) == (
+        0,
+        {"name": "Make files", "outcome": "done", "parameters": ["folder", "count", "items"]},
+    )
+    assert [(each["name"], each["description"], each["used"]) for each in call("macro", "list")[1]["macros"]] == [("Make files", "new", 1)]
+    changed.write_text(json.dumps({"name": "Broken", "plan": {}}))
+    assert call("macro", "edit", "Make files", str(changed))[0] == 2
+
+
 def test_counts_stay_outside_the_vault(call: Call, file: str, tmp_path: Path) -> None:
     call("macro", "import", file, "--yes")
     call("macro", "run", "Make notes", "--yes", "--param", "folder=N", "--param", "items=a", "--param", "count=1")

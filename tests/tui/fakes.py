@@ -140,6 +140,9 @@ class Macro:
     plan: ActionPlan
     description: str | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "plan": self.plan.to_json()}
+
 
 @dataclass(frozen=True)
 class ImportedMacro:
@@ -211,6 +214,14 @@ class FakeSaved:
 
     def count(self, name: str) -> None:
         self.calls.append(("count", name))
+
+    def judge(self, document: Mapping[str, Any]) -> list[Problem]:
+        return [] if "plan" in document else [Problem("MACRO_INVALID", "An action has a plan.")]
+
+    def edit(self, name: str, document: Mapping[str, Any]) -> Macro:
+        self.calls.append(("edit", name, dict(document)))
+        self.macros[:] = [replace(macro, description=document.get("description")) if macro.name == name else macro for macro in self.macros]
+        return self.macros[0]
 
     def rename(self, name: str, new_name: str) -> None:
         self.calls.append(("rename", name, new_name))

@@ -34,6 +34,7 @@ _LEADING_ON = PREPOSITIONS - {"and", "of"} | {"all", "every", "each"}
 """Words that in a bare value rather begin what it is set on."""
 
 _RELATIVE = regex.compile(r"(?:next|last|this|in|the day) .+|.+ (?:ago|from (?:now|today))$")
+_PRONOUNS = word_set("it them this that these those him her")
 _ALL = frozenset(("all", "every", "each", "any", "no", "both"))
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "top": 1}
 _TAG_NAME = regex.compile(r"[\p{L}\p{N}\p{So}_/\-]*[^\d\s][\p{L}\p{N}\p{So}_/\-]*")
@@ -180,7 +181,9 @@ def value(words: Stretch, around: Surroundings) -> Reading | None:
     if len(inner) == 1:
         if token.kind == "quoted":
             return Reading(0.0, token.text, inner.raw)
-        return Reading(0.0, inner.raw, inner.raw) if token.kind == "link" else Reading(0.02, _typed(inner.raw, around), inner.raw)
+        if token.kind == "link":
+            return Reading(0.0, inner.raw, inner.raw)
+        return Reading(0.8 if token.lower in _PRONOUNS else 0.02, _typed(inner.raw, around), inner.raw)
     if any(each.kind == "quoted" for each in inner) or (token.lower in PREPOSITIONS and token.lower != "in"):
         return None
     if token.lower == "in" and _typed(inner.raw, around) == inner.raw:

@@ -1,4 +1,4 @@
-"""Saved actions: run, rename, delete, export, import."""
+"""Saved actions: run, change, rename, delete, export, import."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.confirm import Confirm
+from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.screens.values_form import Field, ValuesForm
 
@@ -57,6 +58,9 @@ class SavedActions(Modal[str]):
     def action_rename(self) -> None:
         self._with_current(self._rename)
 
+    def action_change(self) -> None:
+        self._with_current(self._change)
+
     def action_delete(self) -> None:
         self._with_current(self._delete)
 
@@ -79,6 +83,16 @@ class SavedActions(Modal[str]):
         if new_name not in (name, sanitize.line(name)):
             await self._bridge.call(self._bridge.session.saved.rename, name, new_name)
             await self._reload(new_name)
+
+    async def _change(self, name: str) -> None:
+        macro = next(each for each in self._macros if each.name == name)
+        head = "Change the action. What runs is previewed first, as ever; ${name} stands for an input."
+        saved = self._bridge.session.saved
+        editor = JsonEditor(head, macro.to_json(), kept="The action is as it was.", check=saved.judge)
+        document = await self.app.push_screen_wait(editor)
+        if document is not None:
+            changed = await self._bridge.call(saved.edit, name, document)
+            await self._reload(changed.name)
 
     async def _delete(self, name: str) -> None:
         text = f"“{sanitize.shortened(name, 200)}” is deleted. The notes it made stay."
