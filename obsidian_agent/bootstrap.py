@@ -24,6 +24,7 @@ from obsidian_agent.vault.store import VaultStore
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.brief import Brief
+    from obsidian_agent.agent.customs.finding import FilesBelow
     from obsidian_agent.agent.customs.library import Customs
     from obsidian_agent.agent.insight import Insight
     from obsidian_agent.agent.ledger import Ledger
@@ -77,7 +78,7 @@ def build_session(wiring: Wiring) -> Session:
     def planner() -> Planner:
         return _planner(wiring, saved, session)
 
-    lasting = _Lasting(wiring)
+    lasting = _Lasting(wiring, lambda start: session.files_below(start))
 
     def models() -> Models | None:
         spec = wiring.spec
@@ -124,7 +125,9 @@ def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
-    return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, build_customs(wiring))
+    return Insight(
+        session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, build_customs(wiring, files=session.files_below)
+    )
 
 
 def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
@@ -143,7 +146,7 @@ def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
         sampling,
         rules,
         open_ledger(wiring),
-        lambda assistant: _brief(wiring, rules, assistant, lasting.trace),
+        lambda assistant: _brief(wiring, rules, assistant, lasting),
         settings.note_models,
     )
 
@@ -183,6 +186,7 @@ class _Lasting:
     """What stays the same however often the models of a session change."""
 
     wiring: Wiring
+    files: FilesBelow
 
     @cached_property
     def limits(self) -> RateLimits:
@@ -199,7 +203,7 @@ class _Lasting:
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
-def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Trace) -> Brief:
+def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> Brief:
     """What an agent gets in its next turn. May block."""
     from obsidian_agent.agent.brief import Brief
     from obsidian_agent.agent.customs.resolving import resolve
@@ -208,7 +212,7 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Tr
     from obsidian_agent.agent.model_tools import READ_TOOLS
 
     settings = wiring.settings.current
-    resolved = resolve(build_customs(wiring, rules).library(), assistant, settings.system_message, READ_TOOLS)
+    resolved = resolve(build_customs(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
     return Brief(
         instructions=resolved.instructions,
         gathering=Gathering(settings.context_active_note, settings.context_notes),
@@ -219,22 +223,23 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, trace: Tr
         only=resolved.only,
         temperature=resolved.temperature,
         model=resolved.model,
-        trace=trace if settings.tracing else None,
+        trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
     )
 
 
-def build_customs(wiring: Wiring, rules: SharingRules | None = None) -> Customs:
-    """The vault's own agents, skills and instructions."""
+def build_customs(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> Customs:
+    """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
     from obsidian_agent.agent.customs.library import Customs
     from obsidian_agent.agent.customs.trust import TrustStore
+    from obsidian_agent.agent.files import files_below
     from obsidian_agent.agent.sharing import SharingRules
 
     settings = wiring.settings.current
     known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
     trusted = TrustStore(_vault_state(wiring) / "trusted.json")
-    return Customs(wiring.store, lambda: DiskView(wiring.store), trusted, known.deny.cover)
+    return Customs(wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), trusted, known.deny.cover)
 
 
 def _policy(wiring: Wiring) -> Policy:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -32,6 +32,7 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.executor import execute
+from obsidian_agent.agent.files import files_below
 from obsidian_agent.agent.following import Following
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
@@ -49,7 +50,7 @@ from obsidian_agent.tools.base import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.changes import NetChange
 from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import ROOT, PathUse, parse
+from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.text import decode
 
@@ -192,6 +193,11 @@ class Session:
     def _fresh_index(self) -> VaultIndex:
         assert self.keeper is not None
         return self.keeper.refresh()
+
+    def files_below(self, start: str) -> Iterator[VaultPath]:
+        """The files below a folder ("": all), or the file itself. All of them as the index has them, if it is there. May block."""
+        latest = self.keeper.latest if self._following is not None and self.keeper is not None else None
+        return latest.files() if latest is not None and not start else files_below(DiskView(self.store), start)
 
     def notes(self) -> list[str]:
         """Paths of all notes, sorted. May block."""

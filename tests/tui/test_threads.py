@@ -130,7 +130,7 @@ async def _find_rename_delete(driver: Driver) -> None:
     await driver.settle()
     assert driver.stage == "idle", "the plan stays with its conversation"
     assert "First of slow one. Rest of slow one." in driver.transcript()
-    assert "From Garden.md" in driver.transcript()
+    assert "Sources\nGarden.md" in driver.transcript()
     driver.prompt.text = "/rename Beans"
     await pilot.press("enter")
     await titled(driver, "Beans")

@@ -9,8 +9,10 @@ configuration names as instructions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, takewhile
 from typing import Final, Literal
 
 from obsidian_agent.agent.path_rules import PathRules
@@ -25,6 +27,10 @@ MOST_FILES: Final = 500
 """Of each kind."""
 _ROOTS: Final = (APP_FOLDER, OTHER_AGENTS)
 _TEXTS: Final = (".md", ".txt", ".mdc")
+
+
+FilesBelow = Callable[[str], Iterable[VaultPath]]
+"""The files of the vault at a path as a person wrote it: all below a folder (\"\": the vault), or the file itself. May block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +74,14 @@ class Finder:
         path = parse("AGENTS.md", PathUse.READ)
         return None if self.denied(path) else self._read(path, "instructions", "AGENTS.md")
 
-    def instructions(self, patterns: Sequence[str], paths: Callable[[], Iterator[VaultPath]], source: str) -> list[CustomFile]:
-        """What a configuration (`source`) names as instructions; `paths` yields the vault's files."""
-        rules = PathRules(tuple(pattern for pattern in patterns if self._usable(pattern, source)))
-        if not rules:
+    def instructions(self, patterns: Sequence[str], files: FilesBelow, source: str) -> list[CustomFile]:
+        """What a configuration (`source`) names as instructions."""
+        usable = tuple(pattern for pattern in patterns if self._usable(pattern, source))
+        if not usable:
             return []
-        candidates = [path for path in (*paths(), *self._custom_files()) if path.text.lower().endswith(_TEXTS) and rules.cover(path)]
+        rules, starts = PathRules(usable), dict.fromkeys(map(_start, usable))
+        near = chain(*(files(start) for start in starts), self._custom_files())
+        candidates = [path for path in near if path.text.lower().endswith(_TEXTS) and rules.cover(path)]
         found: list[CustomFile] = []
         for path in sorted(dict.fromkeys(candidates))[:MOST_FILES]:
             if not self.denied(path) and (file := self._read(path, "instructions", path.text)) is not None:
@@ -146,3 +154,9 @@ class Finder:
         if problem is not None:
             self.problems.append(Problem("CONFIG_INVALID", f"{source}: instructions: {pattern!r}: {problem}.", path=source))
         return problem is None
+
+
+def _start(pattern: str) -> str:
+    """Where to look for what a pattern names: its folders up to the first one that is no plain name."""
+    names = pattern.strip().replace("\\", "/").strip("/").removeprefix("./").split("/")
+    return "/".join(takewhile(lambda name: not re.search(r"[*?\[]", name), names))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from obsidian_agent.agent.customs.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
-from obsidian_agent.agent.customs.finding import CustomFile, Finder, Kind
+from obsidian_agent.agent.customs.finding import CustomFile, FilesBelow, Finder, Kind
 from obsidian_agent.agent.customs.trust import TrustStore
 from obsidian_agent.errors import ConfigError, Problem
-from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.view import VaultView
 
 Parsed = TypeVar("Parsed")
 Standing = Literal["trusted", "new", "changed"]
@@ -54,13 +53,13 @@ class Customs:
     """The vault's own agents, skills and instructions. Methods may block."""
 
     store: VaultStore
-    open_view: Callable[[], VaultView]
+    files: FilesBelow
     trusted: TrustStore
     denied: Callable[[VaultPath], bool] = lambda path: False
 
     def library(self) -> Library:
         """Read everything anew. Never raises: what is wrong with a file is in `problems`, and does not stop the others."""
-        return _Reading(self.trusted.hashes()).read(Finder(self.store, self.denied, []), self._paths)
+        return _Reading(self.trusted.hashes()).read(Finder(self.store, self.denied, []), self.files)
 
     def show(self, path: str) -> tuple[str, str]:
         """The text of a file that is listed, and the hash to trust it by. Raises `ConfigError` CUSTOM_NOT_FOUND."""
@@ -79,14 +78,11 @@ class Customs:
 
     def _file(self, path: str) -> CustomFile:
         reading = _Reading(self.trusted.hashes(), trust_all=True)
-        reading.read(Finder(self.store, self.denied, []), self._paths)
+        reading.read(Finder(self.store, self.denied, []), self.files)
         for file in reading.seen:
             if file.path == path:
                 return file
         raise ConfigError(f"{path} is no agent, skill or instruction of this vault.", code="CUSTOM_NOT_FOUND", path=path)
-
-    def _paths(self) -> Iterator[VaultPath]:
-        return (entry.path for entry in self.open_view().walk(ROOT) if entry.kind == "file")
 
 
 @dataclass(slots=True)
@@ -99,7 +95,7 @@ class _Reading:
     listed: list[Listed] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
-    def read(self, finder: Finder, paths: Callable[[], Iterator[VaultPath]]) -> Library:
+    def read(self, finder: Finder, files: FilesBelow) -> Library:
         finder.problems = self.problems
         config = self._config(finder)
         agents: dict[str, AgentText] = {name: AgentText(name, head, "") for name, head in config.agent.items()}
@@ -113,7 +109,7 @@ class _Reading:
             skill = self._parsed(file, lambda file: skill_in(file.path, file.name, file.data), lambda skill: skill.description)
             if skill is not None:
                 skills.setdefault(skill.name, skill)
-        named = finder.instructions(config.instructions, paths, "the configuration") if config.instructions else []
+        named = finder.instructions(config.instructions, files, "the configuration") if config.instructions else []
         agents_md = finder.agents_md()
         for file in ([agents_md] if agents_md is not None else []) + [each for each in named if each.path != "AGENTS.md"]:
             text = self._parsed(file, lambda file: text_of(file.path, file.data), lambda text: "")
