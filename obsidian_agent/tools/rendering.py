@@ -33,6 +33,7 @@ class RenderInput(ToolModel):
 
 class RenderOutput(ToolModel):
     path: str
+    title: str
     text: str
     unknown: list[str] = Field(description="Variables that stay as they are, because nothing says what they stand for.")
 
@@ -45,7 +46,7 @@ def _render(args: RenderInput, ctx: ToolContext) -> Proposal:
     if left := _FOREIGN.search(text):
         message = f"{path} holds commands of the plugin Templater that only Obsidian can run, such as {left[0][:60]}; they stay as text."
         warnings = (Problem("TEMPLATE_COMMANDS", message, path=path.text),)
-    return Proposal(RenderOutput(path=path.text, text=text, unknown=list(rendering.unknown)), warnings=warnings)
+    return Proposal(RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)), warnings=warnings)
 
 
 class _Rendering:

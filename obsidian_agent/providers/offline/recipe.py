@@ -35,6 +35,7 @@ WordKind = Literal[
     "before",
     "choice",
     "spotted",
+    "row",
 ]
 QueryKind = Literal["tags", "knownProperties", "names", "span", "due", "sort", "group", "status"]
 SetKind = Literal["notes", "anyNotes", "files", "exempt", "within"]
@@ -47,7 +48,8 @@ text with its blanks; `label`: a word that only says again what sort of note it 
 `group`: a field of what it finds, `status`: of tasks. `notes`: a description of notes, `anyNotes`: that or one note, `files`: other files
 too, `exempt`: what the description `of` leaves out; `within`: where else it must lie. `line`: a text
 that may be called a bullet, and then becomes one; `choice`: one of the parameter's `options`; `spotted`: words
-by which a line is found.
+by which a line is found;
+`row`: cells of a table.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))
@@ -180,6 +182,7 @@ class Recipe(RecipeModel):
 RECIPE_NAMES: tuple[str, ...] = (
     "add-alias",
     "add-aliases",
+    "add-item",
     "add-link",
     "add-table-row",
     "add-tags",
@@ -245,6 +248,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "new-notes",
     "note-from-template",
     "notes-from-bullets",
+    "notes-from-bullets-only",
     "notes-from-table",
     "number-list",
     "obsidian-settings",
@@ -293,6 +297,7 @@ RECIPE_NAMES: tuple[str, ...] = (
     "tags-of-note",
     "take-line",
     "take-lines",
+    "tasks-from-list",
     "tasks-to-bullets",
     "tasks-to-new-note",
     "unique-list",

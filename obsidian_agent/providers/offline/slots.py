@@ -25,6 +25,7 @@ _LONGEST: Mapping[SlotKind, int] = {
     "before": 10,
     "choice": 8,
     "spotted": 14,
+    "row": 60,
     "text": 40,
     "line": 46,
     "tags": 16,
@@ -148,6 +149,8 @@ class SlotReader:
                 return word_slots.text(words, free=free)
             case "line":
                 return word_slots.line(words, free=free)
+            case "row":
+                return word_slots.row(words)
             case "spotted":
                 return word_slots.spotted(words)
             case "heading" | "newHeading":

@@ -76,6 +76,13 @@ def spotted(words: Stretch) -> Reading | None:
     return Reading(0.05 + 0.03 * len(inner) + doubt, inner.raw, inner.raw)
 
 
+def row(words: Stretch) -> Reading | None:
+    """The cells of a row, as they stand there."""
+    inner = words.trimmed(("the", "following", "cells", "values", "with", ":"))
+    doubt = (0.3 if len(inner) == 1 and inner.quoted is None else 0.0) + sum(word in ("table", "row", "column") for word in inner.lowers)
+    return Reading(0.1 + doubt, inner.quoted or inner.raw, inner.raw)
+
+
 def line(words: Stretch, *, free: bool) -> Reading | None:
     """A text to be added; one that is called a bullet ("the bullet X", "X as a list item") gets the mark of a list item."""
     inner = _bulleted(words)
