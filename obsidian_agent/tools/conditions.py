@@ -30,7 +30,9 @@ from obsidian_agent.vault.search_needle import folded_needle
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.view import VaultView
 
-_DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
+_DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)|(?!\d))")
+"""A day, also the beginning of a moment such as 202403121015."""
+
 _NUMBER: Final = re.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _DATE_PROPERTIES: Final = ("date", "created", "day", "published")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.names import Closeness, NameIndex
 from obsidian_agent.providers.offline.set_holes import LONGEST_NAME, SetHoles
 from obsidian_agent.providers.offline.set_modifiers import Where, either
 from obsidian_agent.providers.offline.stretch import Stretch
@@ -16,9 +16,18 @@ def bare(holes: SetHoles, start: int) -> Iterator[Part]:
 
     def read(words: Stretch) -> Part | None:
         found = list(_meanings(words, holes.index))
-        return Part(words.end, {"where": either(found), "kind": "any"}, 0.05 * (len(found) - 1)) if found else None
+        return (
+            Part(words.end, {"where": either(found), "kind": "any"}, 0.05 * (len(found) - 1) + _doubt(words, holes.index))
+            if found
+            else None
+        )
 
     return holes.each(start, LONGEST_NAME, read)
+
+
+def _doubt(words: Stretch, index: NameIndex) -> float:
+    found = index.find(words.quoted or words.raw, ("note",))
+    return _BY_STEMS if found is not None and found.closeness > Closeness.EXACT else 0.0
 
 
 def _meanings(words: Stretch, index: NameIndex) -> Iterator[Where]:
@@ -38,3 +47,7 @@ def _meanings(words: Stretch, index: NameIndex) -> Iterator[Where]:
     notes = index.find(name, ("note",))
     if notes is not None and folders is None:
         yield {"paths": list(notes.paths)}
+
+
+_BY_STEMS = 0.1
+"""The doubt about a note whose name only resembles what was said: "lectures" is rather a kind than the note Lecture."""

@@ -27,6 +27,9 @@ Make = Callable[[Values, NameIndex], Any]
 
 _MAKING = word_set("written made created directed recorded published authored composed wrote made hosted presented")
 _ATTENDING = word_set("attended attend attends joined visited participated")
+_COMPARING = word_set(
+    "over under above below more less fewer at up between exceeding beyond no not longer shorter heavier bigger smaller >  < ≥ ≤"
+)
 _LEADS = word_set("before after since between from in on of during within for until prior earlier later older newer starting dated")
 _NAMES = word_set("name title filename")
 _MOST_VALUES = 200
@@ -42,6 +45,19 @@ class _Way:
 
 def _limited(values: Values, index: NameIndex) -> Where | None:
     return bounds.of_property(values["property"], values["bounds"], index.held)
+
+
+def _at_least(values: Values, index: NameIndex) -> Where | None:
+    return bounds.of_property(values["property"], Bounds(low=values["number"]), index.held)
+
+
+def _at_most(values: Values, index: NameIndex) -> Where | None:
+    return bounds.of_property(values["property"], Bounds(high=values["number"]), index.held)
+
+
+def _as(values: Values, index: NameIndex) -> Where | None:
+    """Who is what: "Tom is the lead"."""
+    return relations.tied(*values["ties"], names=[values["property"]])
 
 
 def _rated(values: Values, index: NameIndex) -> Where | None:
@@ -61,6 +77,13 @@ def _in_years(values: Values, index: NameIndex) -> Where | None:
     found: Bounds = values["bounds"]
     years = _years(found, index) if found.dated else []
     return type_nouns.one_of([*years, bounds.dated(found)]) if years else None
+
+
+def _in_years_each(values: Values, index: NameIndex) -> Where | None:
+    """Several years: "2020 or 2021"."""
+    spans = values["spans"][1]
+    ways = [_years(Bounds(span, span), index) for span in spans] if len(spans) > 1 else []
+    return type_nouns.one_of([either(list(each)) for each in zip(*ways, strict=False)]) if ways and all(ways) else None
 
 
 def _years(found: Bounds, index: NameIndex) -> list[Where]:
@@ -132,9 +155,15 @@ def _spelt(begins: bool) -> Make:
 
 _WAYS: Mapping[str, tuple[_Way, ...]] = {
     "limited": (_Way("{property} [is|are|was|were|value|=|:] {bounds}", _limited),),
-    "amount": (_Way("{bounds} {property}", _limited),),
+    "amount": (
+        _Way("{bounds} {property}", _limited),
+        _Way("{number} {property} (or|and) (more|over|above|up)", _at_least),
+        _Way("{number} {property} (or|and) (less|fewer|under|below)", _at_most),
+    ),
     "rated": (_Way("{measured} {bounds}", _rated),),
     "inYears": (_Way("{bounds}", _in_years, leads=_LEADS),),
+    "inYearsEach": (_Way("{spans}", _in_years_each),),
+    "compared": (_Way("{bounds} {property}", _limited, leads=_COMPARING),),
     "when": (_Way("{bounds}", _when, leads=_LEADS),),
     "explained": (
         _Way("[{verb}] {bounds} {bracketed}", _explained_bounds),
@@ -150,6 +179,7 @@ _WAYS: Mapping[str, tuple[_Way, ...]] = {
     "doing": (
         _Way("{ties} [has|have|had|is|are|was|were] [all|both] {verb} [in|at|to]", _done),
         _Way("{ties} [both|all] (was|were|is|are|has been|have been) (at|in|there|present|invited to|part of)", _there),
+        _Way("{ties} (is|are|was|were) [the|a|an|their|its] {property}", _as),
         _Way("{ties} (took part|takes part|participated|participates|was present|were present) [in|at]", _there),
     ),
     "notDoing": (
@@ -159,7 +189,7 @@ _WAYS: Mapping[str, tuple[_Way, ...]] = {
     ),
     "spelt": (
         _Way("{property} (starts|start|begins|begin|starting|beginning) with {text}", _spelt(True)),
-        _Way("{property} [that] (contains|contain|containing|includes|include) {text}", _spelt(False)),
+        _Way("[the] {property} [that] (contains|contain|containing|includes|include) {text}", _spelt(False)),
     ),
 }  # fmt: skip
 
@@ -180,7 +210,7 @@ def read(name: str, start: int, tokens: tuple[Token, ...], index: NameIndex, hol
         yield from bounds.read(start, tokens, hole)
         return
     for phrase, way in _parsed(name):
-        if way.leads and tokens[start].lower not in way.leads:
+        if way.leads and (tokens[start].lower or tokens[start].text) not in way.leads:
             continue
         for walked in walk(phrase, tokens, Walked(start), hole):
             value = way.make(walked.values, index)

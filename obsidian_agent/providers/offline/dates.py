@@ -20,6 +20,8 @@ _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for n
 _COUNT = r"\d{1,4}|" + "|".join(_NUMBERS)
 _UNIT = r"day|week|month|quarter|year"
 
+_ORDINALS = {word: str(value) for value, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)}
+_NTH = regex.compile(rf"(?:the )?({'|'.join(_ORDINALS)})(?= of )")
 _ISO = regex.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DAY_MONTH = regex.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?({_MONTH})\.?,?(?: (\d{{4}}))?")
 _MONTH_DAY = regex.compile(rf"({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?:,? (\d{{4}}))?")
@@ -74,6 +76,7 @@ def parse(text: str, today: date) -> Span | None:
     ):
         if phrase == known:
             return one_day(today + timedelta(days=offset))
+    phrase = _NTH.sub(lambda found: _ORDINALS[found[1]], phrase).removeprefix("the ") if phrase[:1].isalpha() else phrase
     try:
         return _calendar(phrase, today) or _relative(phrase, today) or _range(phrase, today)
     except (ValueError, OverflowError):

@@ -56,12 +56,18 @@ _EVERYTHING = frozenset(("everything", "all", "anything", "it all", "all of it",
 _PARTING = word_set("please now then instead too thanks")
 _INSIDE = frozenset(("in", "inside", "from"))
 _ABOUT = frozenset(("on", "about", "for"))
+_OPEN = frozenset(("this", "current", "open", "active"))
 _MACRO_NOUNS = frozenset(("macro", "saved", "action"))
 
 
 def note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
     """A note that exists, the open one, or the daily note of a day."""
-    known = _this_note(words, around) or _daily_note(words, index, around) or _named(words, index, ("note",))
+    known = (
+        _this_note(words, around)
+        or _this_kind(words, index, around)
+        or _daily_note(words, index, around)
+        or _named(words, index, ("note",))
+    )
     if known is None or known.issue in ("unknown", "ambiguous"):
         return _dated(words, index, around) or _of_kind(words, index) or known
     return known
@@ -207,6 +213,21 @@ def _this_note(words: Stretch, around: Surroundings) -> Reading | None:
     return Reading(0.0, around.active_file, words.raw, reference="activeFile")
 
 
+def _this_kind(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
+    """The open note by what it is: "this project", "the open meeting"."""
+    inner = words.trimmed(("the", "my"))
+    if inner.first.lower not in _OPEN or not 1 < len(inner) <= 4 or not inner.plain:
+        return None
+    noun = inner.part(inner.start + 1, inner.end).trimmed((), NOTE_NOUNS)
+    if noun.last.lower in NOTE_NOUNS | FOLDER_NOUNS or noun.last.lower != noun.last.stem or not list(type_nouns.kinds(noun.raw, index)):
+        return None
+    if around.active_file is None:
+        return Reading(0.3, None, words.raw, issue="inactive")
+    if _is_kind(around.active_file, noun.raw, index):
+        return Reading(0.0, around.active_file, words.raw, reference="activeFile")
+    return Reading(0.3, around.active_file, words.raw, "activeFile", issue="near", doubt=f"the open note is no {noun.raw}")
+
+
 def _daily_note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
     said = " ".join(words.raw.casefold().replace("’", "'").split())
     match = _DAILY.fullmatch(said) or _DAYS_OWN.fullmatch(said)
@@ -250,6 +271,8 @@ def _of_kind(words: Stretch, index: NameIndex) -> Reading | None:
             if name.ragged or not kind.plain or (name.quoted is None and not name.plain):
                 continue
             noun = kind.trimmed((), NOTE_NOUNS)
+            if (numbered := _numbered(name, noun.raw, index)) is not None:
+                return Reading(0.1, numbered, words.raw)
             found = index.find(name.quoted or name.raw, ("note",))
             if found is None or found.closeness > Closeness.STEMS:
                 continue
@@ -259,9 +282,23 @@ def _of_kind(words: Stretch, index: NameIndex) -> Reading | None:
     return None
 
 
+def _numbered(number: Stretch, noun: str, index: NameIndex) -> str | None:
+    """The one note of a kind that has a number in its name: "chapter 3" is "3 Gardens", "lecture 2" is "Lecture 02 Membranes"."""
+    if not (len(number) == 1 and number.first.text.isdigit() and len(number.first.text) < 4):
+        return None
+    pattern = regex.compile(rf"(?i)(?:\D{{0,20}}\b)?0*{int(number.first.text)}\b(?!\.?\d).*")
+    found = {
+        path
+        for meaning in type_nouns.kinds(noun, index)
+        for path in index.meant({"where": meaning, "kind": "notes"}) or ()
+        if pattern.fullmatch(path.rpartition("/")[2].removesuffix(".md"))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
 def _is_kind(path: str, noun: str, index: NameIndex) -> bool:
     """Whether a note is of a kind, by its folder, a tag or a property."""
-    return any(path in (index.names.meant({"where": meaning, "kind": "notes"}) or ()) for meaning in type_nouns.kinds(noun, index))
+    return any(path in (index.meant({"where": meaning, "kind": "notes"}) or ()) for meaning in type_nouns.kinds(noun, index))
 
 
 def _placed(words: Stretch, index: NameIndex, sorts: tuple[NameSort, ...]) -> Reading | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,10 @@ class VaultNames(Protocol):
 
     def levels(self, note: str) -> Sequence[int]:
         """Levels of a note's headings, in order."""
+        ...
+
+    def lines(self, note: str) -> Sequence[str] | None:
+        """The lines of a note; None when it cannot be told."""
         ...
 
     def daily_note(self, day: date) -> str:
@@ -128,6 +133,7 @@ class NameIndex:
         self._found: dict[tuple[str, tuple[NameSort, ...]], Found | None] = {}
         self._above: dict[str, tuple[str, ...]] = {}
         self._named_alike: dict[str, str | None] = {}
+        self._meant: dict[str, frozenset[str] | None] = {}
 
     def find(self, text: str, sorts: Sequence[NameSort]) -> Found | None:
         """The entries that `text` names: as written (path, path without extension, or bare name, case ignored), else by their words."""
@@ -155,6 +161,14 @@ class NameIndex:
                 return Found(tuple(found), closeness)
         return None
 
+    def meant(self, described: Mapping[str, Any]) -> frozenset[str] | None:
+        """What `VaultNames.meant` says of a description of notes; asked once."""
+        described = {**described, "kind": "notes" if described["kind"] == "any" else described["kind"]}
+        key = json.dumps(described, sort_keys=True, default=str)
+        if key not in self._meant:
+            self._meant[key] = self.names.meant(described)
+        return self._meant[key]
+
     def nearest(self, text: str, sorts: Iterable[NameSort], limit: int = 3) -> tuple[str, ...]:
         """Paths whose names look like `text`, best first: what was perhaps meant."""
         choices = {path: _fold(_bare(path)) for sort in sorts for path in self._paths(sort)}
@@ -166,9 +180,12 @@ class NameIndex:
         return self._tags.get(_fold(text).strip("#/ "))
 
     def property(self, text: str) -> str | None:
-        """The property that `text` names, singular or plural."""
+        """The property that `text` names, singular or plural: the "due date" may be "due"."""
         key = _fold(text).strip()
-        return self._properties.get(key) or self._properties.get(" ".join(stem(word) for word in key.split()))
+        for each in (key, " ".join(stem(word) for word in key.split()), _SAID_OF_VALUES.sub("", key)):
+            if each in self._properties:
+                return self._properties[each]
+        return None
 
     def value(self, name: str, text: str) -> tuple[Any] | None:
         """The value of a property that `text` names, in a tuple of one; a list when notes spell it in several ways."""
@@ -337,6 +354,10 @@ class NameIndex:
         if folder not in self._above:
             self._above[folder] = _stems(_fold(folder))
         return self._above[folder]
+
+
+_SAID_OF_VALUES = regex.compile(r" (?:dates?|values?|fields?|propert(?:y|ies))$")
+"""What people add to a property's name."""
 
 
 def names_out_of_bounds(text: str) -> str | None:

@@ -7,7 +7,7 @@ and a `kind` ("any" where the words leave it open whether files other than notes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from obsidian_agent.providers.offline import type_nouns
@@ -21,6 +21,9 @@ from obsidian_agent.providers.offline.set_holes import SetHoles
 from obsidian_agent.providers.offline.set_modifiers import either
 from obsidian_agent.providers.offline.strict import Part, Walked
 from obsidian_agent.providers.offline.tokens import Token
+
+_NEARLY = 0.3
+_MOST_OTHERS = 3
 
 
 class NoteSets:
@@ -64,12 +67,16 @@ class NoteSets:
             self._exempt[start] = {end: _all_ways(reading) for end, reading in self._readings(start, parts).items()}
         return self._exempt[start].get(end)
 
+    def nothing(self, found: Reading) -> bool:
+        """Whether no note fits a description, as far as can be told."""
+        return all(self._holes.index.meant(way) == frozenset() for way in (*(found.choices or (found.value,)), *found.otherwise))
+
     def _singled(self, found: Reading) -> Reading:
         """A description of a single note as one that means exactly one; what means several is doubted."""
         ways = found.choices or (found.value,)
         if ways[0]["kind"] != ONE:
             return found
-        meant = [({**way, "kind": "notes"}, self._holes.index.names.meant({**way, "kind": "notes"})) for way in ways]
+        meant = [({**way, "kind": "notes"}, self._holes.index.meant({**way, "kind": "notes"})) for way in ways]
         single = {paths: way for way, paths in meant if paths is None or len(paths) == 1}
         if len(single) == 1:
             return replace(found, value=next(iter(single.values())), choices=(), issue="near" if found.doubt else None)
@@ -82,15 +89,23 @@ class NoteSets:
         return next((part for part in self._holes.read("folders", start, Walked(start)) if part.end == end), None)
 
     def _readings(self, start: int, parts: Iterable[Part]) -> dict[int, Reading]:
-        found: dict[int, Reading] = {}
+        found: dict[int, list[Part]] = {}
         for part in parts:
-            if part.end not in found or part.cost < found[part.end].cost:
-                found[part.end] = _reading(self._holes.words(start, part.end).raw, part)
-        return found
+            found.setdefault(part.end, []).append(part)
+        return {end: _reading(self._holes.words(start, end).raw, sorted(ways, key=lambda way: way.cost)) for end, ways in found.items()}
 
 
-def _reading(raw: str, part: Part) -> Reading:
-    """A description as a reading; one that a word of leaves open is a choice."""
+def _reading(raw: str, parts: Sequence[Part]) -> Reading:
+    """A description as a reading; one that a word of leaves open is a choice, and what is hardly less likely is kept."""
+    part = parts[0]
+    others = [each for each in parts[1:] if each.doubt is None and each.cost <= part.cost + _NEARLY and each.value != part.value]
+    otherwise = tuple(
+        {**each.value, "where": where} for each in others[:_MOST_OTHERS] for where in type_nouns.expanded(each.value["where"])
+    )
+    return replace(_first_reading(raw, part), otherwise=otherwise)
+
+
+def _first_reading(raw: str, part: Part) -> Reading:
     ways = [{**part.value, "where": where} for where in type_nouns.expanded(part.value["where"])]
     if len(ways) > 1:
         return Reading(part.cost, None, raw, issue="ambiguous", choices=tuple(ways), doubt=part.doubt)

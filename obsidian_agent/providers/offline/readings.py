@@ -42,3 +42,5 @@ class Reading:
     choices: tuple[Any, ...] = ()
     doubt: str | None = None
     """What a person should confirm, where the issue alone does not say it."""
+    otherwise: tuple[Any, ...] = ()
+    """Values that the words may mean as well; they count where no note fits the others."""

@@ -59,6 +59,8 @@ def resolve(
 def _choices(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> Sequence[Reading]:
     """The readings that one reading stands for: itself, or one for each entry that it may mean."""
     sorts = _SORTS.get(parameter.kind, ())
+    if reading.otherwise and all(index.meant(way) == frozenset() for way in reading.choices or (reading.value,)):
+        reading = replace(reading, choices=reading.otherwise, issue="ambiguous", otherwise=())
     if reading.issue == "ambiguous" and isinstance(reading.choices[0], Mapping):
         return _meanings(reading, index)
     if reading.issue == "ambiguous":
@@ -73,7 +75,7 @@ def _meanings(reading: Reading, index: NameIndex) -> Sequence[Reading]:
     """Readings of a description that may mean several things: each that some notes fit, once; a single one is what is meant."""
     fitting: dict[frozenset[str] | int, Any] = {}
     for number, choice in enumerate(reading.choices):
-        meant = index.names.meant({**choice, "kind": "notes" if choice["kind"] == "any" else choice["kind"]})
+        meant = index.meant(choice)
         if meant is None or meant:
             fitting.setdefault(number if meant is None else meant, choice)
     if all(isinstance(meant, int) for meant in fitting):
@@ -232,6 +234,8 @@ def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any]
         case "heading" | "newHeading" if other is not None:
             heading, doubt = _heading(value, other, index)
             return heading, doubt if parameter.kind == "heading" else None
+        case "spotted" if other is not None:
+            return value, _line(value, other, index)
         case _:
             return value, None
 
@@ -275,6 +279,16 @@ def _heading(said: str, note: str, index: NameIndex) -> tuple[str, str | None]:
         return close[0], None
     known = ", ".join(headings[:5]) or "none"
     return said, f"{note} has no heading “{said}” (its headings: {known})"
+
+
+def _line(said: str, note: str, index: NameIndex) -> str | None:
+    """The doubt that no line of the note holds these words."""
+    lines = index.names.lines(note)
+    phrase = regex.compile(rf"(?<!\w){regex.escape(said.strip())}(?!\w)", regex.IGNORECASE)
+    words = set(_heading_words(said))
+    if lines is None or any(phrase.search(each) or (len(words) > 1 and words <= set(_heading_words(each))) for each in lines):
+        return None
+    return f"{note} has no line with “{said}”"
 
 
 def _dividing_level(levels: Sequence[int]) -> int:

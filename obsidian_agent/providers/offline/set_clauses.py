@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,9 @@ FREE = word_set("my all the and or of our every each notes note files pages from
 """Words of a description that say nothing about which notes it means."""
 
 _MOST_MODIFIERS = 5
+_MOST_ALIKE = 3
+"""Ways to read modifiers up to the same place."""
+
 _EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for|in|from|under]").segments[0]
 _UNLESS = phrases.parse("[,] (unless|if not|but not if|but not when|except (if|when|where)) (it|they)").segments[0]
 _BUT = phrases.parse("[,] but [not]").segments[0]
@@ -50,7 +54,7 @@ class SetClauses:
 
     def modified(self, head: Part, kind: str) -> Iterator[Part]:
         """A head with up to some modifiers behind it, exceptions last; the value has the `kind` of what is meant."""
-        seen: set[tuple[int, int]] = set()
+        seen: Counter[tuple[int, int]] = Counter()
         open_parts = [(head, 0)]
         while open_parts:
             part, count = open_parts.pop()
@@ -60,8 +64,8 @@ class SetClauses:
                 continue
             for at, joined_on in self._joints(part.end):
                 for more in (*self._modifiers(at), *(self._elliptic(at) if joined_on and count else ())):
-                    if (more.end, count) not in seen or more.cost == 0:
-                        seen.add((more.end, count))
+                    if seen[more.end, count] < _MOST_ALIKE or more.cost == 0:
+                        seen[more.end, count] += 1
                         joined = Part(more.end, both(part.value, more.value), part.cost + more.cost, part.doubt or more.doubt)
                         open_parts.append((joined, count + 1))
 
@@ -117,6 +121,7 @@ class SetClauses:
             self._behind[at] = [part for modifier in known for part in self._apply(modifier, at)]
             if at < len(self._tokens) and self._tokens[at].text == "(":
                 self._behind[at] += self._in_brackets(at)
+            self._behind[at].sort(key=lambda part: part.cost)
         return self._behind[at]
 
     def _apply(self, modifier: Modifier, at: int) -> Iterator[Part]:

@@ -141,7 +141,7 @@ def _property(words: Stretch, ground: Ground) -> Part | None:
     name = ground.index.property(said) or ground.index.property(f"{said}es")
     if name is None and words.quoted is None and len(words) > 1 and words.last.lower == "date":
         name = ground.index.property(said[: words.part(words.start, words.end - 1).last.end - words.first.start])
-    return Part(words.end, name) if name is not None else None
+    return Part(words.end, name) if name is not None and name.casefold() not in ("tags", "tag") else None
 
 
 def _value(words: Stretch, ground: Ground) -> Part | None:
@@ -208,10 +208,15 @@ def _valued(words: Stretch, ground: Ground) -> Part | None:
         return _hyphened(words, ground)
     for at in range(words.start + 1, words.end):
         name = ground.index.property(words.part(at, words.end).raw)
-        value = ground.index.value(name, words.part(words.start, at).raw) if name is not None else None
-        if name is not None and value is not None:
-            return Part(words.end, {"property": {name: value[0]}})
+        said = _OR.split(words.part(words.start, at).raw)
+        found = [ground.index.value(name, each) for each in said] if name is not None else []
+        values = [value for each in found if each is not None for value in (each[0] if isinstance(each[0], list) else [each[0]])]
+        if found and all(each is not None for each in found):
+            return Part(words.end, {"property": {name: values[0] if len(values) == 1 else values}})
     return None
+
+
+_OR = regex.compile(r"\s+(?:and|or)\s+")
 
 
 def _hyphened(words: Stretch, ground: Ground) -> Part | None:
@@ -315,6 +320,7 @@ _HOLES: Mapping[str, _Hole] = {
     "kind": _Hole(4, partial(_meant, read=type_nouns.kinds)),
     "maker": _Hole(4, partial(_meant, read=type_nouns.makers)),
     "states": _Hole(4, partial(_meant, read=type_nouns.states), "list"),
+    "unstate": _Hole(4, partial(_meant, read=type_nouns.negated)),
     "attributes": _Hole(4, partial(_meant, read=type_nouns.attributes), "list"),
     "yearly": _Hole(1, _yearly),
     "days": _Hole(4, _day, "list"),

@@ -18,7 +18,7 @@ _HAS = "(has|have|had|takes|take|took|needs|need|needed|costs|cost|lasts|last|la
 _WITH = f"(with|having|of|for|[that|which|who] {_HAS}|whose|where|(in|for|on|at) which) [a|an|the|its|their|my]"
 _PLACED = "[based|located|living|working|held] (with|of|for|from|in|at)"
 _OF = f"(to|on|[that|which|who] (belong|belongs|belonging) to|belonging to|involving|[that|which|who] [is|are|was|were] {_PLACED})"
-_NOT_OF = f"([that|which|who] (is not|are not|isn't|aren't|was not|were not|wasn't|weren't) {_PLACED}|not (with|of|for|from|in|at)|without)"
+_NOT_OF = f"([that|which|who] (is not|are not|isn't|aren't|was not|were not|wasn't|weren't) {_PLACED}|not (with|of|for|from|in|at)|without|outside [of])"
 _HAVE_NOT = "(have not|haven't|has not|hasn't|had not|did not|didn't|do not|don't|does not|doesn't|never)"
 _IS_NOT = "(is not|are not|isn't|aren't|was not|were not|wasn't|weren't|is never|are never)"
 _NESTED = (
@@ -71,6 +71,8 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
      _value("when"), 0.1),
     ("(from|of|dated|for|on) [the] {onDays}", _value("onDays"), 0.1),
     ("(in|during|within) {spans}", lambda values: either([days(span, "datedAfter", "datedBefore") for span in values["spans"][1]]), 0.1),
+    ("(from|of|in|for|during) {inYearsEach}", _value("inYearsEach"), 0.05),
+    ("[that|which] [are|is|were|was|have|has] {compared}", _value("compared"), 0.05),
     (f"{_OF} [both|either] {{tied}}", _value("tied"), 0.05),
     (f"{_NOT_OF} [either] {{tied}}", _not("tied"), 0.05),
     (f"{_THAT} {{doneBy}}", _value("doneBy"), 0.05),
@@ -80,7 +82,7 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(about|on|concerning|regarding|related to|relating to|[that|which] (concern|concerns)) {subject}", _value("subject"), 0.1),
     ("(for|from|at|about|by|[that|which|who] (belong|belongs) to) [the|a|an|my] {property} {values}", of_property, 0),
     ("(in|on|for|at) which [the|their|its] {property} (is|are|was|were|=|:|equals|has) [set to] {values}", of_property, 0),
-    ("whose [the|list of] {property} (include|includes|contain|contains|mention|mentions|has|have|list|lists) {values}", of_property, 0),
+    ("whose [the|list of] {property} (include|includes|mention|mentions|has|have|list|lists) {values}", of_property, 0),
     ("(whose|where) [the|their|its] {property} (is not|are not|isn't|aren't|was not) {values}", lambda values: {"not": of_property(values)}, 0),
     ("(whose|where|with|having) [a|an|the|its|their] {spelt}", _value("spelt"), 0),
     ("([that|which|who] (belong|belongs|belonging) to|belonging to|for|of) (no|not any) {property}",
@@ -88,7 +90,7 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"[that|which] (i|we) {_HAVE_NOT} [yet] [been] {{measured}} [yet]", _missing, 0.1),
     (f"[that|which|who] ({_HAVE_NOT} [yet] been|{_IS_NOT} [yet]) {{measured}} [yet]", _missing, 0.1),
     ("[that|which] (i|we) [have|had|'ve|already] [already] {measured}", _present, 0.1),
-    (f"[that|which|who] {_HAVE_NOT} [yet] been {{state}} [yet]", _not("state"), 0.05),
+    (f"[that|which|who] {_HAVE_NOT} [yet] been {{unstate}} [yet]", _value("unstate"), 0.05),
     ("[that|which|who] (have|has) [already] been {state} [already]", _value("state"), 0.05),
     ("[that|which] (i|we) (am|are|'m) [still|currently|now] {state} [now|currently|at the moment]", _value("state"), 0.05),
     ("[that|which] i'm [still|currently|now] {state} [now|currently|at the moment]", _value("state"), 0.05),
@@ -96,11 +98,17 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     (f"[that|which|who] [{_BE}] not {{doneBy}}", _not("doneBy"), 0.05),
     (f"{_THAT} (tagged|labelled|labeled) [with|as] {{tags}} [,] (but|and) not [tagged] [with|as] {{untags}}", _but_not, 0),
     (f"[that|which|who] ({_HAVE_NOT} [yet] been|{_IS_NOT}) (tagged|labelled|labeled) [with|as] {{tags}}", lambda values: {"not": _tagged(values["tags"])}, 0),
-    ("(with|having|carrying|using|[that|which|who] (have|has)) [the|a|any] [nested] (tag|tags) {tags} " + _NESTED, lambda values: _tagged(values["tags"]), 0),
+    ("(with|having|carrying|using|[that|which|who] (have|has)) [the|a|any] [nested] (tag|tags) {tags} " + _NESTED[1:-1], lambda values: _tagged(values["tags"]), 0),
+    ("(with|having|carrying|using|[that|which|who] (have|has)) [the|a|any] nested (tag|tags) {tags}", lambda values: _tagged(values["tags"]), 0),
     ("(with|having|carrying|using|[that|which|who] (have|has)) [the|a|any] (tag|tags) [that (is|are)] [nested] (under|below|beneath|within|in) {tags}",
      lambda values: _tagged(values["tags"]), 0),
-    (f"{_THAT} (tagged|labelled|labeled) [with|as] {{tags}} " + _NESTED, lambda values: _tagged(values["tags"]), 0),
+    (f"{_THAT} (tagged|labelled|labeled) [with|as] {{tags}} " + _NESTED[1:-1], lambda values: _tagged(values["tags"]), 0),
     ("(with|having|carrying|[that|which|who] (have|has)) (both|all) [the|these] tags {tags}", lambda values: _tagged(values["tags"]), 0),
+    ("[that|which] (i|we) [have] (tagged|labelled|labeled) [with|as] {tags}", lambda values: _tagged(values["tags"]), 0),
+    ("(without|lacking|missing|[that|which|who] (lack|lacks|do not have|don't have|does not have|doesn't have)) [the|a|any] {tags} (tag|tags)",
+     lambda values: {"not": {"tag": list(values["tags"][1])}}, 0),
+    ("(with|having|carrying|[that|which|who] (have|has|carry|carries)) [the|a] {tags} (tag|tags)", lambda values: _tagged(values["tags"]), 0),
+    (f"[that|which|who] {_IS_NOT} [a|an] {{kind}} [note|notes|file|files]", _not("kind"), 0.05),
     (f"{_THAT} (tagged|labelled|labeled) [with|as] both {{tags}}", lambda values: _tagged(values["tags"]), 0),
     ("[that|which] (is|are|were|was) [all] (tagged|labelled|labeled) [with|as] {tags}", lambda values: _tagged(values["tags"]), 0),
 )  # fmt: skip

@@ -139,6 +139,8 @@ class SlotReader:
                 if found is not None and (found.value or found.choices[0])["kind"] == "attachments":
                     return None
                 single = name_slots.note(words, self._index, self._around) if kind == "anyNotes" else None
+                if single is not None and single.issue is None and found is not None and self._sets.nothing(found):
+                    return single
                 return min((each for each in (found, single) if each is not None), key=lambda each: each.cost, default=None)
             case _:
                 assert_never(kind)

@@ -83,7 +83,7 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
     found = list(_kinds(words, index))
     yield from found
     if not found:
-        found = [meaning for form in _singulars(words) for meaning in _kinds(form, index)]
+        found = [meaning for form in (*_singulars(words), *_plurals(words)) for meaning in _kinds(form, index)]
         yield from found
     if not found:
         for other in sorted(kin(words)):
@@ -113,6 +113,11 @@ def _singulars(words: str) -> Iterator[str]:
     yield from (words[: -len(ending)] for ending in ("en", "n", "e", "er") if folded.endswith(ending) and len(words) > len(ending) + 2)
 
 
+def _plurals(words: str) -> Iterator[str]:
+    """Forms with such an ending: "Rezept" may be the folder Rezepte."""
+    yield from (f"{words}{ending}" for ending in ("e", "en", "n", "er") if len(words) > 2)
+
+
 def _kinds(words: str, index: NameIndex, *, akin: bool = False) -> Iterator[Where]:
     """What this very noun may mean. One that is only `akin` to what was said is no value of any property."""
     folders = index.find(words, ("folder",))
@@ -140,6 +145,16 @@ def states(words: str, index: NameIndex) -> Iterator[Where]:
     tag = index.tag(words) if not stated else None
     if tag is not None:
         yield {"tag": tag}
+
+
+def negated(words: str, index: NameIndex) -> Iterator[Where]:
+    """What it may mean that something is not so: "not read" is anything but `read`, or what notes call `unread`."""
+    for meaning in states(words, index):
+        for name in meaning.get("property", ()):
+            opposite = index.value(name, f"un{words}") or index.value(name, f"not {words}")
+            if opposite is not None:
+                yield {"property": {name: opposite[0]}}
+        yield {"not": meaning}
 
 
 def attributes(words: str, index: NameIndex) -> Iterator[Where]:
