@@ -13,6 +13,7 @@ from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, 
 from obsidian_agent.tools.blocks import Blocks
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.tools.task_dates import Priority, dressed, style_of, with_due
+from obsidian_agent.vault import markdown
 from obsidian_agent.vault.changes import ModifyFile
 from obsidian_agent.vault.paths import PathUse
 from obsidian_agent.vault.text import encode
@@ -44,12 +45,20 @@ class AddTaskInput(ToolModel):
 
 def _add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = args.text.strip()
+    note, text = read_text(ctx.view, path), args.text.strip()
     if args.due is not None or args.priority is not None:
-        style = style_of(read_text(ctx.view, path), path, ctx)
+        style = style_of(note, path, ctx)
         first, newline, rest = text.partition("\n")
         text = dressed(first, style, priority=args.priority, due=args.due) + newline + rest
-    return add_lines(AddLinesInput(path=path.text, content=f"- [ ] {text}", heading=args.heading, at=args.at), ctx)
+    return add_lines(AddLinesInput(path=path.text, content=f"- [ ] {text}", heading=args.heading or _home(note), at=args.at), ctx)
+
+
+def _home(note: str) -> str | None:
+    """The heading of the section that all tasks of a note are in, and at whose end a list stands; None where they are spread."""
+    headings = markdown.headings(note)
+    places = {next((heading.text for heading in reversed(headings) if heading.line < task.line), None) for task in markdown.tasks(note)}
+    home = places.pop() if len(places) == 1 else None
+    return home if home is not None and sum(heading.text == home for heading in headings) == 1 else None
 
 
 ADD_TASK = Tool(

@@ -15,6 +15,8 @@ from obsidian_agent.tools.tasks import MARK_TASKS
         ("- [ ] a\n", {"due": "2026-03-20", "priority": "high"}, "- [ ] a\n- [ ] new ⏫ 📅 2026-03-20\n"),
         ("- [ ] a [due:: 2026-01-01]\n", {"due": "2026-03-20"}, "- [ ] a [due:: 2026-01-01]\n- [ ] new [due:: 2026-03-20]\n"),
         ("- [ ] a\n", {"at": "start"}, "- [ ] new\n- [ ] a\n"),
+        ("# A\n\n- [ ] a\n\n# B\n\nend\n", {}, "# A\n\n- [ ] a\n- [ ] new\n\n# B\n\nend\n"),
+        ("# A\n\n- [ ] a\n\n# B\n\n- [ ] b\n\nend\n", {}, "# A\n\n- [ ] a\n\n# B\n\n- [ ] b\n\nend\n- [ ] new\n"),
     ],
 )
 def test_a_task_is_written_as_those_around(bench, note, args, after):
