@@ -30,6 +30,10 @@ _ITS = re.compile(r"\bits ([\w-]+)(?= (?:to|as|=|from)\b)", re.IGNORECASE)
 _READING = ("vault.find", "vault.list", "vault.search", "vault.get", "vault.read", "vault.query", "util.", "template.", "workspace.")
 """How the names of tools begin that only look."""
 
+_BESIDE_IT = re.compile(
+    r"\b((?:right |directly |just |immediately )?(?:after|before|below|above|under|underneath|behind|beneath)) (?:it|that|that one|that task|that line)\b",
+    re.IGNORECASE,
+)
 _THERE = re.compile(r"\b(?:there|into it|(?:in|into|to) (?:that|this|the new) folder)\b", re.IGNORECASE)
 _RISKS = ("read-only", "writes", "commands")
 
@@ -42,6 +46,10 @@ def pointed(part: str, done: Preview) -> str | None:
             return None
         part = _THERE.sub(lambda found: f"into [[{folders[0]}]]" if found[0].lower() != "there" else f"to [[{folders[0]}]]", part)
     part = _ITS.sub(lambda found: f"{found[1]} of it", part)
+    line = _line(done) if _BESIDE_IT.search(part) else None
+    if line is not None:
+        place = "" if re.search(r"\b(?:in|to|on) (?:\[\[|it\b|that note)", part) else f" in [[{line[1].removesuffix('.md')}]]"
+        part = _BESIDE_IT.sub(lambda found: f"{found[1]} the line '{line[0]}'{place}", part)
     if not _THEM.search(part):
         return part
     named = [path.removesuffix(".md") for path in _made(done)]
@@ -53,6 +61,15 @@ def pointed(part: str, done: Preview) -> str | None:
     links = [f"[[{path}]]" for path in named]
     said = links[0] if len(links) == 1 else f"{', '.join(links[:-1])} and {links[-1]}"
     return _THEM.sub(lambda _: said, part)
+
+
+def _line(done: Preview) -> tuple[str, str] | None:
+    """The line that a part dealt with, and its note: a task that was ticked, or a text that was added."""
+    for instance in reversed(done.instances):
+        text, path = instance.args.get("text") or instance.args.get("content"), instance.args.get("path")
+        if isinstance(text, str) and isinstance(path, str) and "\n" not in text.strip() and "'" not in text:
+            return re.sub(r"^\s*[-*+] (?:\[.\] )?", "", text).strip(), path
+    return None
 
 
 def implied(part: str, done: Preview) -> str | None:

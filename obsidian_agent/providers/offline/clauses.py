@@ -32,6 +32,7 @@ _MARKED = frozenset(("link", "quoted"))
 _CREATING = members("create") - members("write")
 
 _END = r"(?=\s*(?:[,;.!]?\s*$|[,;.]\s|\band\b|\bfrom\b|\busing\b|\bbased on\b|\bin (?:the |my )?(?-i:\p{Lu}|folder\b)|\bwith\b))"
+_VALUE = r"(?P<value>(?!templates?\b|notes?\b|links?\b|text\b)[^\s,;]+(?: [^\s,;]+)??)"
 _SET = regex.compile(
     rf"(?i)[,;]?\s+(?:and\s+|but\s+)?with\s+(?:the |a |an |its |their )?(?:property |field )?(?P<property>[\w-]+(?: [\w-]+)??)\s*"
     rf"(?P<joint>set to|being|equal to|=|:)\s*(?P<value>[^,;]+?){_END}"
@@ -41,24 +42,29 @@ _AND_SET = regex.compile(
     rf"(?P<joint>set to|being|equal to|is|are|should be|must be|=|:|to)\s*(?P<value>[^,;]+?){_END}"
 )
 _KNOWN_SET = regex.compile(
-    rf"(?i)[,;]?\s+(?:and\s+)?with\s+(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?:of\s+|as\s+)?(?P<value>(?!templates?\b|notes?\b|links?\b|text\b)[^\s,;]+(?: [^\s,;]+)??){_END}"
+    rf"(?i)[,;]?\s+(?:and\s+)?with\s+(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?:of\s+|as\s+)?{_VALUE}{_END}"
 )
 _IS = regex.compile(
     rf"(?i)[,;.]\s+(?:and\s+|with\s+)?(?:the |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s*(?P<joint>is|are|should be|must be|shall be|:|=)\s*(?P<value>[^,;]+?){_END}"
 )
 _AND_KNOWN = regex.compile(
-    rf"(?i)[,;]?\s*(?:and\s+)(?:with\s+)?(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+(?P<value>(?!templates?\b|notes?\b|links?\b|text\b)[^\s,;]+(?: [^\s,;]+)??){_END}"
+    rf"(?i)[,;]?\s*(?:and\s+)(?:with\s+)?(?:the |a |an |its |their )?(?P<property>[\w-]+(?: [\w-]+)??)\s+{_VALUE}{_END}"
 )
 _TAGGED = regex.compile(
     r"(?i)[,;]?\s+(?:and\s+)?(?:tagged(?: (?:as|with))?|with (?:the )?(?:tags?|hashtags?)|having the tags?)\s+"
     r"(?P<tags>#?[\p{L}][\w/-]*(?:(?:,| and|, and) #[\w/-]+)*)(?=\s*(?:[,;.!]|$|\band\b|\bfrom\b|\busing\b|\bin\b))"
 )
 _PLACE = r"\s+(?:in|into|inside|under)\s+[^,:]+?"
-_TEMPLATE_TAIL = r"(?:,\s*|\s+)(?:(?:all|each|both)(?: of (?:them|these))?(?: of)?\s+)?(?:from|using|based on|with|out of)\s+(?:the |my |our |a )?[^,]*?template[^,]*"
+_LIKE = (
+    r"(?:,\s*|\s+)(?:(?:all|each|both)(?: of (?:them|these))?(?: of)?\s+)?(?:(?:from|using|based on|with|out of)\s+(?:the |my |our |a )?[^,]*?template[^,]*"
+    r"|tagged(?: as| with)? \S+|with (?:the |a )?[\w-]+(?: [\w-]+)?(?: set to|\s?=|\s?:) ?\S+)"
+)
+"""What all notes of a list are to be like."""
+
 _LISTED = regex.compile(
     r"(?i)^(?P<verb>(?:please )?[\w-]+)\s+(?:me )?(?:(?:the|some|two|three|four|five|six|seven|eight|\d+)\s+)?"
     r"(?:(?:new|empty|blank|separate|more|other)\s+)*(?:following\s+)?(?P<noun>notes|pages|files|documents)"
-    rf"(?P<place>{_PLACE})?\s*(?:,?\s*(?:called|named|titled|:)|:)\s+(?P<names>.+?)(?P<tail>{_TEMPLATE_TAIL})?(?P<rest>{_PLACE})?\s*[.!]?$"
+    rf"(?P<place>{_PLACE})?(?:\s*,?\s*(?:called|named|titled|for)\b|\s*:)?\s+(?P<names>(?:(?!\b(?:called|named|titled)\b)[^:])+?)(?P<rest>{_PLACE})?(?P<tail>(?:{_LIKE})+)(?P<last>{_PLACE})?\s*[.!]?$"
 )
 _ITEMS = regex.compile(r",\s*(?:and\s+)?|\s+and\s+")
 _OTHERS = regex.compile(r"(?i)\b(?:each|every|all|any|notes|pages|files|links?|lists?|listing|index|overview|map)\b")
@@ -155,7 +161,7 @@ def _names(token: Token) -> bool:
 def _each_of_list(clause: str) -> list[str]:
     """ "Make notes called A, B and C from the T template" as an instruction for each; without a template a list needs none."""
     match = _LISTED.match(masked(clause))
-    if match is None or match["tail"] is None or match["verb"].lower().removeprefix("please ") not in _CREATING:
+    if match is None or match["verb"].lower().removeprefix("please ") not in _CREATING:
         return [clause]
     names = clause[slice(*match.span("names"))]
     cuts = [found.span() for found in _ITEMS.finditer(masked(names))]
@@ -166,7 +172,7 @@ def _each_of_list(clause: str) -> list[str]:
     if not 1 < len(items) <= MOST_LISTED or not all(items):
         return [clause]
     tail = regex.sub(r"(?i)^[,\s]*(?:(?:all|each|both)(?: of (?:them|these))?(?: of)?\s+)?", "", clause[slice(*match.span("tail"))])
-    place = clause[slice(*match.span("place"))] if match["place"] else clause[slice(*match.span("rest"))] if match["rest"] else ""
+    place = next((clause[slice(*match.span(name))] for name in ("place", "rest", "last") if match[name]), "")
     quoted = (item if item[0] in "'\"“‘[" else f"'{item}'" if "'" not in item else f'"{item}"' for item in items)
     return [f"{match['verb']} a new note called {name}{place} {tail}" for name in quoted]
 

@@ -74,6 +74,10 @@ _SPOKEN_OF = regex.compile(
 )
 _THEIRS = regex.compile(r"\b(?:their|his|her|its) (?:own )?(?:note|page|file)\b(?!['’ ]s\b)")
 _THE_NOTE = regex.compile(r"\b(?:the|that) (?:note|page|file)\b(?= *[.!]?$)")
+_LEARNED = regex.compile(r"(?P<what>[\"“][^\"”]+[\"”]|\p{Lu}[\w.+#-]*(?: \p{Lu}[\w.+#-]*)*|#[\w/-]+|\d[\w./-]*)\s*(?:now|too|as well)?$")
+_IT_ADDED = regex.compile(r"(?i)\b(add|append|put|write|record|note|insert) (?:it|that|this)\b(?= (?:to|in|under|on|into)\b)")
+"""What was told of somebody, and the words that put it into their note: "Dev has learned SQL: add it to his skills"."""
+
 _RENAMED = regex.compile(
     r"(?:(?:has|have|is|was|had|just|now|recently|been|will|be) )*"
     r"(?:rebranded|renamed|changed (?:its|their|his|her) name|called|named|known|became|become)(?: itself| themselves)?(?: (?:as|to))? (?P<name>\p{Lu}[^,]*)"
@@ -157,7 +161,9 @@ def spoken_of(message: str) -> str:
         bare = regex.sub(rf"(?i)\brename {theirs.pattern}(?! (?:to|as|into)\b)", lambda _: f"rename {named}", match["rest"])
         if bare != match["rest"]:
             return plainly(str(bare))
-    return plainly(str(theirs.sub(lambda _: who, match["rest"]))) if not _limits(match["news"]) else message
+    learned = _LEARNED.search(match["news"])
+    rest = _IT_ADDED.sub(lambda found: f"{found[1]} {learned['what']}", match["rest"]) if learned is not None else match["rest"]
+    return plainly(str(theirs.sub(lambda _: who, rest))) if not _limits(match["news"]) else message
 
 
 def circumstance_last(text: str) -> str:

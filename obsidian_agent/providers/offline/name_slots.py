@@ -167,14 +167,19 @@ def path(words: Stretch, index: NameIndex, *, free: bool) -> Reading | None:
     return Reading(0.2 + doubts.as_new_name(inner, said=False) + (0.5 if any(begins) else 0.0), inner.raw, inner.raw)
 
 
-def new_name(words: Stretch) -> Reading | None:
-    """Another name for something."""
+def new_name(words: Stretch, index: NameIndex) -> Reading | None:
+    """Another name for something; one that ends like a place ("Memory in MOC") is doubtful."""
     inner = words.trimmed(_NAME_NOUNS, _PARTING)
     if (name := inner.quoted) is not None:
         return Reading(0.0, name, name)
     if not inner.plain or len(inner) > LONGEST_NAME:
         return None
-    return Reading(0.05 + 0.03 * len(inner) + doubts.as_name(inner), inner.raw, inner.raw)
+    placed = any(
+        token.lower in _INSIDE | {"into", "under"} and index.find(inner.part(at + 1, inner.end).raw, ("folder",)) is not None
+        for at, token in enumerate(inner.tokens[inner.start : inner.end - 1], inner.start)
+        if at > inner.start
+    )
+    return Reading(0.05 + 0.03 * len(inner) + doubts.as_name(inner) + (0.6 if placed else 0.0), inner.raw, inner.raw)
 
 
 def template(words: Stretch, index: NameIndex) -> Reading | None:

@@ -11,7 +11,7 @@ import regex
 
 from obsidian_agent.providers.offline.lexicon import stem
 from obsidian_agent.providers.offline.name_slots import BELOW_IT
-from obsidian_agent.providers.offline.names import Closeness, Found, NameIndex, NameSort, names_out_of_bounds
+from obsidian_agent.providers.offline.names import Closeness, NameIndex, NameSort, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Reading
 from obsidian_agent.providers.offline.recipe import SET_KINDS, Recipe, RecipeParameter
 from obsidian_agent.providers.offline.set_modifiers import both
@@ -224,7 +224,10 @@ def _dependent(parameter: RecipeParameter, value: Any, values: Mapping[str, Any]
     match parameter.kind:
         case "path":
             path = _new_path(value, other)
-            return path, f"{path} exists already" if index.find(path, ("note",)) == Found((path,), Closeness.EXACT) else None
+            there = index.find(path, ("note",))
+            if there is not None and there.closeness == Closeness.EXACT and (path in there.paths or "/" not in path):
+                return path, f"{', '.join(there.paths[:2])} exists already"
+            return path, None
         case "folder" if other:
             return (value if "/" in value else joined(other, value)), None
         case "newName":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from obsidian_agent.providers.offline import list_slots, name_slots, query_slots, word_slots
@@ -95,7 +96,7 @@ class SlotReader:
             case "path":
                 return name_slots.path(words, self._index, free=free)
             case "newName" | "newLabel":
-                return name_slots.new_name(words)
+                return name_slots.new_name(words, self._index)
             case "notes" | "anyNotes" | "files" | "exempt" | "within":
                 return self._set_reading(words, kind, free)
             case "tags" | "knownProperties" | "names" | "span" | "due" | "sort" | "group" | "status":
@@ -145,10 +146,16 @@ class SlotReader:
             case _:
                 assert_never(kind)
 
+    def _doubted(self, words: Stretch, found: Reading | None) -> Reading | None:
+        """A bare text that begins with a property of the vault may rather set it: "with status lead"."""
+        if found is None or found.reference is not None or not 1 < len(words) <= 5 or self._index.property(words.first.text) is None:
+            return found
+        return replace(found, cost=found.cost + 0.6)
+
     def _word_reading(self, words: Stretch, kind: WordKind, free: bool) -> Reading | None:
         match kind:
             case "text":
-                return word_slots.text(words, free=free)
+                return self._doubted(words, word_slots.text(words, free=free))
             case "line":
                 return word_slots.line(words, free=free)
             case "row":

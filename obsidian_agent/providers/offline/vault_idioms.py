@@ -72,7 +72,8 @@ _TO_TASKS = regex.compile(
 )
 _NEW_IN = regex.compile(
     r"(?is)^\s*(?:please\s+|can you\s+|could you\s+)*(?:create|make|add|start|write|generate|build|compile|put together|collect|gather|list|prepare|new|another)\b"
-    r"[^'\"“‘]*?(?P<named>\b(?:called|named|titled)\s+)?(?P<name>x{3,}|(?<=\b(?:called|named|titled) )\p{Lu}[^,;:]*?)(?P<joint>\s+(?:in|into|inside|under)\s+)(?P<rest>.+)$"
+    r"[^'\"“‘]*?(?P<named>\b(?:called|named|titled)\s+)?(?P<name>x{3,}|(?<=\b(?:called|named|titled) )(?!x{3,})"
+    r"(?:(?!\b(?:from|using|with|based|containing|that|which|for)\b)[^,;:])+?)(?P<joint>\s+(?:in|into|inside|under)\s+)(?P<rest>.+)$"
 )
 
 

@@ -85,14 +85,30 @@ def row(words: Stretch) -> Reading | None:
 
 def line(words: Stretch, *, free: bool) -> Reading | None:
     """A text to be added; one that is called a bullet ("the bullet X", "X as a list item") gets the mark of a list item."""
-    inner = _bulleted(words)
+    inner, mark = _bulleted(words), "- "
+    if inner is None:
+        inner, mark = _tasked(words), "- [ ] "
     if inner is None:
         return text(words, free=free)
     found = text(inner, free=free)
     if found is None or _LIST_MARK.match(found.value):
         return found
     several = found.reference is not None or "\n" in found.value
-    return replace(found, value=f"- {found.value}", text=f"- {found.text}", cost=found.cost + (0.5 if several else 0.0))
+    return replace(found, value=f"{mark}{found.value}", text=f"{mark}{found.text}", cost=found.cost + (0.5 if several else 0.0))
+
+
+def _tasked(words: Stretch) -> Stretch | None:
+    """What is behind the words that call it an open task; None when nothing does."""
+    said = words.lowers
+    at = 0
+    while at < len(said) and said[at] in _NEW_ONE | {"open"}:
+        at += 1
+    if not 0 < at < len(said) - 1 or said[at] not in ("task", "todo", "to-do", "checkbox"):
+        return None
+    at += 1
+    while at < len(said) and (said[at] in ("saying", "reading", "called") or words.tokens[words.start + at].text == ":"):
+        at += 1
+    return words.part(words.start + at, words.end) if at < len(said) else None
 
 
 def _bulleted(words: Stretch) -> Stretch | None:
