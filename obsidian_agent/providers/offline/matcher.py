@@ -76,7 +76,7 @@ def match(
     if polite is not None:
         text = " " * polite.end() + text[polite.end() :]
     tokens = tokenise(text)
-    if not any(token.kind == "word" for token in tokens):
+    if not any(token.kind == "word" or token.text == "→" for token in tokens):
         return []
     question = polite is None and (
         next((token.lower for token in tokens if token.kind == "word"), "") in QUESTION_OPENERS or tokens[-1].text == "?"

@@ -3,7 +3,8 @@
 The notation is a sentence with holes: `(a|b c)` one of several, `[x]` may be left out, ` / ` between parts that may come in any order.
 `{slot}` is a hole, `{slot!}` one that takes any words (after "called"), `{slot?}` one that takes no bare words but a path. A word that
 heads a class of the lexicon stands for the class, `^word` only for itself; `word!` must occur, while other words may be missing at a
-price. A phrase that begins with `~` may mean something else too: it is never sure.
+price. `@name` stands for a group of ways that many phrases share (phrase_groups.py). A phrase that begins with `~` may mean something
+else too: it is never sure.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Literal
 import regex
 
 from obsidian_agent.providers.offline.lexicon import members, stem
+from obsidian_agent.providers.offline.phrase_groups import expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ _PIECE = regex.compile(r"\{(?P<slot>[A-Za-z][A-Za-z0-9_]*)(?P<takes>[!?]?)\}|(?P
 def parse(text: str) -> Phrase:
     """Read a phrase; `PhraseError` when its brackets don't match."""
     vague = text.startswith("~")
-    pieces = list(_PIECE.finditer(text, int(vague)))
+    written = expanded(text)
+    pieces = list(_PIECE.finditer(written, int(vague)))
     reader = _Reader(text, pieces)
     segments = [reader.sequence()]
     while reader.take("/"):

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from obsidian_agent.providers.offline import framing
+from obsidian_agent.providers.offline.asking import asked
 from obsidian_agent.providers.offline.names import NameIndex
 from obsidian_agent.providers.offline.statements import imperative
+from obsidian_agent.providers.offline.topics import topics
 from obsidian_agent.providers.offline.vault_idioms import idioms
 
 MOST_WORDINGS = 8
@@ -27,7 +29,10 @@ def _distinct(message: str, index: NameIndex) -> Iterator[str]:
 
 
 def _all(message: str, index: NameIndex) -> Iterator[str]:
-    for base in (message, *framing.wordings(message)):
+    question = asked(message)
+    framed = (message, *framing.wordings(message))
+    about = tuple(topic for said in dict.fromkeys((question or message, framed[-1])) for topic in topics(said, index))
+    for base in (*framed, *filter(None, (question,)), *about):
         yield base
         said = imperative(base)
         yield said
