@@ -125,9 +125,8 @@ def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
-    return Insight(
-        session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, build_customs(wiring, files=session.files_below)
-    )
+    customs = build_customs(wiring, files=session.files_below)
+    return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:

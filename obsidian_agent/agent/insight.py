@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.outlook import Outlook
     from obsidian_agent.agent.plugin_search import FoundPlugins
     from obsidian_agent.agent.session import Session
+    from obsidian_agent.providers.keys import KeyStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Insight:
     ledger: Ledger
     plugins: Callable[[str], Awaitable[FoundPlugins]]
     customs: Customs
+    keys: KeyStore
 
     def sent(self) -> list[Mapping[str, Any]]:
         """The ledger, oldest first. May block."""
@@ -94,6 +96,32 @@ class Insight:
         if models is not None:
             found = {models.spec: "the one of the settings"} | found
         return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in VENDORS)]
+
+    def key_sources(self) -> list[tuple[str, str]]:
+        """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
+        from obsidian_agent.providers.registry import VENDORS
+
+        where = {"environment": "from the environment", "keyring": "in the keyring", "file": "in your key file", None: "no key"}
+        return [(vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}") for vendor in VENDORS if vendor.key_variables]
+
+    def keep_key(self, name: str, secret: str) -> str:
+        """Keep the key of a service, or with an empty one forget it; says what was done. Raises `ConfigError`. May block."""
+        from pydantic import SecretStr
+
+        from obsidian_agent.providers.registry import find_vendor
+
+        vendor = find_vendor(name)
+        if secret:
+            place = self.keys.save(vendor, SecretStr(secret))
+            where = "the system's keyring now" if place == "keyring" else "your key file now; there is no keyring that takes it"
+            told = f"The key for {vendor.title} is in {where}."
+        else:
+            self.keys.forget(vendor)
+            told = f"No key for {vendor.title} is kept any more."
+        self.session.settings_changed()
+        if self.keys.source(vendor) == "environment":
+            told += f" The one in {vendor.key_variables[0]} counts before it."
+        return told
 
     async def service_models(self, vendor: str) -> tuple[str, ...]:
         """The models of a service, asked of it. Raises `ConfigError` and `ProviderError`."""

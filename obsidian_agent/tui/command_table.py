@@ -27,26 +27,29 @@ COMMANDS: tuple[Command, ...] = (
     Command("help", "Help", "All keys and commands", lambda main, rest: main.app.run_worker(main.app.run_action("help"), group="help")),
     Command("new", "New conversation", "Ctrl+N", lambda main, rest: main.conversing.new()),
     Command("threads", "Conversations", "Search, go on, rename, delete, export", lambda main, rest: main.conversing.show(rest), "[WORDS]"),
-    Command("rename", "Rename the conversation", "Give it a title", lambda main, rest: main.telling.rename(rest), "TITLE", True),
-    Command("export", "Export the conversation as a note", "A plan like any other", lambda main, rest: main.telling.export()),
-    Command("model", "Choose a model", "For this conversation", lambda main, rest: main.telling.model(rest), "[PROVIDER/NAME or offline]"),
+    Command("rename", "Rename the conversation", "Give it a title", lambda main, rest: main.conversing.call(rest), "TITLE", True),
+    Command("export", "Export the conversation as a note", "A plan like any other", lambda main, rest: main.conversing.make_note()),
+    Command("model", "Choose a model", "For this conversation", lambda main, rest: main.choosing.model(rest), "[PROVIDER/NAME or offline]"),
     Command(
         "context", "What would be sent", "Exactly, with its size and price", lambda main, rest: main.telling.context(rest), "[MESSAGE]"
     ),
-    Command("compact", "Make room now", "Older turns are summarised for the model", lambda main, rest: main.conversing.compact()),
+    Command("compact", "Make room now", "Older turns are summarised for the model", lambda main, rest: main.room.compact()),
     Command("sent", "What was sent", "To which model, of which notes", lambda main, rest: main.telling.sent()),
     Command("files", "Notes read in this conversation", "Enter opens one", lambda main, rest: main.telling.files()),
-    Command("insert", "Insert the answer into the open note", "A plan like any other", lambda main, rest: main.telling.insert()),
+    Command("insert", "Insert the answer into the open note", "A plan like any other", lambda main, rest: main.inserting.insert()),
     Command("stats", "Statistics", "Tokens, cost and times", lambda main, rest: main.telling.stats()),
     Command(
         "cache", "What is kept ready", "/cache clear puts away what nobody uses", lambda main, rest: main.telling.cache(rest), "[clear]"
     ),
-    Command("settings", "Settings", "With their defaults", lambda main, rest: main.telling.settings()),
+    Command("settings", "Settings", "With their defaults", lambda main, rest: main.choosing.settings()),
+    Command(
+        "key", "Keep a key", "For a service, where no vault and no log sees it", lambda main, rest: main.choosing.key(rest), "[PROVIDER]"
+    ),
     Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", lambda main, rest: main.action_tasks()),
     Command("repair", "Repair what did not come out", "The model looks at it and proposes how", lambda main, rest: main.repair()),
-    Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", lambda main, rest: main.telling.trust()),
+    Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", lambda main, rest: main.choosing.trust()),
     Command(
-        "agent", "Choose an agent of the vault", "For this conversation", lambda main, rest: main.telling.agent(rest), "[NAME or none]"
+        "agent", "Choose an agent of the vault", "For this conversation", lambda main, rest: main.choosing.agent(rest), "[NAME or none]"
     ),
     Command("plugins", "Search community plugins", "Nothing is installed", lambda main, rest: main.telling.plugins(rest), "WORDS", True),
     Command("open", "Open note", "Find a note by a few letters", lambda main, rest: main.action_open_note()),

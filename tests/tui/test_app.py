@@ -509,7 +509,7 @@ async def test_an_answer_is_streamed_and_then_left_alone() -> None:
         await app.send("Which projects?")
         transcript = app.transcript()
         assert transcript.count("You have three open projects:") == 1
-        assert "From Projects/Garden.md, Projects/Roof.md" in transcript
+        assert "Sources\nProjects/Garden.md\nProjects/Roof.md" in transcript
         assert len(app.main.query(Streaming)) == 1
         await app.send("And in full?")
         assert app.transcript().count("Paragraph 59 of") == 3

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from obsidian_agent.bootstrap import Wiring, build_chats, build_insight, build_session
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.errors import Problem
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.report import Report
@@ -33,7 +37,9 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}", share_allow=("**",), policy=None, settings=settings)
         session = build_session(wiring)
         chats = build_chats(wiring, session)
-        app = ObsidianAgentApp(session, chats=chats, insight=build_insight(wiring, session, chats), settings=settings)
+        # Never the keyring of whoever runs this.
+        insight = replace(build_insight(wiring, session, chats), keys=KeyStore(tmp_path / "keys.toml", lambda: None))
+        app = ObsidianAgentApp(session, chats=chats, insight=insight, settings=settings)
         async with app.run_test(size=(120, 40)) as pilot:
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]
             await driver.settle()
@@ -49,7 +55,6 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
 
             assert "Nothing of this vault was ever sent" in await call("/sent")
             assert "There is no command /nonsense" in await call("/nonsense")
-            assert "Write it as /rename TITLE" in await call("/rename")
             driver.prompt.text = ""
             await pilot.press(*"/stat", "enter")
             await driver.settle()
@@ -67,13 +72,14 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
                 await driver.settle()
                 if "Water them." in driver.transcript() and driver.panes.chat.usage.display:
                     break
-            assert "From Garden.md" in driver.transcript()
+            assert "Sources\nGarden.md" in driver.transcript()
             assert "700 in · 20 out" in driver.screen()
             assert "Garden.md: its text" in await call("/sent")
             assert "700 tokens in, 20 out" in await call("/stats")
             shown = await call("/context and now?")
             assert "Exactly this would be sent" in shown
             assert "Index of the vault" in await call("/cache")
+            await _key(driver, tmp_path / "keys.toml")
 
             await _settings(driver, tmp_path / "config.toml")
             await _trust(driver)
@@ -81,6 +87,27 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
 
 def content(file: Path) -> str:
     return file.read_text()
+
+
+async def _key(driver: Driver, file: Path) -> None:
+    pilot = driver.pilot
+    driver.prompt.focus()
+    driver.prompt.text = "/key openai"
+    await pilot.press("enter")
+    await pilot.pause(0.1)
+    await pilot.press(*"sk-hush")
+    assert "sk-hush" not in driver.screen()
+    await pilot.press("enter")
+    await driver.settle()
+    assert content(file) == 'openai = "sk-hush"\n'
+    assert "The key for OpenAI is in your key file now" in driver.transcript()
+    assert "sk-hush" not in driver.transcript()
+    driver.prompt.text = "/key"
+    await pilot.press("enter")
+    await pilot.pause(0.1)
+    assert "OpenAI, in your key file" in driver.screen()
+    await pilot.press("escape")
+    await driver.settle()
 
 
 async def _settings(driver: Driver, file: Path) -> None:
@@ -138,3 +165,54 @@ async def _trust(driver: Driver) -> None:
     await driver.settle()
     assert "gardener answers from the next message on." in driver.transcript()
     assert isinstance(app.screen, MainScreen)
+
+
+async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
+    plan = {
+        "version": "1.0",
+        "goal": "Note the beans",
+        "riskLevel": "writes",
+        "steps": [{"id": "new", "tool": "vault.createFile", "args": {"path": "Beans.md", "content": "# Beans\n"}}],
+    }
+    script, vault = tmp_path / "answers.jsonl", tmp_path / "Vault"
+    vault.mkdir()
+    answers = [{"calls": [{"name": "propose_plan", "arguments": {"plan": plan}}]}, {"text": "I would leave it."}]
+    script.write_text("\n".join(json.dumps(answer) for answer in answers))
+    with VaultStore.open(vault) as store:
+        wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}")
+        session = build_session(wiring)
+        checked = session.verify
+
+        def verify(approved: Preview) -> tuple[Problem, ...]:
+            (vault / "Beans.md").write_text("Somebody was faster.")
+            return checked(approved)
+
+        session.verify = verify  # type: ignore[method-assign]
+        app = ObsidianAgentApp(session, chats=build_chats(wiring, session))
+        async with app.run_test(size=(120, 40)) as pilot:
+            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+            await driver.settle()
+            for text, hint in (
+                ("/repair", "nothing to repair"),
+                ("/compact", "nothing to summarise yet"),
+                ("/rename", "Write it as /rename"),
+            ):
+                driver.prompt.text = text
+                await pilot.press("enter")
+                await driver.settle()
+                assert hint in driver.screen()
+            await driver.planned("Make a note about the beans")
+            driver.wait_out_grace()
+            await driver.press("a")
+            await driver.settle()
+            assert "Beans.md has another content" in driver.transcript()
+            driver.prompt.focus()
+            driver.prompt.text = "/repair"
+            await pilot.press("enter")
+            for _ in range(1000):
+                await driver.settle()
+                if "I would leave it." in driver.transcript():
+                    break
+            assert "not everything came out as previewed" in driver.transcript()
+            assert "I would leave it." in driver.transcript()
+            assert (vault / "Beans.md").read_text() == "Somebody was faster."

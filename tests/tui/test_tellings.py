@@ -17,10 +17,11 @@ from obsidian_agent.providers.plugin_index import CommunityPlugin
 from obsidian_agent.tools.base import Risk
 from obsidian_agent.tui import tellings
 from obsidian_agent.tui.retelling import Cited, looked, told
+from obsidian_agent.tui.screens.inserting import insertion
 from obsidian_agent.tui.screens.report import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
-from obsidian_agent.tui.screens.telling import insertion, unasked
 from obsidian_agent.tui.screens.threads import age
+from obsidian_agent.tui.unasked import unasked
 from tui.fakes import change, plan_of, preview_of, vault_path
 
 BAD = "x\x1b[2J"

@@ -14,7 +14,7 @@ from obsidian_agent.tui.screens.threads import Threads, ThreadWish
 from obsidian_agent.tui.screens.turns import Pending
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.chats import Chat, Chats
+    from obsidian_agent.agent.threads.chats import Chat
     from obsidian_agent.tui.screens.deciding import Deciding
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
@@ -140,27 +140,15 @@ class Conversing:
 
         self._desk.app.push_screen(Tasks(self._desk.bridge, chats, current), wished)
 
-    def compact(self) -> None:
-        """Summarise the older turns of the conversation for the model, and say what that did."""
-        chats, current = self._talk.chats, self._talk.current
-        if chats is None or current is None:
-            self._desk.panes.chat.hint("There is nothing to summarise yet.")
-        elif self._turns.engine.phase != "idle":
-            self._desk.panes.chat.hint("Still working on the last message. Esc cancels it.")
-        else:
-            self._desk.run(partial(self._compact, chats, current), "threads")
-
-    async def _compact(self, chats: Chats, thread_id: str) -> None:
-        activity = self._desk.panes.chat.activity
-        activity.start("Summarising")
-        try:
-            done = await chats.compact(thread_id)
-        finally:
-            activity.stop()
-        self._desk.say("note", done.words)
-        self._changed()
-
     # --- as notes -------------------------------------------------------------------------------------------------------------
+
+    def make_note(self) -> None:
+        """The current conversation as a note."""
+        self._desk.run(self.export, "threads")
+
+    def call(self, title: str) -> None:
+        """Give the current conversation a title."""
+        self._desk.run(partial(self.rename, title), "threads")
 
     async def export(self, thread_id: str | None = None) -> None:
         """A conversation (the current one) as a note: a plan like any other."""

@@ -16,18 +16,23 @@ from obsidian_agent.tui.command_table import Called, called
 from obsidian_agent.tui.garbage import Garbage
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, OutsideRequested, SettingChanged, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.screens.choosing import Choosing
 from obsidian_agent.tui.screens.completing import Completing
 from obsidian_agent.tui.screens.conversing import Conversing
 from obsidian_agent.tui.screens.deciding import Deciding, Wish
 from obsidian_agent.tui.screens.desk import Desk
 from obsidian_agent.tui.screens.history import History, HistoryRequest
+from obsidian_agent.tui.screens.informed import Informed
+from obsidian_agent.tui.screens.inserting import Inserting
 from obsidian_agent.tui.screens.open_note import OpenNote
+from obsidian_agent.tui.screens.room import Room
 from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.saving import Saving
 from obsidian_agent.tui.screens.telling import Telling
 from obsidian_agent.tui.screens.turns import NO_SELECTION, Turns
 from obsidian_agent.tui.screens.undoing import Undoing
 from obsidian_agent.tui.talk import Talk
+from obsidian_agent.tui.unasked import unasked
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -74,8 +79,12 @@ class MainScreen(Screen[None]):
         self.undoing = Undoing(self.desk)
         self.deciding: Deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
         self.conversing: Conversing = Conversing(self.desk, self.turns, self.talk, self._state_changed)
-        self.turns.unasked = lambda preview: self.telling.runs_at_once(preview)
-        self.telling: Telling = Telling(self.desk, self.talk, self.conversing, self.turns.preview, insight, settings)
+        self.turns.unasked = lambda preview: settings is not None and unasked(preview, settings.current)
+        informed = Informed(self.desk, insight)
+        self.room: Room = Room(self.desk, self.talk, self.turns, insight)
+        self.telling: Telling = Telling(self.desk, self.talk, informed)
+        self.choosing: Choosing = Choosing(self.desk, self.talk, self.room, informed, settings)
+        self.inserting: Inserting = Inserting(self.desk, self.turns.preview, settings)
         self.completing = Completing(self.desk, insight)
         self._router: Router | None = None
         self._garbage = Garbage()
@@ -201,7 +210,7 @@ class MainScreen(Screen[None]):
     def _setting_changed(self, message: SettingChanged) -> None:
         self.bridge.session.settings_changed()
         self.bridge.session.warm_up()
-        self.telling.apply(message.name)
+        self.choosing.apply(message.name)
 
     @on(ThreadDeleted)
     def _thread_deleted(self, message: ThreadDeleted) -> None:
@@ -219,7 +228,7 @@ class MainScreen(Screen[None]):
             bar.name_conversation(self.talk.title)
             seen = (self.talk.current, self.turns.engine.phase)
             if seen != self._seen and seen[1] == "idle":
-                self.desk.run(self.telling.refresh, "usage", exclusive=True)
+                self.room.look()
             self._seen = seen
 
     def on_key(self, event: events.Key) -> None:
@@ -275,7 +284,7 @@ class MainScreen(Screen[None]):
             self.panes.chat.hint("There is nothing to repair.")
 
     def action_settings(self) -> None:
-        self.telling.settings()
+        self.choosing.settings()
 
     def action_threads(self) -> None:
         self.conversing.show()

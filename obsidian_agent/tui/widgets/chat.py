@@ -191,7 +191,8 @@ class ChatPane(Vertical):
         return self.query_one(UsageLine)
 
     def on_text_area_changed(self) -> None:
-        self.hint("")
+        if self.prompt.text:  # an empty box is one that was just sent, and the remark is about that
+            self.hint("")
         self.post_message(self.Typed())
 
     def on_suggestions_accepted(self, event: Suggestions.Accepted) -> None:

@@ -1,0 +1,149 @@
+"""Who answers and how: the model, the agent of the vault, keys, settings, and what of the vault is trusted."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.themes import SHORT
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.insight import Insight
+    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.tui.screens.desk import Desk
+    from obsidian_agent.tui.screens.informed import Informed
+    from obsidian_agent.tui.screens.room import Room
+    from obsidian_agent.tui.talk import Talk
+
+DEFAULT = "default"
+NOBODY = "none"
+
+
+class Choosing:
+    """`settings` may be missing."""
+
+    def __init__(self, desk: Desk, talk: Talk, room: Room, informed: Informed, settings: LiveSettings | None) -> None:
+        self._desk = desk
+        self._talk = talk
+        self._room = room
+        self._informed = informed
+        self._settings = settings
+
+    def settings(self) -> None:
+        """The settings, to be changed."""
+        from obsidian_agent.tui.screens.settings import SettingsScreen
+
+        if self._settings is None:
+            self._desk.panes.chat.hint("There are no settings here.")
+        else:
+            self._desk.app.push_screen(SettingsScreen(self._desk.bridge, self._settings))
+
+    def model(self, name: str) -> None:
+        """Another model for this conversation; without a name the person picks one."""
+        self._informed.run(partial(self._model, name))
+
+    async def _model(self, name: str, insight: Insight) -> None:
+        from obsidian_agent.tui.screens.pick import Pick
+
+        call = self._desk.bridge.call
+        wanted = name
+        if not wanted:
+            rows = [(DEFAULT, "the one of the settings again"), *await call(insight.known_models)]
+            hint = "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. It takes effect with the next message of this conversation."
+            picked: str | None = await self._desk.app.push_screen_wait(Pick("Choose a model", rows, hint=hint, free=True))
+            wanted = picked or ""
+            if wanted.endswith("/"):
+                wanted = await self._of_service(wanted, insight)
+        if not wanted:
+            return
+        chosen = None if wanted == DEFAULT else wanted
+        await call(insight.choose_model, self._talk.current, chosen)
+        self._talk.model = chosen
+        self._desk.say("note", f"The next message goes to {sanitize.shortened(await call(insight.model_of, self._talk.current), 120)}.")
+        await self._room.refresh()
+
+    async def _of_service(self, vendor: str, insight: Insight) -> str:
+        """A model of one service, from its own list where it gives one."""
+        from obsidian_agent.tui.screens.pick import Pick
+
+        self._desk.panes.chat.hint(f"Asking {vendor.rstrip('/')} for its models…")
+        try:
+            rows, hint = [(name, "") for name in await insight.service_models(vendor.rstrip("/"))], "Type another name if it is not listed."
+        except ObsidianAgentError as error:
+            rows, hint = [], f"{error.problem().message} Type the name."
+        finally:
+            self._desk.panes.chat.hint("")
+        picked: str | None = await self._desk.app.push_screen_wait(
+            Pick("Choose a model", rows, hint=sanitize.folded(hint, 3), free=True, typed=vendor)
+        )
+        return picked if picked and not picked.endswith("/") else ""
+
+    def key(self, vendor: str) -> None:
+        """The key for a service: into the system's keyring, or where there is none into a file for the person alone."""
+        self._informed.run(partial(self._key, vendor))
+
+    async def _key(self, vendor: str, insight: Insight) -> None:
+        from obsidian_agent.tui.screens.pick import Pick
+        from obsidian_agent.tui.screens.secret import Secret
+
+        call = self._desk.bridge.call
+        wanted: str | None = vendor
+        if not wanted:
+            hint = "Keys are kept in the system's keyring, or where there is none in a file that only you can read; never in a vault."
+            wanted = await self._desk.app.push_screen_wait(Pick("The key of which service?", await call(insight.key_sources), hint=hint))
+        if not wanted:
+            return
+        title = f"The key for {sanitize.shortened(wanted, 60)}"
+        secret = await self._desk.app.push_screen_wait(Secret(title, "Empty forgets the one that is kept."))
+        if secret is not None:
+            self._desk.say("note", await call(insight.keep_key, wanted, secret))
+
+    def trust(self) -> None:
+        """What in the vault wants to tell the agent something."""
+        self._informed.run(self._trust)
+
+    async def _trust(self, insight: Insight) -> None:
+        from obsidian_agent.tui.screens.trust import Trust
+
+        self._desk.app.push_screen(Trust(self._desk.bridge, insight.customs))
+
+    def agent(self, name: str) -> None:
+        """An agent of the vault for this conversation; without a name the person picks one."""
+        self._informed.run(partial(self._agent, name))
+
+    async def _agent(self, name: str, insight: Insight) -> None:
+        from obsidian_agent.tui.screens.pick import Pick
+
+        call, current = self._desk.bridge.call, self._talk.current
+        agents = (await call(insight.customs.library)).agents
+        wanted: str | None = name
+        if not wanted:
+            rows = [(NOBODY, "nobody in particular"), *((key, agent.head.description) for key, agent in agents.items())]
+            hint = "Only agents that you trust are here; /trust shows all."
+            wanted = await self._desk.app.push_screen_wait(Pick("Choose an agent", rows, hint=hint))
+        if not wanted:
+            return
+        if wanted != NOBODY and wanted not in agents:
+            self._desk.panes.chat.hint(f"There is no agent {wanted} that you trust. /trust shows what the vault has.")
+        elif current is None or self._talk.chats is None:
+            self._desk.panes.chat.hint("Say something first: an agent is chosen for a conversation.")
+        else:
+            await call(self._talk.chats.choose_assistant, current, None if wanted == NOBODY else wanted)
+            who = "Nobody in particular answers" if wanted == NOBODY else f"{sanitize.shortened(wanted, 80)} answers"
+            self._desk.say("note", f"{who} from the next message on.")
+            await self._room.refresh()
+
+    def apply(self, name: str) -> None:
+        """A setting has changed: what of it the screen shows."""
+        if self._settings is None:
+            return
+        current = self._settings.current
+        if name == "theme":
+            theme = SHORT.get((current.theme or "dark").lower(), current.theme or "")
+            if theme in self._desk.app.available_themes:
+                self._desk.app.theme = theme
+        elif name == "keymap":
+            self._desk.app.set_keymap(current.keymap)
+        self._room.look()
