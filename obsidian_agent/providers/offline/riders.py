@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import regex
 
+from obsidian_agent.providers.offline.assurances import without_assurances
 from obsidian_agent.providers.offline.framing import masked
 from obsidian_agent.providers.offline.lexicon import IMPERATIVES
 from obsidian_agent.providers.offline.promises import without_promises
@@ -121,10 +122,14 @@ _IN_ITS_PLACE = regex.compile(
 )
 
 
+_ARROW = regex.compile(r"(?<=\s)(?:-{1,2}>|=>)(?=\s)")
+
+
 def without_riders(instruction: str) -> str:
     """The instruction with these clauses blanked out, and exceptions in one form, so that offsets stay."""
     text: str = _ANNOUNCED.sub(lambda match: " " * len(match[0]), instruction)
-    text = without_promises(text, masked(text))
+    text = without_assurances(without_promises(text, masked(text)))
+    text = _ARROW.sub(lambda match: "→".ljust(len(match[0])), text)
     for clause in (_STAYING, _GONE, _ONLY_THERE):
         text = clause.sub(lambda match: " " * len(match[0]), text)
     text = _EVERYWHERE.sub(lambda match: "everywhere".ljust(len(match[0])), text)
