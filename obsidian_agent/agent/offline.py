@@ -24,7 +24,7 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.offline.clauses import clauses
 from obsidian_agent.providers.offline.known_plugins import helpful
-from obsidian_agent.providers.offline.matcher import LIKELY_COST, MAX_CANDIDATES, SURE_COST, Match, match
+from obsidian_agent.providers.offline.matcher import LIKELY_COST, MARGIN, MAX_CANDIDATES, SURE_COST, Match, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.recipe import Recipe, packaged
@@ -310,6 +310,18 @@ class _Turn:
         told = all(way.resolved.remarks and not way.resolved.missing and not way.left_out and way.cost <= SURE_COST for way in ways)
         return len(ways) > 1 and len(names) == 1 and told and ways[0].recipe.answer is None
 
+    def _all_the_same(self, ways: Sequence[Match]) -> bool:
+        """Whether the first reading would be sure but for rivals that come to the same."""
+        if len(ways) < 2 or ways[0].cost > SURE_COST or ways[0].recipe.answer is not None or ways[0].recipe.destructive:
+            return False
+        first, *others = ways
+        if first.left_out or first.resolved.missing or first.resolved.doubts:
+            return False
+        rivals = [each for each in others if each.cost - first.cost < MARGIN]
+        return all(not each.left_out and not each.resolved.missing and each.recipe.answer is None for each in rivals) and self._same_effect(
+            [first, *rivals]
+        )
+
     def _unsure(self, matches: Sequence[Match]) -> TurnEvent:
         refusal = matches[0].recipe.refusal
         if refusal is not None and matches[0].cost <= _HARDLY and all(each.cost - matches[0].cost >= _CLEARLY for each in matches[1:]):
@@ -321,6 +333,10 @@ class _Turn:
             plan = self._plan(usable[0])
             assert plan is not None
             return PlanReady(plan)
+        if self._all_the_same(usable):
+            plan = self._plan(usable[0])
+            assert plan is not None
+            return self._doubted(usable[0]) or PlanReady(plan)
         candidates = tuple(self._candidate(found) for found in usable)
         if not usable and matches[0].cost > _HARDLY:
             return self._nothing(matches)

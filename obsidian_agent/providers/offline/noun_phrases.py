@@ -113,9 +113,10 @@ class NounPhrases:
             if not meanings and noun and len(words) == 1 and words.last.lower not in FREE | DETERMINERS | NEGATIONS:
                 meanings = [{"name": words.raw}]
                 doubt = f"“{words.raw}” is taken as a part of the names"
+            single = noun and not quantified and self._tokens[end].lower == self._tokens[end].stem
             if meanings:
                 where = both(front.value, type_nouns.one_of(meanings))
-                head = Part(end + int(noun), where, front.cost + (0.5 if doubt else 0.05), front.doubt or doubt)
+                head = Part(end + int(noun), where, front.cost + (0.5 if doubt else 0.3 if single else 0.05), front.doubt or doubt)
                 named = front.end == start and not noun and words.first.text[:1].isupper()
                 yield from (part for part in self._clauses.modified(head, "notes") if not named or part.end > head.end)
 

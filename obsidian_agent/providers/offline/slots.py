@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from obsidian_agent.providers.offline import list_slots, name_slots, query_slots, word_slots
-from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.names import Closeness, NameIndex
 from obsidian_agent.providers.offline.note_sets import NoteSets
 from obsidian_agent.providers.offline.phrases import Takes
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
@@ -147,17 +147,20 @@ class SlotReader:
                 assert_never(kind)
 
     def _doubted(self, words: Stretch, found: Reading | None) -> Reading | None:
-        """A bare text that begins with a property of the vault may rather set it: "with status lead"."""
-        if found is None or found.reference is not None or not 1 < len(words) <= 5 or self._index.property(words.first.text) is None:
+        """A bare text may be something else: a property and its value ("with status lead"), a note to link to, or several things."""
+        if found is None or found.reference is not None or words.quoted is not None or len(words) > 6:
             return found
-        return replace(found, cost=found.cost + 0.6)
+        sets = len(words) > 1 and self._index.property(words.first.text) is not None
+        note = self._index.find(words.raw, ("note",))
+        several = any(token.lower == "and" or token.text == "," for token in words)
+        other = sets or several or (note is not None and (note.closeness == Closeness.EXACT or len(words) > 1))
+        return replace(found, cost=found.cost + 0.6) if other else found
 
     def _word_reading(self, words: Stretch, kind: WordKind, free: bool) -> Reading | None:
         match kind:
-            case "text":
-                return self._doubted(words, word_slots.text(words, free=free))
-            case "line":
-                return word_slots.line(words, free=free)
+            case "text" | "line":
+                read = word_slots.text if kind == "text" else word_slots.line
+                return self._doubted(words, read(words, free=free))
             case "row":
                 return word_slots.row(words)
             case "spotted":

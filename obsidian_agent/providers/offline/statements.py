@@ -60,6 +60,10 @@ _RENAME_FROM = regex.compile(
     r"(?is)^(?P<verb>\s*(?:please\s+)?(?:rename|retitle|change))\s+(?:(?:the|her|his|its|their|this|my|our)\s+)?(?:(?:name|title)(?: of)?\s+)?"
     r"(?P<noun>(?:note|file|page|folder|entry|it)\s+)?from\s+(?P<old>.+?)\s+(?P<joint>to|into)\s+(?P<new>.+)$"
 )
+_RETAGGED = regex.compile(
+    r"(?i)^\s*(?:everything|whatever|anything|(?:all |every |each )?notes?)(?: that (?:is|are))? (?:tagged|with the tag) (?P<old>#?[\w/-]+) "
+    r"(?:should|must|shall) (?:be tagged|get the tag|have the tag) (?P<new>#?[\w/-]+) instead\s*[.!]?\s*$"
+)
 _OWN_FOLDER = regex.compile(
     r"(?i)\b(?:its|their|an?|the)\s+(?:own|separate|extra)\s+(?:new\s+)?folder\s*[,:]?\s+(?:called |named )?(?=[\p{L}\d'\"“_])"
 )
@@ -107,6 +111,9 @@ def _said(text: str) -> str:
     if explained is not None:
         return text[: explained.start()]
     said = _OWN_FOLDER.sub("the folder ", text) if _OWN_FOLDER.search(masked(text)) else text
+    retagged = _RETAGGED.match(text)
+    if retagged is not None:
+        return f"rename the tag {retagged['old']} to {retagged['new']}"
     renamed = _RENAME_FROM.match(masked(said))
     if renamed is not None:
         old, new = (said[slice(*renamed.span(name))] for name in ("old", "new"))

@@ -57,6 +57,8 @@ _DAYS_TASKS = regex.compile(
     r"(?i)\b(?P<day>today|yesterday|tomorrow|last \w+day|monday|tuesday|wednesday|thursday|friday|saturday|sunday)['’]s\s+"
     r"(?P<tasks>(?:(?:open|unfinished|undone|incomplete|unchecked|remaining|pending|done|finished|completed)\s+)?(?:tasks|to-?dos|checkboxes))\b"
 )
+_TASK_NOUN = regex.compile(r"(?i)\b(?:tasks|to-?dos|checkboxes)\b")
+_DAYS_NOTE = regex.compile(r"(?i)\b(?P<joint>from|to|into|in|of|on)\s+(?P<day>today|yesterday|tomorrow)\b(?!['’]s)")
 _ITS_SECTION = regex.compile(
     r"(?i),?\s+(?:(?:at|to|in|under)\s+(?:the (?:very )?(?:end|bottom) of\s+)?)(?:its|the|their)\s+(?P<heading>\p{L}[\w -]*?)\s+(?:section|heading|chapter)\b"
 )
@@ -196,4 +198,6 @@ def _plain_days(text: str) -> str:
         what, where = (text[slice(*said.span(name))] for name in ("what", "where"))
         text = f"add the task {what} under the heading Tasks in {where}"
     plain = _DAYS_TASKS.sub(lambda found: f"the {found['tasks']} of {found['day']}'s note", text)
+    if _TASK_NOUN.search(plain):
+        plain = _DAYS_NOTE.sub(lambda found: f"{found['joint']} {found['day']}'s note", plain)
     return str(_ITS_SECTION.sub(lambda found: f" under the heading {found['heading']}", plain))
