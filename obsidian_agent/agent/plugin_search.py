@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from obsidian_agent.errors import ProviderError
+from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.plugin_index import CommunityPlugin, PluginIndex, search
 from obsidian_agent.vault.plugins import VaultPlugins
 from obsidian_agent.vault.store import VaultStore
@@ -37,8 +39,15 @@ class FoundPlugins:
 
 
 async def search_plugins(index: PluginIndex, store: VaultStore, query: str, limit: int = 10, *, refresh: bool = False) -> FoundPlugins:
-    """Plugins for a query. Asks the network at most once a day; ProviderError when there is no list at all."""
-    known = await index.fetch(refresh=refresh)
+    """Plugins for a query. Asks the network at most once a day; ProviderError when there is no list at all; it names a well-known plugin that fits."""
+    try:
+        known = await index.fetch(refresh=refresh)
+    except ProviderError as error:
+        likely = helpful(query)
+        if likely is None:
+            raise
+        message = f"{error.message} Known without it: {likely.name}, for {likely.does}."
+        raise ProviderError(message, code=error.code, retryable=error.retryable) from error
     has = VaultPlugins.of(store)
     items = tuple(
         FoundPlugin(match.plugin, match.score, match.plugin.id in has.installed, match.plugin.id in has.enabled)

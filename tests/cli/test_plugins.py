@@ -71,3 +71,9 @@ def test_without_a_list_the_service_failed(search: Any) -> None:
     code, out, _ = search("data", "--json", kept=False)
     assert code == 5
     assert json.loads(out)["errors"][0]["code"] == "NETWORK_ERROR"
+
+
+def test_without_a_list_a_well_known_plugin_is_named(search: Any) -> None:
+    code, _, err = search("kanban board", kept=False)
+    assert code == 5
+    assert "Known without it: Kanban, for boards with columns." in err

@@ -13,6 +13,9 @@ from obsidian_agent.providers.offline.known_plugins import helpful, known_plugin
         ("export this note as a PDF", "obsidian-pandoc"),
         ("Push my vault to GitHub every evening", "obsidian-git"),
         ("draw a mind map of the project", "obsidian-mind-map"),
+        ("remind me tomorrow to call Jonas", "obsidian-reminder-plugin"),
+        ("encrypt my diary", "meld-encrypt"),
+        ("publish Home on the web", "digitalgarden"),
         ("check the spelling of my notes", "obsidian-languagetool-plugin"),
     ],
 )
