@@ -22,13 +22,15 @@ from obsidian_agent.agent.several import several
 from obsidian_agent.agent.vault_names import WEEKLY_FORMAT, DailySettings, ViewNames, WeeklyHabits
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.providers.offline.asides import apart, kept
 from obsidian_agent.providers.offline.clauses import clauses
 from obsidian_agent.providers.offline.known_plugins import helpful
-from obsidian_agent.providers.offline.matcher import LIKELY_COST, MARGIN, MAX_CANDIDATES, SURE_COST, Match, match
+from obsidian_agent.providers.offline.matcher import ASIDE_COST, LIKELY_COST, MARGIN, MAX_CANDIDATES, SURE_COST, Match, beside, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Surroundings
-from obsidian_agent.providers.offline.recipe import Recipe, packaged
+from obsidian_agent.providers.offline.recipe import Recipe, RecipeParameter, packaged
 from obsidian_agent.providers.offline.resolve import joined
+from obsidian_agent.providers.offline.slots import SlotReader
 from obsidian_agent.providers.offline.tokens import tokenise
 from obsidian_agent.providers.offline.vault_idioms import named_in_place
 from obsidian_agent.providers.offline.word_slots import speaks_of_selection
@@ -155,9 +157,21 @@ class _Turn:
         return self._doubted(first) or PlanReady(plan)
 
     def _readings(self, params: Mapping[str, Any]) -> list[Match]:
-        """Readings of the message, or of another wording of it when that is sure where the message itself is not, or doubted much less."""
+        """Readings of the message, or of its instruction alone where something stands beside it that changes nothing of it."""
+        best = self._worded(self._request.message, params)
+        whole = apart(self._request.message) if not best or not best[0].sure else None
+        if whole is None:
+            return best
+        found = self._worded(whole.core, params)
+        if not found or (best and best[0].cost < found[0].cost + ASIDE_COST):
+            return best
+        open_asides = tuple(aside for aside in whole.asides if not self._kept_anyway(aside, found[0]))
+        return found if not open_asides else [beside(each, open_asides) for each in found]
+
+    def _worded(self, text: str, params: Mapping[str, Any]) -> list[Match]:
+        """Readings of a text, or of another wording of it when that is sure where the text itself is not, or doubted much less."""
         index = NameIndex(self._names)
-        message = named_in_place(self._request.message, index)
+        message = named_in_place(text, index)
         best = match(message, self._recipes, index, self._around, params)
         for wording in wordings(message, index) if not best or not best[0].sure else ():
             found = match(wording, self._recipes, index, self._around, params)
@@ -166,6 +180,36 @@ class _Turn:
             if best and best[0].sure:
                 break
         return best
+
+    def _kept_anyway(self, aside: str, found: Match) -> bool:
+        """Whether an aside only asks to keep what the plan of a reading keeps."""
+        nouns = kept(aside)
+        if nouns is None:
+            return False
+        plan = self._plan(found) if nouns and found.sure else None
+        done = tried(plan, self._view, self._request.context, self._tools) if plan is not None else None
+        if nouns and done is None:
+            return False
+        changed = {change.path.text for change in done.change_set.changes if change.before is not None} if done is not None else set()
+        for noun in nouns:
+            notes = self._described(noun.noun)
+            if notes is None or (not notes - changed if noun.others else notes & changed):
+                return False
+        return True
+
+    def _described(self, noun: str) -> set[str] | None:
+        """The notes that a text describes or names, None when it is not understood."""
+        tokens = tokenise(noun)
+        if not tokens:
+            return None
+        reader = SlotReader(noun, tokens, NameIndex(self._names), self._around)
+        reading = reader.read(RecipeParameter(kind="anyNotes", description=""), "any", 0, len(tokens))
+        if reading is None or reading.issue is not None or reading.cost > SURE_COST:
+            return None
+        if isinstance(reading.value, str):
+            return {reading.value}
+        found = meant({**reading.value, "kind": "notes"}, self._view, self._request.context, self._tools)
+        return None if found is None else set(found)
 
     def _meant(self, described: Mapping[str, Any]) -> list[str] | None:
         """What a description means, without templates: they are rarely meant, and make no difference between two readings."""

@@ -154,6 +154,21 @@ def test_what_an_instruction_says_more_is_never_dropped(desk):
     assert not isinstance(event, PlanReady)
 
 
+@pytest.mark.parametrize(
+    "aside", ["Don't touch code or any other tags.", "The notes in Projects can stay as they are!", "Leave Inbox as it is."]
+)
+def test_an_aside_that_the_plan_keeps_anyway_leaves_no_doubt(desk, aside):
+    assert isinstance(desk.decide(f"Rename the tag done to finished. {aside}"), PlanReady)
+
+
+@pytest.mark.parametrize("aside", ["Keep dusty unchanged, please.", "The soups stay.", "October was different, so don't touch that."])
+def test_an_aside_about_what_would_change_or_that_is_not_understood_is_told(desk, aside):
+    event = desk.decide(f"Rename the tag done to finished. {aside}")
+    assert isinstance(event, NeedsInput)
+    assert "Rename the tag #done to #finished" in [each.title for each in event.candidates]
+    assert aside.rstrip(".") in event.message
+
+
 def test_a_known_plugin_is_recommended_where_no_recipe_helps(make_vault):
     vault = {".obsidian/community-plugins.json": '["obsidian-kanban"]', "a.md": ""}
     desk = Desk(make_vault(vault))

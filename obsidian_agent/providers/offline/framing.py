@@ -129,10 +129,10 @@ def plainly(message: str) -> str:
     text = _SET_UP.sub("create", message)
     text = _without(_PLEASE, _cut(_cut(_EXAMPLE.sub("", text), _TAIL), _SURE))
     text = _OWN_TEMPLATE.sub(lambda found: f"{found['what']} template" if found["what"].lower() not in _PRONOUNS else found[0], text)
-    sentences = [sentence for sentence in _sentences(text) if sentence.strip()]
-    first = next((at for at, sentence in enumerate(sentences) if _instructs(sentence)), None)
+    sentences = [sentence for sentence in sentences_in(text) if sentence.strip()]
+    first = next((at for at, sentence in enumerate(sentences) if instructs(sentence)), None)
     if first is not None:
-        sentences = [each for at, each in enumerate(sentences) if _instructs(each) or not _only_tells(each, after=at > first)]
+        sentences = [each for at, each in enumerate(sentences) if instructs(each) or not _only_tells(each, after=at > first)]
     return _template_put_back(" ".join(filter(None, map(_without_reasons, sentences))).strip())
 
 
@@ -181,7 +181,7 @@ def circumstance(text: str) -> tuple[str, str] | None:
     return _OF.sub("", where[0].lower() + where[1:]), rest
 
 
-def _instructs(sentence: str) -> bool:
+def instructs(sentence: str) -> bool:
     """Whether a sentence begins with a verb in the imperative, or has one behind "so" or an opening circumstance."""
     words = [token.lower for token in tokenise(sentence) if token.kind == "word"]
     at = 0
@@ -225,7 +225,7 @@ def _without_reasons(sentence: str) -> str:
     if (
         news is not None
         and word in _SPEAKERS
-        and _instructs(sentence[news.end() :])
+        and instructs(sentence[news.end() :])
         and not _limits(sentence[: news.end()], _LIMITING - _DENYING)
     ):
         sentence, hidden = sentence[news.end() :], hidden[news.end() :]
@@ -246,7 +246,7 @@ def _verb_at(text: str) -> bool:
     return found is not None and found[1].lower() in IMPERATIVES
 
 
-def _sentences(text: str) -> Iterator[str]:
+def sentences_in(text: str) -> Iterator[str]:
     """Sentences as they are written; marks in quotes, links and brackets end none."""
     hidden = masked(text)
     for found in _SENTENCE.finditer(hidden):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +32,9 @@ SURE_COST = 0.6
 LIKELY_COST = 1.9
 MARGIN = 0.15
 MAX_CANDIDATES = 3
+ASIDE_COST = 0.7
+"""The doubt about an instruction that something stands beside which is not understood."""
+
 _QUESTION_COST = 2.0
 _CLOSE_COST = 2.3
 _SURELY = SURE_COST + MARGIN + 0.05
@@ -58,6 +61,12 @@ class Match:
     def score(self) -> float:
         """Confidence from 0 to 1."""
         return round(math.exp(-self.cost), 3)
+
+
+def beside(found: Match, asides: Sequence[str]) -> Match:
+    """The same as a candidate only, since it does not cover what stands beside the instruction."""
+    told = tuple(aside.strip() for aside in asides)
+    return replace(found, cost=found.cost + ASIDE_COST, left_out=(*found.left_out, *told), sure=False)
 
 
 def match(
