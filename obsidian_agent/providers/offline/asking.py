@@ -17,6 +17,9 @@ _WISH = (
     r"|(?:please )?(?:can|could|would|will) you (?:please |kindly |quickly )*(?:check|look up|look for|look|find out|search for|see)"
     r"|(?:please )?(?:check|look up|look|find out|see|remind me)|do you know|i wonder|i(?:['’]m| am) (?:curious|wondering|interested in)|any idea)"
 )
+COURTESY = regex.compile(r"(?i)^\s*(?:hi|hey|hello|ok|okay|please|kindly)?[\s,]*(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+")
+"""How a polite order begins."""
+
 _ASKED = regex.compile(rf"(?is)^\s*(?:[^.:;!?]{{3,60}}[,:]?\s+)??{_WISH}\b\s*(?:[,:–—-]\s*)?(?P<rest>\S.*?)\s*[.?!]*\s*$")
 _BEFORE = regex.compile(r"(?is)^\s*(?:before|so that|so|first|because|since|as)\b[^:]*$")
 _QUESTION = regex.compile(r"(?i)^(?:what|which|who|whose|when|where|how)\b(?!['’]s)")

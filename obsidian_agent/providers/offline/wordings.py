@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+import regex
+
 from obsidian_agent.providers.offline import framing
-from obsidian_agent.providers.offline.asking import asked
+from obsidian_agent.providers.offline.asking import COURTESY, asked
+from obsidian_agent.providers.offline.assurances import without_assurances
 from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.settings_said import settings
 from obsidian_agent.providers.offline.statements import imperative
 from obsidian_agent.providers.offline.topics import topics
 from obsidian_agent.providers.offline.vault_idioms import idioms
@@ -29,6 +33,8 @@ def _distinct(message: str, index: NameIndex) -> Iterator[str]:
 
 
 def _all(message: str, index: NameIndex) -> Iterator[str]:
+    assured = without_assurances(message)
+    message = message if assured == message else regex.sub(r" {2,}", " ", assured).strip()
     question = asked(message)
     framed = (message, *framing.wordings(message))
     about = tuple(topic for said in dict.fromkeys((question or message, framed[-1])) for topic in topics(said, index))
@@ -36,4 +42,6 @@ def _all(message: str, index: NameIndex) -> Iterator[str]:
         yield base
         said = imperative(base)
         yield said
-        yield from idioms(said, index)
+        plain = COURTESY.sub("", said)
+        yield from filter(None, (settings(plain, index),))
+        yield from idioms(plain, index)
