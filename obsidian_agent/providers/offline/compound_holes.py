@@ -178,6 +178,8 @@ _WAYS: Mapping[str, tuple[_Way, ...]] = {
     ),
     "doing": (
         _Way("{ties} [has|have|had|is|are|was|were] [all|both] {verb} [in|at|to]", _done),
+        _Way("(did|do|does|has|have|had|is|are|was|were) {ties} [all|both] {verb} [in|at|to]", _done),
+        _Way("(is|are|was|were) {ties} [all|both] (at|in|there|present|part of)", _there),
         _Way("{ties} [both|all] (was|were|is|are|has been|have been) (at|in|there|present|invited to|part of)", _there),
         _Way("{ties} (is|are|was|were) [the|a|an|their|its] {property}", _as),
         _Way("{ties} (took part|takes part|participated|participates|was present|were present) [in|at]", _there),

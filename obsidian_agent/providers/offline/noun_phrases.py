@@ -17,6 +17,7 @@ from obsidian_agent.providers.offline.tokens import Token
 
 _QUANTIFIERS = word_set("all every each any both of the my our these those only just two three four five six seven eight nine ten")
 _EACH = frozenset(("every", "each", "any", "all"))
+_COUNTS = word_set("any two three four five six seven eight nine ten")
 _DEFINITE = frozenset(("the", "my", "our", "that"))
 _PRONOUNS = word_set("everything anything everyone everybody anyone anybody those all ones things stuff whatever")
 _LOOSE = word_set("file files everything anything things stuff whatever")
@@ -57,7 +58,7 @@ class NounPhrases:
         at = start
         while True:
             yield from self._headed(at, start)
-            if at >= len(self._tokens) or self._tokens[at].lower not in _QUANTIFIERS:
+            if at >= len(self._tokens) or self._tokens[at].lower not in _QUANTIFIERS or self._of_several(at):
                 break
             at += 1
         for part in self._lists.at(start):
@@ -74,6 +75,7 @@ class NounPhrases:
             if head >= len(self._tokens):
                 continue
             yield from self._typed(front, start)
+            yield from self._days(front)
             token = self._tokens[head]
             kind = _kind_of(token)
             if kind is None:
@@ -119,6 +121,20 @@ class NounPhrases:
                 head = Part(end + int(noun), where, front.cost + (0.5 if doubt else 0.3 if single else 0.05), front.doubt or doubt)
                 named = front.end == start and not noun and words.first.text[:1].isupper()
                 yield from (part for part in self._clauses.modified(head, "notes") if not named or part.end > head.end)
+
+    def _days(self, front: Part) -> Iterator[Part]:
+        """Daily notes by the days that they are of: "the days on which I ran"."""
+        if self._tokens[front.end].lower != "days":
+            return
+        where = both(front.value, dict(self._index.names.daily_set))
+        for part in self._clauses.modified(Part(front.end + 1, where, front.cost + 0.1, front.doubt), "notes"):
+            if part.end > front.end + 1 and where and set(part.value["where"]) != set(where):
+                yield part
+
+    def _of_several(self, at: int) -> bool:
+        """Whether only some of what follows is meant: "two of the projects"."""
+        following = self._tokens[at + 1].lower if at + 1 < len(self._tokens) else ""
+        return following == "of" and self._tokens[at].lower in _COUNTS
 
     def _called_so(self, words: str) -> bool:
         """Whether a folder has this very name."""

@@ -62,14 +62,18 @@ def _spoken(said: str, index: NameIndex) -> Iterator[str]:
             yield name
 
 
-def tied(joint: str, ties: Sequence[Tie], *, names: Sequence[str] | None = None) -> Where | None:
-    """Notes with all of some values ("and") or one of them in one property; of `names` only, where they are given."""
+def tied(joint: str, ties: Sequence[Tie], *, names: Sequence[str] | None = None, together: bool = False) -> Where | None:
+    """Notes with all of some values ("and") or one of them in one property; of `names` only, where they are given.
+
+    "And" may also join what only several notes have ("books by Ada and Ben"), unless the words say that it is `together`.
+    """
     shared = [name for name in ties[0] if all(name in each for each in ties) and (names is None or name in names)]
     meanings: list[Where] = []
     for name in shared:
         one = {"property": {name: _flat([value for each in ties for value in each[name]])}}
         if joint == "and" and len(ties) > 1:
             meanings.append(both(*({"property": {name: _flat(each[name])}} for each in ties)))
+            meanings += [] if together or name.casefold() in _PEOPLE else [one]
         else:
             meanings.append(one)
     return type_nouns.one_of(meanings) if meanings else None

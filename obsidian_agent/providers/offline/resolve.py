@@ -19,6 +19,7 @@ from obsidian_agent.providers.offline.type_nouns import kinds, told
 
 MAX_CHOICES = 3
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
+_HEADING = regex.compile(r" {0,3}#{1,6}\s")
 _SORTS: Mapping[str, tuple[NameSort, ...]] = {
     "note": ("note",),
     "template": ("note",),
@@ -51,12 +52,12 @@ def resolve(
         if name in given:
             choices.append([(name, Reading(0.0, given[name], str(given[name])))])
         elif name in readings:
-            choices.append([(name, each) for each in _choices(parameter, readings[name], index)])
+            choices.append([(name, each) for each in settled(parameter, readings[name], index)])
     ways = islice(product(*choices), MAX_CHOICES)
     return [_fill(recipe, dict(way), frozenset(given), index, active) for way in ways]
 
 
-def _choices(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> Sequence[Reading]:
+def settled(parameter: RecipeParameter, reading: Reading, index: NameIndex) -> Sequence[Reading]:
     """The readings that one reading stands for: itself, or one for each entry that it may mean."""
     sorts = _SORTS.get(parameter.kind, ())
     if reading.otherwise and all(index.meant(way) == frozenset() for way in reading.choices or (reading.value,)):
@@ -285,8 +286,9 @@ def _heading(said: str, note: str, index: NameIndex) -> tuple[str, str | None]:
 
 
 def _line(said: str, note: str, index: NameIndex) -> str | None:
-    """The doubt that no line of the note holds these words."""
+    """The doubt that no line of the note, headings apart, holds these words."""
     lines = index.names.lines(note)
+    lines = [line for line in lines if not _HEADING.match(line)] if lines is not None else None
     phrase = regex.compile(rf"(?<!\w){regex.escape(said.strip())}(?!\w)", regex.IGNORECASE)
     words = set(_heading_words(said))
     if lines is None or any(phrase.search(each) or (len(words) > 1 and words <= set(_heading_words(each))) for each in lines):

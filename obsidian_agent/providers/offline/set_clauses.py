@@ -20,7 +20,16 @@ _MOST_MODIFIERS = 5
 _MOST_ALIKE = 3
 """Ways to read modifiers up to the same place."""
 
-_EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|without|not|other than|apart from) [for|in|from|under]").segments[0]
+_NESTED_TOO = Modifier(
+    phrases.parse(
+        "[and|also|including|with|incl] [all|any|the|its|their] (subtags|nested tags|sub tags|child tags|nested ones|tags (below|under) it) "
+        "[(like|such as) {tags}] [count|counts|are (included|meant)|included|belong to it] [as well|too|also]"
+    ).segments[0],
+    lambda values: {},
+)
+"""What tags mean anyway."""
+
+_EXCEPT = phrases.parse("[,] [but] (except|excepting|excluding|not|other than|apart from) [for|in|from|under]").segments[0]
 _UNLESS = phrases.parse("[,] (unless|if not|but not if|but not when|except (if|when|where)) (it|they)").segments[0]
 _BUT = phrases.parse("[,] but [not]").segments[0]
 _WHOLE_KINDS = frozenset(("all", "every", "everything", "each", "any", "anything", "whatever"))
@@ -135,7 +144,7 @@ class SetClauses:
         closing = next((end for end in range(at + 1, len(self._tokens)) if self._tokens[end].text == ")"), None)
         if closing is None:
             return
-        for part in [*self._modifiers(at + 1), *self._apply(_PROPERTY_IN_BRACKETS, at + 1)]:
+        for part in [*self._modifiers(at + 1), *self._apply(_PROPERTY_IN_BRACKETS, at + 1), *self._apply(_NESTED_TOO, at + 1)]:
             if part.end == closing:
                 yield Part(closing + 1, part.value, part.cost, part.doubt)
 

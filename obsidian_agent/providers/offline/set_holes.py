@@ -253,6 +253,7 @@ def _yearly(words: Stretch, ground: Ground) -> Part | None:
 
 _SAID_AS_SUCH = frozenset(("tags", "tag", "aliases", "alias", "cssclasses"))
 _SHORTEST_VERB = 3
+_NO_VERBS = NO_TEXT | word_set("since before after until during within between over under above below about than more less")
 
 
 def _measured(words: Stretch, ground: Ground) -> Part | None:
@@ -261,7 +262,7 @@ def _measured(words: Stretch, ground: Ground) -> Part | None:
     if due is not None:
         return due
     verb = words.first
-    if verb.kind != "word" or len(verb.lower) < _SHORTEST_VERB or verb.lower in NO_TEXT:
+    if verb.kind != "word" or len(verb.lower) < _SHORTEST_VERB or verb.lower in _NO_VERBS:
         return None
     held = ground.index.held
     names = [name for name in held.resembling(verb.lower) if name.casefold() not in _SAID_AS_SUCH and held.sort(name) != "truth"]
@@ -270,9 +271,19 @@ def _measured(words: Stretch, ground: Ground) -> Part | None:
     return Part(words.end, found[0]) if len(found) == 1 else None
 
 
+def _checked(words: Stretch, ground: Ground) -> Part | None:
+    """The one checkbox that a verb speaks of: "ran" of `run`."""
+    lower = words.first.lower
+    if words.first.kind != "word" or len(lower) < _SHORTEST_VERB or lower in NO_TEXT:
+        return None
+    held = ground.index.held
+    names = [name for name in held.resembling(lower) if held.sort(name) == "truth"]
+    return Part(words.end, names[0]) if len(names) == 1 else None
+
+
 def _verb(words: Stretch, ground: Ground) -> Part | None:
     lower = words.first.lower
-    return Part(words.end, lower) if len(lower) >= _SHORTEST_VERB and lower.isalpha() and lower not in NO_TEXT else None
+    return Part(words.end, lower) if len(lower) >= _SHORTEST_VERB and lower.isalpha() and lower not in _NO_VERBS else None
 
 
 def _tie(words: Stretch, ground: Ground) -> Part | None:
@@ -332,6 +343,7 @@ _HOLES: Mapping[str, _Hole] = {
     "spans": _Hole(4, _span, "list"),
     "measured": _Hole(1, _measured),
     "verb": _Hole(1, _verb),
+    "checked": _Hole(1, _checked),
     "ties": _Hole(5, _tie, "list"),
     "untags": _Hole(2, _tag, "list"),
     "year": _Hole(1, _year),

@@ -6,7 +6,7 @@ holes of these phrases are read by `note_sets`; a phrase is never sure about wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -86,7 +86,14 @@ def _linking(values: Values) -> Where:
 
 def _any_state(values: Values) -> Where:
     """One of several states: "done or cancelled"; with "and" too, as no note has both."""
-    return either(list(values["states"][1]))
+    return _joined(*values["states"])
+
+
+def _joined(joint: str, conditions: Sequence[Where]) -> Where:
+    """One of some conditions; where "and" joins what a note may be at once ("gold and urgent"), all of them or one."""
+    if joint == "and" and len({str(sorted(each.get("property", each))) for each in conditions}) > 1:
+        return {ONE_OF: [both(*conditions), either(list(conditions))]}
+    return either(list(conditions))
 
 
 def of_property(values: Values) -> Where:
@@ -271,7 +278,7 @@ _BEFORE: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("(recent|recently (changed|modified|edited))", lambda values: {"modifiedAfter": values["weekAgo"]}, 0.3),
     ("(unused|unreferenced)", _fixed(linked=False), 0),
     ("{span}", lambda values: days(values["span"], "datedAfter", "datedBefore"), 0.15),
-    ("{attributes}", lambda values: either(list(values["attributes"][1])), 0.1),
+    ("{attributes}", lambda values: _joined(*values["attributes"]), 0.1),
     ("{valued}", lambda values: values["valued"], 0.1),
     ("{year}", lambda values: {"any": [{"name": values["year"][0]}, days(values["year"][1], "datedAfter", "datedBefore")]}, 0.1),
     ("{hashtags} [-] [tagged]", lambda values: _tags({"tags": values["hashtags"]}), 0),
