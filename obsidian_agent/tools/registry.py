@@ -29,6 +29,7 @@ from obsidian_agent.tools import (
     mentions,
     metadata,
     moving,
+    periods,
     properties,
     property_names,
     property_values,
@@ -131,6 +132,7 @@ BUILTIN_TOOLS: Final[tuple[Tool, ...]] = (
     lists.FIELD_VALUES,
     lists.GROUP_ITEMS,
     rendering.RENDER,
+    periods.PERIOD_NOTE,
 )
 
 
