@@ -17,7 +17,11 @@ def main() -> int:
     gc.disable()
     from obsidian_agent.cli.main import main as run
 
-    return run(sys.argv[1:])
+    try:
+        return run(sys.argv[1:])
+    finally:
+        # At its end Python looks for garbage several times: seconds, once a model's library is loaded, for memory that is freed anyway.
+        gc.freeze()
 
 
 if __name__ == "__main__":
