@@ -12,6 +12,7 @@ from typing import Any
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.providers.offline.framing import masked
 from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, NetChange, RenameEntry
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.view import VaultView
@@ -41,26 +42,33 @@ _RISKS = ("read-only", "writes", "commands")
 def pointed(part: str, done: Preview) -> str | None:
     """A part with names in place of "it", "them" and "there"; None when they can stand for nothing that was done before."""
     folders = [change.path.text for change in done.change_set.changes if change.kind == "mkdir"]
-    if _THERE.search(part):
+    if _THERE.search(masked(part)):
         if len(folders) != 1:
             return None
-        part = _THERE.sub(lambda found: f"into [[{folders[0]}]]" if found[0].lower() != "there" else f"to [[{folders[0]}]]", part)
-    part = _ITS.sub(lambda found: f"{found[1]} of it", part)
-    line = _line(done) if _BESIDE_IT.search(part) else None
+        part = _put(_THERE, part, lambda found: f"into [[{folders[0]}]]" if found[0].lower() != "there" else f"to [[{folders[0]}]]")
+    part = _put(_ITS, part, lambda found: f"{found[1]} of it")
+    line = _line(done) if _BESIDE_IT.search(masked(part)) else None
     if line is not None:
         place = "" if re.search(r"\b(?:in|to|on) (?:\[\[|it\b|that note)", part) else f" in [[{line[1].removesuffix('.md')}]]"
-        part = _BESIDE_IT.sub(lambda found: f"{found[1]} the line '{line[0]}'{place}", part)
-    if not _THEM.search(part):
+        part = _put(_BESIDE_IT, part, lambda found: f"{found[1]} the line '{line[0]}'{place}")
+    said = list(_THEM.finditer(masked(part)))
+    if not said:
         return part
     named = [path.removesuffix(".md") for path in _made(done)]
     if not named or len(named) > MOST_NAMED:
         return None
-    plural = {bool(_SEVERAL.fullmatch(found[0])) for found in _THEM.finditer(part)}
-    if plural != {len(named) > 1}:
+    if {bool(_SEVERAL.fullmatch(found[0])) for found in said} != {len(named) > 1}:
         return None
     links = [f"[[{path}]]" for path in named]
-    said = links[0] if len(links) == 1 else f"{', '.join(links[:-1])} and {links[-1]}"
-    return _THEM.sub(lambda _: said, part)
+    whole = links[0] if len(links) == 1 else f"{', '.join(links[:-1])} and {links[-1]}"
+    return _put(_THEM, part, lambda _: whole)
+
+
+def _put(pattern: re.Pattern[str], text: str, said: Callable[[re.Match[str]], str]) -> str:
+    """Put other words where a pattern fits outside of quotes and links."""
+    for found in reversed(list(pattern.finditer(masked(text)))):
+        text = text[: found.start()] + said(found) + text[found.end() :]
+    return text
 
 
 def _line(done: Preview) -> tuple[str, str] | None:

@@ -61,7 +61,7 @@ _NEWS = regex.compile(r"(?i)^\s*(?:i|we|they|he|she|it|you|\p{L}+)(?:['’](?:m|
 """News before a colon: "We're not going to Texas after all: …"."""
 
 _LEAD_IN = regex.compile(r"(?i)^[^,;:]{3,80}[,:;]\s*(?:so|therefore|hence)\s+(?:please\s+)?")
-_PLEASE = regex.compile(r"(?i)(?<=\w)\s+please(?=\s*[:,;.!])")
+_PLEASE = regex.compile(r"(?i)(?<=\w)[\s,]+please(?=\s*(?:[:,;.!]|$))")
 _NEW_NOTE = regex.compile(r"(?i)^\s*(?:an?\s+)?(?:new|another)\s+(?:[\w-]+\s+){0,3}?(?:note|page|entry|file|document|folder)\b")
 """An instruction without a verb: "New project note: …"."""
 
@@ -70,7 +70,7 @@ _WISH = regex.compile(
     r"(?:we|you) (?:should|need to|have to|must)|let(?:['’]s| us)|time to|remember to|go ahead and)\s+"
 )
 _SPOKEN_OF = regex.compile(
-    r"(?s)^\s*(?P<who>\p{Lu}[\w'’&-]*(?: \p{Lu}[\w'’&-]*)*) (?P<news>(?:has|have|is|was|had|got|just|will|now|recently)\b[^.:;!?\n\"]{3,80})[.:;!] +(?P<rest>\S.*)$"
+    r"(?s)^\s*(?P<who>\p{Lu}[\w'’&-]*(?: \p{Lu}[\w'’&-]*)*) (?P<news>(?:has|have|is|was|had|got|just|will|now|recently)\b[^.:;!?\n]{3,80})[.:;!] +(?P<rest>\S.*)$"
 )
 _THEIRS = regex.compile(r"\b(?:their|his|her|its) (?:own )?(?:note|page|file)\b(?!['’ ]s\b)")
 _THE_NOTE = regex.compile(r"\b(?:the|that) (?:note|page|file)\b(?= *[.!]?$)")
@@ -105,7 +105,7 @@ _FIRST = regex.compile(
 )
 _FIRST_BARE = regex.compile(
     rf"(?is)^\s*(?:please\s+)?(?P<where>(?:in|on|at|under|within|inside|from)\s+(?:(?:the|my|this)\s+)?[^\s,:;.]+(?:\s[^\s,:;.]+){{0,6}}?)\s+"
-    rf"(?P<rest>(?P<verb>{'|'.join(sorted(IMPERATIVES))})\s+(?:the|all|every|each|a|an|any|my|its|their|this|that|it|them|both|xx|#).*)$"
+    rf"(?P<rest>(?P<verb>{'|'.join(sorted(IMPERATIVES))})\s+(?:(?:off|up|out|down)\s+)?(?:the|all|every|each|a|an|any|my|its|their|this|that|it|them|both|xx|#).*)$"
 )
 """The same without a comma: "on Dashboard turn the link into text"."""
 

@@ -16,7 +16,7 @@ _WORKS = regex.compile(
     r"|dead|unresolved|get lost|be lost|lost|points? to (?:it|them|her|him|the (?:new|right) (?:name|note|place|file|one)))\b"
 )
 _WISHED = regex.compile(
-    r"(?i)\b(?:must|should|have to|has to|needs? to|ought to|may|shall|still|keeps?|sure|ensure|care|careful|that|no|nothing|without|with)\b"
+    r"(?i)\b(?:must|should|have to|has to|needs? to|ought to|may|shall|still|keeps?|sure|ensure|care|careful|so that|such that|no|nothing|without|with|follow)\b"
 )
 _STILL = regex.compile(r"(?i)\b(?:(?:still|keep|keeps|continue to|go on) (?:on )?work(?:s|ing)?|stays? intact|remains? intact)\b")
 _TWICE = regex.compile(r"(?i)\b(?:nothing|no ?body|no note|none|not)\b.*\b(?:twice|double|doubled|duplicated)\b")
@@ -24,10 +24,11 @@ _LIMITS = regex.compile(
     r"(?i)\b(?:except|only|unless|apart|but not|instead|other than|delete|remove|move|rename|replace|copy|create|add|set)\b"
 )
 _TAIL = regex.compile(
-    r"(?i)(?:[,;:–—-]\s*|\s)(?:(?:and|but|while|though)\s+)?(?:please\s+)?"
+    r"(?i)(?:(?:[,;:–—-]\s*|\s)(?:(?:and|but|while|though)\s+)?(?:please\s+)?"
     r"(?:mak(?:e|ing) (?:sure|certain)|ensur(?:e|ing)|see(?:ing)? to it|tak(?:e|ing) care|be(?:ing)? careful|check that|so that|such that|but so that"
-    r"|without (?:breaking|losing|damaging)|nothing|no (?:links?|notes?)|none|(?:all|every|any)(?: of)?(?: the| its| their| my)? links?"
-    r"|(?:the |its |their |my |existing )?(?:links?|embeds?)(?:,| and| (?:must|should|have to|need to))|with (?:all|every|its|the|their) links?)\b.*$"
+    r"|without (?:breaking|losing|damaging)|with (?:all|every|its|the|their) links?)"
+    r"|(?:[,;:–—-]\s*(?:(?:and|but|while|though)\s+)?|\s(?:and|but|while|though)\s+)(?:nothing|no (?:links?|notes?)|none|(?:all|every|any)(?: of)?(?: the| its| their| my)? links?"
+    r"|(?:the |its |their |my |existing )?(?:links?|embeds?)(?:,| and| (?:must|should|have to|need to))))\b.*$"
 )
 _SENTENCE = regex.compile(r"[^.!?;\n]+(?:[.!?](?!\s|$)[^.!?;\n]*)*[.!?;\n]*\s*")
 _ASSURING = regex.compile(

@@ -142,12 +142,12 @@ def _settle_kind(recipe: Recipe, values: dict[str, Any], index: NameIndex) -> No
     kind, path, folder = values.get("kind"), values.get("path"), recipe.parameters.get("folder")
     if folder is None or values.get("folder") is not None or not isinstance(kind, str) or not isinstance(path, str) or "/" in path:
         return
-    places: set[str] = set()
     for meaning in kinds(kind, index):
-        meant = index.names.meant({"where": meaning, "kind": "notes"}) or frozenset()
-        places |= {note.rpartition("/")[0] for note in meant if len(meant) > 1}
-    if len(places) == 1:
-        values["folder"] = places.pop()
+        meant = (index.names.meant({"where": meaning, "kind": "notes"}) or frozenset()) - {values.get("template")}
+        places = {note.rpartition("/")[0] for note in meant}
+        if len(meant) > 1 and len(places) == 1:
+            values["folder"] = places.pop()
+            return
 
 
 def _folders_of(parameter: RecipeParameter, value: Any) -> Iterator[str]:
