@@ -38,7 +38,7 @@ _NOTHING = (
     r"|(?:only|just) (?:that|this)(?: one)?|(?:keep|keeping|preserve|preserving) (?:the|its|their|all) (?:old |current )?(?:values?|order|formatting)"
 )
 _CLAUSE = regex.compile(
-    rf"(?i)(?:(?<=^|[.;!])\s*|[,;:–—(]\s*|\s-\s+)(?:(?:and|but|while|though|please) )*"
+    rf"(?i)(?:(?<=^|[.;!?])\s*|[,;:–—(]\s*|\s-\s+)(?:(?:and|but|while|though|please) )*"
     rf"(?:{_NOTHING}|{_THE}(?:{_OF_EVERYTHING}|{_OTHERS}) (?:{_STAYS}|{_NOT_DONE}))\)?(?=\s*(?:$|[.;!),]))"
 )
 _PLEASE = regex.compile(r"(?i)(?<=\S)[,\s]+please(?=\s*[.!?]*\s*$)")
