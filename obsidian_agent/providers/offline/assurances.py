@@ -35,6 +35,7 @@ _NOTHING = (
     r"(?: to)?(?: be)? (?:change|touch|move|delete|affect|modify|modifie|alter|remove|rename)(?:d|ed)?))?"
     r"|(?:make |do |with )?no (?:other|further|more) (?:changes?|edits?)(?: (?:please|at all|to (?:it|them)))?"
     r"|(?:please )?leave (?:everything|anything|all|the rest|all the rest|the others?)(?: else)?(?: (?:alone|untouched|unchanged|in place|as (?:it|they) (?:is|are|was|were)))?"
+    r"|(?:all |every |the |its |their |any )*(?:back)?links? (?:will |should |must )?(?:just )?(?:follow|follows|following|keep up|go along)(?: along)?"
     r"|(?:only|just) (?:that|this)(?: one)?|(?:keep|keeping|preserve|preserving) (?:the|its|their|all) (?:old |current )?(?:values?|order|formatting)"
 )
 _CLAUSE = regex.compile(
