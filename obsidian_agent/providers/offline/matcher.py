@@ -209,24 +209,7 @@ def _open(found: Match) -> bool:
 @lru_cache(maxsize=16)
 def _vocabulary(texts: tuple[tuple[str, ...], ...]) -> frozenset[str]:
     """All words that the phrases know, as stems."""
-    found: set[str] = set()
-    for each in texts:
-        for text in each:
-            for segment in phrases.parse(text).segments:
-                found.update(_words(segment))
-    return frozenset(found)
-
-
-def _words(node: phrases.Node) -> frozenset[str]:
-    match node:
-        case phrases.Word(stems=stems):
-            return stems
-        case phrases.Sequence(parts) | phrases.Choice(parts):
-            return frozenset().union(*(_words(part) for part in parts))
-        case phrases.Maybe(part):
-            return _words(part)
-        case phrases.Slot():
-            return frozenset()
+    return frozenset().union(*(phrases.words_in(segment) for each in texts for text in each for segment in phrases.parse(text).segments))
 
 
 def _typos(tokens: tuple[Token, ...], vocabulary: frozenset[str]) -> dict[int, frozenset[str]]:

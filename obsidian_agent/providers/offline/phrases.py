@@ -20,7 +20,7 @@ from obsidian_agent.providers.offline.lexicon import members, stem
 from obsidian_agent.providers.offline.phrase_groups import expanded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Word:
     """A word of the phrase, as the stems that may stand for it."""
 
@@ -33,7 +33,7 @@ Takes = Literal["name", "any", "exact"]
 """What bare words a hole takes: those that look like a name, any (the phrase said that a name follows), or only a path or text as such."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Slot:
     """A hole."""
 
@@ -41,21 +41,21 @@ class Slot:
     takes: Takes = "name"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sequence:
     """Parts one after another."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """One of several parts."""
 
     options: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Maybe:
     """A part that may be left out."""
 
@@ -92,7 +92,7 @@ def parse(text: str) -> Phrase:
     """Read a phrase; `PhraseError` when its brackets don't match."""
     vague = text.startswith("~")
     written = expanded(text)
-    pieces = list(_PIECE.finditer(written, int(vague)))
+    pieces = _PIECE.findall(written, int(vague))
     reader = _Reader(text, pieces)
     segments = [reader.sequence()]
     while reader.take("/"):
@@ -114,6 +114,20 @@ def slots_in(node: Node) -> Iterator[str]:
             yield from slots_in(part)
         case Word():
             return
+
+
+@cache
+def words_in(node: Node) -> frozenset[str]:
+    """The stems of all words below a node."""
+    match node:
+        case Word(stems=stems):
+            return stems
+        case Sequence(parts) | Choice(parts):
+            return frozenset().union(*map(words_in, parts))
+        case Maybe(part):
+            return words_in(part)
+        case Slot():
+            return frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +169,43 @@ def _any_of(wanted: list[tuple[Needed, ...]]) -> tuple[Needed, ...]:
     return (Needed(frozenset().union(*(each.stems for each in every)), False),)
 
 
-@cache
-def _shared(node: Node) -> Node:
-    """One object for equal nodes, so that phrases which share parts are aligned once where they do."""
-    return node
+_SHARED: dict[tuple[object, ...], Node] = {}
+"""One object for equal nodes, so that phrases which share parts are aligned once where they do, and compared as objects."""
+
+
+def _word(said: str) -> Node:
+    key = ("word", said)
+    if key not in _SHARED:
+        word = said.removesuffix("!")
+        stems = frozenset((stem(word[1:]),)) if word.startswith("^") else members(word)
+        _SHARED[key] = Word(word.removeprefix("^"), stems, word != said)
+    return _SHARED[key]
+
+
+def _slot(name: str, takes: str) -> Node:
+    key = ("slot", name, takes)
+    return _SHARED.get(key) or _SHARED.setdefault(key, Slot(name, _TAKES[takes]))
+
+
+def _sequence(parts: list[Node]) -> Node:
+    key = ("sequence", *map(id, parts))
+    return _SHARED.get(key) or _SHARED.setdefault(key, Sequence(tuple(parts)))
+
+
+def _choice(options: list[Node]) -> Node:
+    key = ("choice", *map(id, options))
+    return _SHARED.get(key) or _SHARED.setdefault(key, Choice(tuple(options)))
+
+
+def _maybe(part: Node) -> Node:
+    key = ("maybe", id(part))
+    return _SHARED.get(key) or _SHARED.setdefault(key, Maybe(part))
 
 
 class _Reader:
-    """Recursive descent over the pieces of one phrase."""
+    """Recursive descent over the pieces of one phrase: (slot, takes, mark, word, bad), one of them filled."""
 
-    def __init__(self, text: str, pieces: list[regex.Match[str]]) -> None:
+    def __init__(self, text: str, pieces: list[tuple[str, str, str, str, str]]) -> None:
         self._text = text
         self._pieces = pieces
         self._at = 0
@@ -174,30 +215,28 @@ class _Reader:
         return self._at == len(self._pieces)
 
     def take(self, mark: str) -> bool:
-        if not self.done and self._pieces[self._at]["mark"] == mark:
+        if not self.done and self._pieces[self._at][2] == mark:
             self._at += 1
             return True
         return False
 
     def sequence(self) -> Node:
         parts: list[Node] = []
-        while not self.done:
-            piece = self._pieces[self._at]
-            if piece["bad"]:
-                raise PhraseError(f"The phrase {self._text!r} cannot be read at {piece['bad']!r}.")
-            if piece["slot"]:
-                parts.append(_shared(Slot(piece["slot"], _TAKES[piece["takes"]])))
-            elif piece["word"]:
-                word = piece["word"].removesuffix("!")
-                stems = frozenset((stem(word[1:]),)) if word.startswith("^") else members(word)
-                parts.append(_shared(Word(word.removeprefix("^"), stems, word != piece["word"])))
-            elif piece["mark"] in "([":
-                parts.append(self._group(piece["mark"]))
+        while self._at < len(self._pieces):
+            slot, takes, mark, word, bad = self._pieces[self._at]
+            if bad:
+                raise PhraseError(f"The phrase {self._text!r} cannot be read at {bad!r}.")
+            if slot:
+                parts.append(_slot(slot, takes))
+            elif word:
+                parts.append(_word(word))
+            elif mark in "([":
+                parts.append(self._group(mark))
                 continue
             else:
                 break
             self._at += 1
-        return _shared(parts[0] if len(parts) == 1 else Sequence(tuple(parts)))
+        return parts[0] if len(parts) == 1 else _sequence(parts)
 
     def _group(self, opening: str) -> Node:
         self._at += 1
@@ -206,5 +245,5 @@ class _Reader:
             options.append(self.sequence())
         if not self.take(")" if opening == "(" else "]"):
             raise PhraseError(f"The phrase {self._text!r} cannot be read: a bracket is not closed.")
-        inner = options[0] if len(options) == 1 else _shared(Choice(tuple(options)))
-        return _shared(Maybe(inner)) if opening == "[" else inner
+        inner = options[0] if len(options) == 1 else _choice(options)
+        return _maybe(inner) if opening == "[" else inner

@@ -10,10 +10,11 @@ def test_a_phrase_is_read_as_segments():
     assert len(phrase.segments) == 2
     first, second = phrase.segments
     assert isinstance(first, Sequence)
-    assert first.parts[1] == Slot("text")
+    assert repr(first.parts[1]) == repr(Slot("text"))
     assert isinstance(second, Sequence)
     assert isinstance(second.parts[0], Maybe)
-    assert second.parts[1] == Slot("note", "any")
+    assert repr(second.parts[1]) == repr(Slot("note", "any"))
+    assert first.parts[1] is parse("take {text}").segments[0].parts[1]  # equal parts are one object
     assert phrase.slots == {"text", "note"}
 
 
