@@ -10,25 +10,27 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from typing import Final
 
 from obsidian_agent.agent.asking import Asker
 from obsidian_agent.agent.brief import Brief
 from obsidian_agent.agent.calls import ProposalCall, understand
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
 from obsidian_agent.agent.crediting import Shown
-from obsidian_agent.agent.events import Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnEvent, TurnFailed
+from obsidian_agent.agent.events import Answer, Notice, PlanReady, RoundsUsedUp, TurnEvent, TurnFailed
 from obsidian_agent.agent.foreign import new_mark
 from obsidian_agent.agent.frame import Frame, frame_of, plain_frame
+from obsidian_agent.agent.judging import Judging
 from obsidian_agent.agent.ledger import Ledger, Sending
 from obsidian_agent.agent.materials.compaction import within
 from obsidian_agent.agent.materials.tokens import estimate_messages
 from obsidian_agent.agent.metering import Meter
 from obsidian_agent.agent.opening import Opening
-from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE, ModelPlanner, PlanRequest, Sampling
+from obsidian_agent.agent.plain_turn import plain_turn
+from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.agent.preparing import Preparation
 from obsidian_agent.agent.prompt import correction, request_message
-from obsidian_agent.agent.proposals import Accepted, DryRun, Rejected, judge, plan_in
+from obsidian_agent.agent.proposals import DryRun, Rejected, plan_in
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.results import Scrubber
 from obsidian_agent.agent.round import Round, Surroundings
@@ -37,9 +39,7 @@ from obsidian_agent.agent.signatures import Detail
 from obsidian_agent.agent.tool_choice import detail_for
 from obsidian_agent.agent.written_calls import written_calls
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
-from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
-from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.base import Tool
@@ -48,7 +48,6 @@ from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import VaultView
 
 MAX_ROUNDS: Final = 25
-MAX_CORRECTIONS: Final = 2
 TOOLS_UNSUPPORTED: Final = "API_TOOLS_UNSUPPORTED"
 TOO_LONG: Final = "CONTEXT_TOO_LONG"
 
@@ -129,7 +128,6 @@ class _Turn:
     reply: Reply = field(default_factory=Reply)
     shown: Shown = field(default_factory=Shown)
     refused: set[str] = field(default_factory=set)
-    corrections: int = 0
     squeezed: bool = False
     """Whether the service found the conversation too long already."""
     _prepared: Preparation | None = None
@@ -177,7 +175,7 @@ class _Turn:
         opening.parts += prepared.parts
         self._open(opening, mark)
         if agent.plain:
-            async with contextlib.aclosing(self._without_tools(history)) as events:
+            async with contextlib.aclosing(self._plainly(history)) as events:
                 async for event in events:
                     yield event
             return
@@ -200,6 +198,8 @@ class _Turn:
         return Surroundings(agent.provider, asker, view_for(agent, asker.gate), self.request.context, agent.vault.scrubber, mark)
 
     async def _rounds(self, around: Surroundings, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
+        agent = self.agent
+        judging = Judging(agent.tools, agent.policy, agent.dry_run(around.open_view), around) if agent.dry_run is not None else None
         for _ in range(MAX_ROUNDS):
             try:
                 async with contextlib.aclosing(self._ask()) as events:
@@ -219,7 +219,7 @@ class _Turn:
             calls = tuple(self.talk.fresh(call) for call in made or written)
             self.talk.hear("" if written else self.reply.text, calls)
             self.reply.settled = True
-            async with contextlib.aclosing(self._carry_out(around, calls) if calls else self._end(around)) as events:
+            async with contextlib.aclosing(self._carry_out(around, calls, judging) if calls else self._end(judging)) as events:
                 async for event in events:
                     yield event
                     if isinstance(event, Answer | PlanReady | TurnFailed):
@@ -265,7 +265,7 @@ class _Turn:
             self.talk.plain.add(self.agent.provider.name)
             message = "This model cannot look around in the vault; it plans from what you say. Choose another one to ask about notes."
             yield Notice(Problem(TOOLS_UNSUPPORTED, message))
-            async with contextlib.aclosing(self._without_tools(history)) as events:
+            async with contextlib.aclosing(self._plainly(history)) as events:
                 async for event in events:
                     yield event
             return
@@ -273,33 +273,23 @@ class _Turn:
             self.talk.hear(f"{self.reply.text}{BROKEN_MARK}")
         yield TurnFailed(error.problem())
 
-    async def _without_tools(self, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
-        """The turn with a model that can only write: the planner that asks for one JSON document."""
+    async def _plainly(self, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
+        """The turn with a model that can only write."""
         agent = self.agent
-        policy = agent.policy if agent.dry_run is not None else replace(agent.policy, allow_writes=False)
-        instructions = self.prepared.frame.instructions
         detail = agent.detail(self.prepared.facts)
-        planner = ModelPlanner(agent.provider, agent.tools, policy, agent.sampling, agent.new_mark, instructions, detail)
+        planner = ModelPlanner(
+            agent.provider, agent.tools, agent.policy, agent.sampling, agent.new_mark, self.prepared.frame.instructions, detail
+        )
         request = replace(self.request, history=(*self.request.history, *history))
         self._write_down()
-        events = cast("AsyncGenerator[TurnEvent, None]", planner.plan(request))
-        async with contextlib.aclosing(events):
+        async with contextlib.aclosing(plain_turn(planner, request, self.talk, propose=agent.dry_run is not None)) as events:
             async for event in events:
-                match event:
-                    case Answer(text):
-                        self.talk.hear(text)
-                    case PlanReady(plan):
-                        self.talk.hear(plan.goal)
-                        event = _only_reading(plan, agent, event) if agent.dry_run is None else event
-                    case _:
-                        pass
                 yield event
 
     # --- what comes of an answer -------------------------------------------------------------------------------------------------
 
-    async def _carry_out(self, around: Surroundings, calls: Sequence[ToolCall]) -> AsyncGenerator[TurnEvent, None]:
-        propose = self.agent.dry_run is not None
-        understood = [understand(call, self.agent.tools, propose=propose) for call in calls]
+    async def _carry_out(self, around: Surroundings, calls: Sequence[ToolCall], judging: Judging | None) -> AsyncGenerator[TurnEvent, None]:
+        understood = [understand(call, self.agent.tools, propose=judging is not None) for call in calls]
         work, meter = Round(around, self.refused), self.meter
         meter.look()
         async with contextlib.aclosing(work.carry_out(understood)) as events:
@@ -309,12 +299,12 @@ class _Turn:
         meter.look(over=True)
         shown: PlanReady | TurnFailed | None = None
         for call in understood:
-            if not isinstance(call, ProposalCall):
+            if not isinstance(call, ProposalCall) or judging is None:
                 continue
             if shown is not None:
                 work.reject(call, (Problem("ONE_PLAN", "Propose one plan at a time; the first one was shown to the person."),))
             else:
-                shown = await self._propose(call, work)
+                shown = await judging.propose(call, work)
             yield work.finished(call)
         for made in calls:
             result = work.results[made.id]
@@ -324,44 +314,17 @@ class _Turn:
         if shown is not None:
             yield shown
 
-    async def _propose(self, call: ProposalCall, work: Round) -> PlanReady | TurnFailed | None:
-        """Judge a proposal; None when it went back to the model."""
-        verdict = await self._judge(call.document, work.around, ())
-        if isinstance(verdict, Accepted):
-            work.accept(call)
-            return PlanReady(verdict.plan, verdict.notes)
-        work.reject(call, verdict.problems, verdict.usage)
-        return self._given_up(verdict)
-
-    async def _judge(self, document: object, around: Surroundings, notes: tuple[str, ...]) -> Accepted | Rejected:
-        agent = self.agent
-        assert agent.dry_run is not None
-        dry_run = agent.dry_run(around.open_view)
-        tell_all = around.asker.gate.open
-        return await asyncio.to_thread(judge, document, agent.tools, agent.policy, dry_run, tell_all=tell_all, notes=notes)
-
-    def _given_up(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
-        """The end after too many corrections: what can be shown is shown with its problems; None while the model may try again."""
-        self.corrections += 1
-        if self.corrections <= MAX_CORRECTIONS:
-            return None
-        if verdict.plan is not None:
-            return PlanReady(verdict.plan)
-        return TurnFailed(Problem(FAILED_CODE, FAILED_MESSAGE), verdict.problems)
-
-    async def _end(self, around: Surroundings) -> AsyncGenerator[TurnEvent, None]:
+    async def _end(self, judging: Judging | None) -> AsyncGenerator[TurnEvent, None]:
         """An answer without calls: words, or a plan from a model that writes it down instead of calling."""
         text = self.reply.text
-        written = plan_in(text) if self.agent.dry_run is not None and self.reply.reason != "length" else None
-        if written is not None:
-            verdict = await self._judge(written[0], around, written[1])
-            if isinstance(verdict, Accepted):
-                yield PlanReady(verdict.plan, verdict.notes)
-            elif (shown := self._given_up(verdict)) is not None:
-                yield shown
+        written = plan_in(text) if judging is not None and self.reply.reason != "length" else None
+        if judging is not None and written is not None:
+            outcome = await judging.written(*written)
+            if isinstance(outcome, Rejected):
+                self.talk.ask(correction(outcome.problems, outcome.usage))
+                yield judging.again(outcome)
             else:
-                self.talk.ask(correction(verdict.problems, verdict.usage))
-                yield PlanningRetry(self.corrections + 1, MAX_CORRECTIONS + 1, verdict.problems)
+                yield outcome
             return
         if not text.strip():
             yield TurnFailed(Problem("EMPTY_ANSWER", "The model answered nothing. Ask again, or choose another model."))
@@ -370,12 +333,6 @@ class _Turn:
             yield Notice(Problem("TRUNCATED", "The answer was cut at the model's length limit. Ask it to go on."))
         credit = self.shown.credit(text)
         yield Answer(text, credit.sources, credit.besides)
-
-
-def _only_reading(plan: ActionPlan, agent: Agent, ready: PlanReady) -> PlanReady | TurnFailed:
-    """A plan from a model that was asked for an answer: one that reads can be one, anything else is refused."""
-    problems = validate(plan.to_json(), agent.tools, replace(agent.policy, allow_writes=False)).problems
-    return TurnFailed(problems[0], problems) if problems else ready
 
 
 def view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:

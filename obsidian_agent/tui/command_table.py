@@ -45,6 +45,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "key", "Keep a key", "For a service, where no vault and no log sees it", lambda main, rest: main.choosing.key(rest), "[PROVIDER]"
     ),
+    Command(
+        "set", "Change a setting", "Without a value: back to its default", lambda main, rest: main.choosing.set(rest), "NAME [VALUE]", True
+    ),
     Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", lambda main, rest: main.action_tasks()),
     Command("repair", "Repair what did not come out", "The model looks at it and proposes how", lambda main, rest: main.repair()),
     Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", lambda main, rest: main.choosing.trust()),

@@ -137,6 +137,13 @@ async def _settings(driver: Driver, file: Path) -> None:
     await change("allow_deletes", "d")
     assert "allow_deletes" not in content(file)
     await pilot.press("escape")
+    await driver.send("/set temperature 0.5")
+    assert "temperature is 0.5 now." in driver.transcript()
+    assert "temperature = 0.5" in content(file)
+    await driver.send("/set nonsense 1")
+    assert "There is no setting 'nonsense'" in driver.transcript()
+    await driver.send("/set temperature")
+    assert "temperature" not in content(file)
 
 
 async def _trust(driver: Driver) -> None:

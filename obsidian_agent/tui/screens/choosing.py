@@ -40,6 +40,22 @@ class Choosing:
         else:
             self._desk.app.push_screen(SettingsScreen(self._desk.bridge, self._settings))
 
+    def set(self, rest: str) -> None:
+        """A setting by its name, to what follows it, or back to its default."""
+        if self._settings is None:
+            self._desk.panes.chat.hint("There are no settings here.")
+        else:
+            name, _, value = rest.partition(" ")
+            self._desk.run(partial(self._set, self._settings, name, value.strip()), "settings")
+
+    async def _set(self, settings: LiveSettings, name: str, value: str) -> None:
+        from obsidian_agent.tui.messages import SettingChanged
+        from obsidian_agent.tui.screens.settings import shown
+
+        now = await self._desk.bridge.call(settings.set, name, value or None)
+        self._desk.say("note", f"{sanitize.line(name)} is {sanitize.shortened(shown(getattr(now, name)), 200)} now.")
+        self._desk.screen.post_message(SettingChanged(name))
+
     def model(self, name: str) -> None:
         """Another model for this conversation; without a name the person picks one."""
         self._informed.run(partial(self._model, name))
