@@ -34,7 +34,7 @@ def test_other_messages_are_messages(message: str) -> None:
 
 def test_what_is_typed_is_completed() -> None:
     assert [command.name for command in completing("/")] == [command.name for command in COMMANDS]
-    assert [command.name for command in completing("/se")][:3] == ["sent", "settings", "selection"]
+    assert [command.name for command in completing("/se")][:4] == ["sent", "settings", "set", "selection"]
     assert "threads" in [command.name for command in completing("/ad")]
     assert completing("/sent now") == []
     assert completing("text") == []
