@@ -20,6 +20,9 @@ _TELLING = (
 _EXPLAINING = word_set("about that which how why what who explaining describing summarising summarizing")
 """Words after which a note's content is described."""
 
+_ENDING = word_set("about throughout across everywhere vault-wide within inside wherever whenever")
+"""Words at the end of a bare text that rather say where it is."""
+
 _PARTS = word_set(
     "links tasks todos notes tags headings properties sections paragraphs tables images emojis examples details bullets points comments"
 )
@@ -106,13 +109,15 @@ def explains(words: Stretch) -> bool:
 def as_text(words: Stretch, *, free: bool) -> float:
     """The doubt about bare words being a text as it is to be written. `free`: the phrase said that a text follows."""
     tokens = list(words)
-    doubt = (0.05 if free else 0.35) + 0.03 * len(words) + 0.1 * max(0, len(words) - 8)
+    plainly = free or (len(words) == 1 and regex.search(r"\w@\w|://", words.raw) is not None)
+    doubt = (0.05 if plainly else 0.35) + 0.03 * len(words) + 0.1 * max(0, len(words) - 8)
     doubt += 0.5 * sum(token.lower in NEGATIONS for token in tokens)
+    doubt += 0.6 if len(words) == 1 and words.first.kind == "tag" else 0.0
     if len(words) > 1:
         doubt += 0.0 if free else 0.5 * sum(token.kind in ("quoted", "tag", "link") for token in tokens)
         doubt += 0.5 if "about" in words.lowers else 0.0
     doubt += 0.5 if words.first.lower in _DESCRIBING else 0.0
-    doubt += 0.6 if words.last.lower in DETERMINERS | PREPOSITIONS | {"about"} else 0.0
+    doubt += 0.6 if words.last.lower in DETERMINERS | PREPOSITIONS | _ENDING else 0.0
     doubt += picking(words) if len(words) > 1 and not free else 0.0
     doubt += 0.5 if words.first.lower in _PLACING else 0.0
     doubt += 0.5 if words.last.lower in _PARTS and not free else 0.0
