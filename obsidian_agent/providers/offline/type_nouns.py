@@ -86,8 +86,8 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
         found = [meaning for form in (*_singulars(words), *_plurals(words)) for meaning in _kinds(form, index)]
         yield from found
     if not found:
-        for other in sorted(kin(words)):
-            yield from _kinds(other, index, akin=True)
+        akin = [meaning for other in sorted(kin(words)) for meaning in _kinds(other, index, akin=True)]
+        yield from (meaning for at, meaning in enumerate(akin) if meaning not in akin[:at])
 
 
 def inflected(words: str, index: NameIndex) -> bool:
@@ -148,12 +148,14 @@ def states(words: str, index: NameIndex) -> Iterator[Where]:
 
 
 def negated(words: str, index: NameIndex) -> Iterator[Where]:
-    """What it may mean that something is not so: "not read" is anything but `read`, or what notes call `unread`."""
+    """What it may mean that something is not so: "not read" is anything but `read`, what notes call `unread`, or an unticked checkbox."""
     for meaning in states(words, index):
         for name in meaning.get("property", ()):
             opposite = index.value(name, f"un{words}") or index.value(name, f"not {words}")
             if opposite is not None:
                 yield {"property": {name: opposite[0]}}
+            elif meaning["property"][name] is True:
+                yield {"property": {name: False}}  # only where it is unticked, not where it is missing
         yield {"not": meaning}
 
 
