@@ -198,8 +198,10 @@ class NameIndex:
 
     def valued(self, text: str) -> list[tuple[str, Any]]:
         """The properties that have a value of this name, with it."""
-        found = ((name, self.value(name, text)) for name in self._values if name.casefold() not in _NO_KINDS)
-        return [(name, value[0]) for name, value in found if value is not None]
+        key = _fold(text).strip()
+        stems = " ".join(stem(word) for word in key.split())
+        found = {**self._by_value.get(stems, {}), **self._by_value.get(key, {})}
+        return [(name, found[name]) for name in self._values if name in found] if len(found) > 1 else list(found.items())
 
     @cached_property
     def held(self) -> PropertyIndex:
@@ -240,6 +242,21 @@ class NameIndex:
         for name in self.names.properties:
             found.setdefault(" ".join(stem(word) for word in _fold(name).split()), name)
         return found
+
+    @cached_property
+    def _by_value(self) -> dict[str, dict[str, Any]]:
+        """Properties with their value, by what it is called."""
+        found: dict[str, dict[str, Any]] = defaultdict(dict)
+        for name, values in self._values.items():
+            if name.casefold() not in _NO_KINDS:
+                for said, value in values.items():
+                    found[said][name] = value
+        return found
+
+    @cached_property
+    def kinds(self) -> dict[str, list[dict[str, Any]]]:
+        """What nouns were found to mean as kinds of notes."""
+        return {}
 
     @cached_property
     def _values(self) -> dict[str, dict[str, Any]]:
