@@ -62,7 +62,9 @@ class Settings(BaseModel):
     ] = None
     prompt: Annotated[
         Literal["auto", "full", "short"],
-        _field("Model", "What models are told", "short: a third, for slow models and small windows; auto: short for models on this machine."),
+        _field(
+            "Model", "What models are told", "short: a third, for slow models and small windows; auto: short for models on this machine."
+        ),
     ] = "auto"
     spending_cap: Annotated[float | None, _field("Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)] = (
         None
