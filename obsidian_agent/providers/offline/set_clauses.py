@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from obsidian_agent.providers.offline import phrases, set_modifiers, set_relations, type_nouns
@@ -11,7 +12,7 @@ from obsidian_agent.providers.offline.lexicon import stem, word_set
 from obsidian_agent.providers.offline.readings import Reading, Surroundings
 from obsidian_agent.providers.offline.set_holes import SetHoles
 from obsidian_agent.providers.offline.set_modifiers import Modifier, both
-from obsidian_agent.providers.offline.strict import Part, Walked, walk
+from obsidian_agent.providers.offline.strict import Part, Walked, openings, walk
 
 FREE = word_set("my all the and or of our every each notes note files pages from in")
 """Words of a description that say nothing about which notes it means."""
@@ -126,7 +127,8 @@ class SetClauses:
 
     def _modifiers(self, at: int) -> list[Part]:
         if at not in self._behind:
-            known = (*set_modifiers.behind(), *set_relations.behind())
+            token = self._tokens[at] if at < len(self._tokens) else None
+            known = _beginning(token.stem or token.text) if token is not None else ()
             self._behind[at] = [part for modifier in known for part in self._apply(modifier, at)]
             if at < len(self._tokens) and self._tokens[at].text == "(":
                 self._behind[at] += self._in_brackets(at)
@@ -172,6 +174,13 @@ class SetClauses:
         for walked in walk(_BUT, self._tokens, Walked(at), self._holes.read) if whole else ():
             if walked.end < len(self._tokens) and self._tokens[walked.end].lower in _NAMED_AGAIN:
                 yield walked.end
+
+
+@lru_cache(maxsize=4096)
+def _beginning(word: str) -> tuple[Modifier, ...]:
+    """The modifiers behind a head that may begin with a word or mark."""
+    known = (*set_modifiers.behind(), *set_relations.behind())
+    return tuple(each for each in known if (begins := openings(each.phrase)) is None or word in begins)
 
 
 def _words(value: Any) -> set[str]:

@@ -78,8 +78,12 @@ def kinds(words: str, index: NameIndex) -> Iterator[Where]:
 
     The template of a kind is none of it.
     """
-    if not NEVER.isdisjoint(words.casefold().split()):
-        return
+    if words not in index.kinds:
+        index.kinds[words] = list(_all_kinds(words, index)) if NEVER.isdisjoint(words.casefold().split()) else []
+    yield from index.kinds[words]
+
+
+def _all_kinds(words: str, index: NameIndex) -> Iterator[Where]:
     found = list(_kinds(words, index))
     yield from found
     if not found:
