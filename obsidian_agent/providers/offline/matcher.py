@@ -88,7 +88,7 @@ def match(
     if not any(token.kind == "word" or token.text == "→" for token in tokens):
         return []
     question = polite is None and (
-        next((token.lower for token in tokens if token.kind == "word"), "") in QUESTION_OPENERS or tokens[-1].text == "?"
+        next((token.lower for token in tokens if token.kind != "mark"), "") in QUESTION_OPENERS or tokens[-1].text == "?"
     )
     reader = SlotReader(text, tokens, index, around)
     typos = _typos(tokens, _vocabulary(tuple(recipe.spoken for recipe in recipes)))
