@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from obsidian_agent.providers.offline import phrases, type_nouns
+from obsidian_agent.providers.offline.ground import NO_TEXT
 from obsidian_agent.providers.offline.lexicon import DETERMINERS, NEGATIONS, NOTE_NOUNS, stem, word_set
 from obsidian_agent.providers.offline.name_lists import NameLists, listed
 from obsidian_agent.providers.offline.names import Closeness
 from obsidian_agent.providers.offline.set_clauses import FREE, SetClauses
-from obsidian_agent.providers.offline.set_holes import NO_TEXT, SetHoles
+from obsidian_agent.providers.offline.set_holes import SetHoles
 from obsidian_agent.providers.offline.set_modifiers import Where, both
 from obsidian_agent.providers.offline.stretch import Stretch
 from obsidian_agent.providers.offline.strict import Part, Walked, walk
@@ -35,7 +36,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "recording": ("mp3", "wav", "m4a", "ogg", "webm"),
 }
 _LONGEST_KIND = 3
-_WHOLE = phrases.parse("([all of] (my|the|this) [whole|entire] vault|everywhere)").segments[0]
+_WHOLE = phrases.parse("([all of] (my|the|this) [whole|entire] vault|everywhere|vault-wide)").segments[0]
 _PARTS = frozenset(type_nouns.NEVER) | _PRONOUNS | _LOOSE | frozenset(("today", "yesterday", "tomorrow"))
 _IRREGULAR = word_set("people children men women series media")
 _PLURAL = frozenset(("everything", "anything", "everyone", "everybody", "stuff", "all", "whatever"))

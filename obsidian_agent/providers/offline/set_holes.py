@@ -9,7 +9,8 @@ from typing import Literal, assert_never
 
 import regex
 
-from obsidian_agent.providers.offline import compound_holes, dates, name_slots, relations, type_nouns, word_slots
+from obsidian_agent.providers.offline import compound_holes, dates, name_slots, property_holes, type_nouns, word_slots
+from obsidian_agent.providers.offline.ground import NO_TEXT, Ground
 from obsidian_agent.providers.offline.lexicon import word_set
 from obsidian_agent.providers.offline.name_lists import listed
 from obsidian_agent.providers.offline.names import NameIndex
@@ -22,9 +23,6 @@ from obsidian_agent.providers.offline.tokens import Token
 LONGEST_NAME = 8
 """Tokens of a bare name at most."""
 
-NO_TEXT = word_set("in from to into and or of with that which the a an all any as is are by on for under tagged")
-"""Words that neither begin nor end a text that a description speaks of."""
-
 _LONGEST_TEXT = 6
 _NUMBER = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 _YEAR = regex.compile(r"(?:19|20)\d\d")
@@ -35,15 +33,6 @@ _UNITS = word_set(
 _JOINED = frozenset(("and", "or", "both", "either"))
 
 ReadWords = Callable[[Stretch], Part | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What a hole is read against; `of` is the property that was read before its values."""
-
-    index: NameIndex
-    around: Surroundings
-    of: str | None
 
 
 class SetHoles:
@@ -105,7 +94,7 @@ class SetHoles:
         for end in range(start + 2, min(start + 6, len(self.tokens))):
             if self.tokens[end].text == ")":
                 inner = self.words(start + 1, end).trimmed(("the", "property", "field", "by", "see", "as"), ("property", "field"))
-                found = None if inner.ragged else _property(inner, Ground(self.index, self._around, None))
+                found = None if inner.ragged else property_holes.named(inner, Ground(self.index, self._around, None))
                 if found is not None:
                     yield Part(end + 1, found.value)
                 return
@@ -134,24 +123,6 @@ def _tag(words: Stretch, ground: Ground, *, marked: bool = False) -> Part | None
     if words.last.kind == "tag" or words.quoted is not None or plain:
         return Part(words.end, reading.value, 0.3, f"no note has the tag #{reading.value}")
     return None
-
-
-def _property(words: Stretch, ground: Ground) -> Part | None:
-    said = words.quoted or words.raw
-    name = ground.index.property(said) or ground.index.property(f"{said}es")
-    if name is None and words.quoted is None and len(words) > 1 and words.last.lower == "date":
-        name = ground.index.property(said[: words.part(words.start, words.end - 1).last.end - words.first.start])
-    return Part(words.end, name) if name is not None and name.casefold() not in ("tags", "tag") else None
-
-
-def _value(words: Stretch, ground: Ground) -> Part | None:
-    of = ground.of
-    if of is None:
-        return None
-    known = relations.value_of(of, words.quoted or words.raw, ground.index)
-    if known is not None:
-        return Part(words.end, known[0])
-    return Part(words.end, words.quoted, 0.3, f"no note has “{words.quoted}” as {of}") if words.quoted is not None else None
 
 
 def _note(words: Stretch, ground: Ground) -> Part | None:
@@ -200,41 +171,6 @@ def _meant(words: Stretch, ground: Ground, read: Callable[[str, NameIndex], Iter
     return Part(words.end, type_nouns.one_of(meanings)) if meanings else None
 
 
-def _valued(words: Stretch, ground: Ground) -> Part | None:
-    """A value before the name of its property: "gold tier"."""
-    if not words.plain:
-        return None
-    if len(words) == 1:
-        return _hyphened(words, ground)
-    for at in range(words.start + 1, words.end):
-        name = ground.index.property(words.part(at, words.end).raw)
-        said = _OR.split(words.part(words.start, at).raw)
-        found = [ground.index.value(name, each) for each in said] if name is not None else []
-        values = [value for each in found if each is not None for value in (each[0] if isinstance(each[0], list) else [each[0]])]
-        if found and all(each is not None for each in found):
-            return Part(words.end, {"property": {name: values[0] if len(values) == 1 else values}})
-    return None
-
-
-_OR = regex.compile(r"\s+(?:and|or)\s+")
-
-
-def _hyphened(words: Stretch, ground: Ground) -> Part | None:
-    """The same in one word: "high-priority"."""
-    value_said, _, said = words.raw.rpartition("-")
-    name = ground.index.property(said) if value_said else None
-    value = ground.index.value(name, value_said.replace("-", " ")) if name is not None else None
-    return Part(words.end, {"property": {name: value[0]}}) if value is not None else None
-
-
-def _due_on(words: Stretch, ground: Ground) -> Part | None:
-    """The one property that holds when something is due."""
-    if words.first.lower != "due":
-        return None
-    names = {name for said in ("due", "due date", "deadline") if (name := ground.index.property(said)) is not None}
-    return Part(words.end, names.pop()) if len(names) == 1 else None
-
-
 def _day(words: Stretch, ground: Ground) -> Part | None:
     span = dates.parse(words.raw, ground.around.today)
     return Part(words.end, span) if span is not None and span.day is not None else None
@@ -249,49 +185,6 @@ def _yearly(words: Stretch, ground: Ground) -> Part | None:
     meanings = [{"property": {name: value}} for name, value in ground.index.valued(text) if name.casefold() in _YEARS]
     dated = {"datedAfter": span.start.isoformat(), "datedBefore": span.end.isoformat()}
     return Part(words.end, type_nouns.one_of([*meanings, dated])) if meanings else None
-
-
-_SAID_AS_SUCH = frozenset(("tags", "tag", "aliases", "alias", "cssclasses"))
-_SHORTEST_VERB = 3
-_NO_VERBS = NO_TEXT | word_set("since before after until during within between over under above below about than more less")
-
-
-def _measured(words: Stretch, ground: Ground) -> Part | None:
-    """The one property that a verb speaks of: "rated" of `rating`, "due" of `deadline`."""
-    due = _due_on(words, ground)
-    if due is not None:
-        return due
-    verb = words.first
-    if verb.kind != "word" or len(verb.lower) < _SHORTEST_VERB or verb.lower in _NO_VERBS:
-        return None
-    held = ground.index.held
-    names = [name for name in held.resembling(verb.lower) if name.casefold() not in _SAID_AS_SUCH and held.sort(name) != "truth"]
-    exact = [name for name in names if name.casefold() == verb.lower]
-    found = exact or names
-    return Part(words.end, found[0]) if len(found) == 1 else None
-
-
-def _checked(words: Stretch, ground: Ground) -> Part | None:
-    """The one checkbox that a verb speaks of: "ran" of `run`."""
-    lower = words.first.lower
-    if words.first.kind != "word" or len(lower) < _SHORTEST_VERB or lower in NO_TEXT:
-        return None
-    held = ground.index.held
-    names = [name for name in held.resembling(lower) if held.sort(name) == "truth"]
-    return Part(words.end, names[0]) if len(names) == 1 else None
-
-
-def _verb(words: Stretch, ground: Ground) -> Part | None:
-    lower = words.first.lower
-    return Part(words.end, lower) if len(lower) >= _SHORTEST_VERB and lower.isalpha() and lower not in _NO_VERBS else None
-
-
-def _tie(words: Stretch, ground: Ground) -> Part | None:
-    if words.first.kind == "word" and words.first.lower in NO_TEXT:
-        return None
-    found = relations.tie(words, ground.index)
-    named = {name: values for name, values in found.items() if ground.index.held.sort(name) == "text"} if found is not None else {}
-    return Part(words.end, named) if named else None
 
 
 def _number(words: Stretch, ground: Ground) -> Part | None:
@@ -319,8 +212,8 @@ _HOLES: Mapping[str, _Hole] = {
     "folders": _Hole(LONGEST_NAME, _folder, "items"),
     "tags": _Hole(2, _tag, "list"),
     "hashtags": _Hole(2, partial(_tag, marked=True), "list"),
-    "values": _Hole(6, _value, "items"),
-    "property": _Hole(4, _property),
+    "values": _Hole(6, property_holes.value, "items"),
+    "property": _Hole(4, property_holes.named),
     "note": _Hole(LONGEST_NAME, _note),
     "targets": _Hole(LONGEST_NAME, _note, "list"),
     "span": _Hole(8, _span),
@@ -335,16 +228,16 @@ _HOLES: Mapping[str, _Hole] = {
     "attributes": _Hole(4, partial(_meant, read=type_nouns.attributes), "list"),
     "yearly": _Hole(1, _yearly),
     "days": _Hole(4, _day, "list"),
-    "valued": _Hole(4, _valued),
-    "dueOn": _Hole(1, _due_on),
+    "valued": _Hole(4, property_holes.valued),
+    "dueOn": _Hole(1, property_holes.due_on),
     "number": _Hole(2, _number),
     "other": _Hole(2, _number),
     "until": _Hole(8, _span),
     "spans": _Hole(4, _span, "list"),
-    "measured": _Hole(1, _measured),
-    "verb": _Hole(1, _verb),
-    "checked": _Hole(1, _checked),
-    "ties": _Hole(5, _tie, "list"),
+    "measured": _Hole(1, property_holes.measured),
+    "verb": _Hole(1, property_holes.verb),
+    "checked": _Hole(1, property_holes.checked),
+    "ties": _Hole(5, property_holes.tie, "list"),
     "untags": _Hole(2, _tag, "list"),
     "year": _Hole(1, _year),
 }
