@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -137,7 +137,7 @@ class Blocks:
         last = text.count("\n", 0, section.text_end)
         return range(first, last + 1 + (section.text_end > 0 and not text[: section.text_end].endswith("\n")))
 
-    def holding(self, wanted: str, numbers: range, kinds: Sequence[LineKind]) -> list[int]:
+    def holding(self, wanted: str, numbers: Iterable[int], kinds: Sequence[LineKind]) -> list[int]:
         """The lines of these kinds that hold a text as whole words, in any case; when none does, those with all of its words."""
         there = [number for number in numbers if number <= len(self.lines) and self.kind(number) in kinds]
         pattern = whole_words(wanted)

@@ -12,7 +12,6 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools import carrying
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.blocks import Blocks, dedented
-from obsidian_agent.tools.conditions import whole_words
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.tools.task_dates import recurs, style_of, tells_when_done, with_done, without_done
 from obsidian_agent.vault import markdown
@@ -36,7 +35,9 @@ class TasksOfInput(ToolModel):
 class MarkTasksInput(TasksOfInput):
     status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
     only: str = Field(default=" ", description="The characters of the tasks that are marked: by default the open ones.")
-    text: str | None = Field(default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case.")
+    text: str | None = Field(
+        default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case, or else all of its words."
+    )
     done_date: Literal["asThere", "always", "never"] = Field(
         default="asThere", description="Write the day behind done tasks (✅): where the done tasks around have it, always, or never."
     )
@@ -52,11 +53,11 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     lines = split_lines(text)
-    wanted = whole_words(args.text) if args.text is not None else None
+    wanted = _wanted(args, text)
     marked = [
         task
         for task in _tasks(text, args.heading)
-        if task.status in args.only and task.status != args.status and (wanted is None or wanted.search(task.text))
+        if task.status in args.only and task.status != args.status and (wanted is None or task.line in wanted)
     ]
     if args.expect_count is not None and len(marked) != args.expect_count:
         told = f" with “{args.text}”" if args.text is not None else ""
@@ -74,6 +75,15 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
     message = f"{path}: recurring tasks are ticked, but their next ones are only made by the plugin Tasks in Obsidian."
     warnings = (Problem("RECURRING_TASK", message, path=path.text),) if recurring else ()
     return Proposal(MarkTasksOutput(path=path.text, count=len(marked)), changes, warnings)
+
+
+def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
+    """The lines of the tasks that hold the text: as whole words, or where none with such a mark does all of its words. None: any task."""
+    if args.text is None:
+        return None
+    blocks = Blocks.of(text)
+    markable = [task.line for task in markdown.tasks(text) if task.status in args.only]
+    return frozenset(blocks.holding(args.text, markable, ("task",)))
 
 
 def _is_dated(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolContext) -> bool:

@@ -66,3 +66,9 @@ def test_a_reopened_task_loses_the_day_and_recurring_ones_are_told(bench):
     vault.run(MARK_TASKS, path="a.md", text="b", doneDate="never")
     assert vault.warnings == ["RECURRING_TASK"]
     assert vault.text("a.md").endswith("- [x] b 🔁 every day\n")
+
+
+def test_a_task_is_found_by_its_words_where_the_text_stands_nowhere(bench):
+    vault = bench({"a.md": "- [x] water the plants\n- [ ] water all the plants\n- [ ] plants\n"})
+    vault.run(MARK_TASKS, path="a.md", text="the plants to water", expectCount=1)
+    assert vault.text("a.md") == "- [x] water the plants\n- [x] water all the plants\n- [ ] plants\n"
