@@ -49,7 +49,7 @@ COMMANDS: tuple[Command, ...] = (
         "set", "Change a setting", "Without a value: back to its default", lambda main, rest: main.choosing.set(rest), "NAME [VALUE]", True
     ),
     Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", lambda main, rest: main.action_tasks()),
-    Command("repair", "Repair what did not come out", "The model looks at it and proposes how", lambda main, rest: main.repair()),
+    Command("repair", "Repair what did not come out", "The model looks at it and proposes how", lambda main, rest: main.sending.repair()),
     Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", lambda main, rest: main.choosing.trust()),
     Command(
         "agent", "Choose an agent of the vault", "For this conversation", lambda main, rest: main.choosing.agent(rest), "[NAME or none]"
@@ -59,7 +59,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("actions", "Show saved actions", "Run, change, rename, delete, export, import", lambda main, rest: main.action_saved_actions()),
     Command("history", "Show history", "Undo and redo earlier runs", lambda main, rest: main.action_history()),
     Command("plan", "Bring back the last plan", "Preview it again", lambda main, rest: main.deciding.bring_back()),
-    Command("retry", "Say the last message again", "After an error, for example", lambda main, rest: main.say_again()),
+    Command("retry", "Say the last message again", "After an error, for example", lambda main, rest: main.sending.say_again()),
     Command("selection", "Use the selection, or don't", "Ctrl+T", lambda main, rest: main.action_toggle_selection()),
     Command("clear", "Clear conversation", "On the screen only", lambda main, rest: main.action_clear()),
     Command("quit", "Quit", "Ctrl+Q", lambda main, rest: main.app.run_worker(main.app.run_action("quit"), group="quit")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from obsidian_agent.tui.bridge import Bridge, merged
-from obsidian_agent.tui.command_table import Called, called
 from obsidian_agent.tui.garbage import Garbage
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, OutsideRequested, SettingChanged, ThreadDeleted, WorkEnded
@@ -28,8 +26,9 @@ from obsidian_agent.tui.screens.open_note import OpenNote
 from obsidian_agent.tui.screens.room import Room
 from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.saving import Saving
+from obsidian_agent.tui.screens.sending import Sending
 from obsidian_agent.tui.screens.telling import Telling
-from obsidian_agent.tui.screens.turns import NO_SELECTION, Turns
+from obsidian_agent.tui.screens.turns import Turns
 from obsidian_agent.tui.screens.undoing import Undoing
 from obsidian_agent.tui.talk import Talk
 from obsidian_agent.tui.unasked import unasked
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.port import Session
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.talk import Ask
-
-_ABOUT_SELECTION = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
-
 
 TIDY_SECONDS = 20.0
 TYPING_SECONDS = 0.3
@@ -86,9 +82,9 @@ class MainScreen(Screen[None]):
         self.choosing: Choosing = Choosing(self.desk, self.talk, self.room, informed, settings)
         self.inserting: Inserting = Inserting(self.desk, self.turns.preview, settings)
         self.completing = Completing(self.desk, insight)
+        self.sending: Sending = Sending(self.desk, self.turns, lambda command, rest: command.run(self, rest))
         self._router: Router | None = None
         self._garbage = Garbage()
-        self._warned_about: str | None = None
         self._seen: tuple[str | None, str] | None = None
         self._typing_until = 0.0
 
@@ -135,44 +131,7 @@ class MainScreen(Screen[None]):
 
     @on(Prompt.Sent)
     def _sent(self, message: Prompt.Sent) -> None:
-        chat = self.panes.chat
-        text, selection = message.text, self.panes.attention()[1]
-        if (call := called(text)) is not None:
-            self._call(call)
-        elif self.turns.engine.phase != "idle":
-            chat.hint("Still working on the last message. Esc cancels it.")
-        elif not text:
-            chat.hint("Type what should happen with the selection." if selection else NO_SELECTION)
-        elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
-            self._warned_about = text
-            chat.hint(f"{NO_SELECTION}\nEnter once more sends the message without a selection.")
-        else:
-            self._warned_about = None
-            chat.hint("")
-            chat.transcript.say("you", text)
-            chat.prompt.accept()
-            self.desk.freeze_focus()
-            self.turns.send(text)
-
-    def _call(self, call: Called) -> None:
-        """A command that was written instead of a message."""
-        chat, command = self.panes.chat, call.command
-        if command is None:
-            chat.hint(f"There is no command /{call.name}. /help lists all.")
-        elif command.needs and not call.rest:
-            chat.hint(f"Write it as /{command.name} {command.hint}.")
-        else:
-            chat.hint("")
-            chat.prompt.accept()
-            command.run(self, call.rest)
-
-    def say_again(self) -> None:
-        """The last message once more."""
-        prompt = self.panes.chat.prompt
-        if prompt.last_said and called(prompt.last_said) is None:
-            self.post_message(Prompt.Sent(prompt, prompt.last_said))
-        else:
-            self.panes.chat.hint("There is no earlier message.")
+        self.sending.take(message.text)
 
     def _tidy(self) -> None:
         """Every so often: put away what nobody uses."""
@@ -273,15 +232,6 @@ class MainScreen(Screen[None]):
 
     def action_tasks(self) -> None:
         self.conversing.show_tasks(self.deciding)
-
-    def repair(self) -> None:
-        """Ask for a plan that repairs what a run left unlike its preview."""
-        if self.turns.repair and self.turns.engine.phase == "idle":
-            self.panes.chat.transcript.say("you", self.turns.repair)
-            self.desk.freeze_focus()
-            self.turns.send(self.turns.repair)
-        else:
-            self.panes.chat.hint("There is nothing to repair.")
 
     def action_settings(self) -> None:
         self.choosing.settings()
