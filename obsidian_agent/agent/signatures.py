@@ -139,7 +139,8 @@ class _Fields:
     def _field(self, name: str, schema: Mapping[str, Any], required: bool) -> str:
         optional = "" if required or self._bare else "?"
         default = schema.get("default")
-        shown = f"={json.dumps(default)}" if default is True or (isinstance(default, int) and default > 0) else ""
+        telling = default is True or (isinstance(default, int) and default > 0) or (isinstance(default, str) and len(default.strip()) == 1)
+        shown = f"={json.dumps(default)}" if telling else ""
         return f"{name}{optional}{self._type(schema)}{'' if self._bare else shown}"
 
     def _type(self, schema: Mapping[str, Any]) -> str:
