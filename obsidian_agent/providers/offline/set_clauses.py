@@ -89,6 +89,8 @@ class SetClauses:
         if opening is None or not 0 < opening - start <= 12 or not self._holes.words(start, opening).described:
             return
         fronts = [part for part in self.in_front(self._behind_determiners(start)) if part.end < opening]
+        if not fronts:
+            return
         front = max(fronts, key=lambda part: part.end)
         for part in self._in_brackets(opening):
             said = {stem(word) for value in _texts(part.value) for word in value.casefold().split()}
