@@ -45,7 +45,10 @@ class AddLinesInput(ToolModel):
         default=None, description="In the section below this heading (its text, without #); else in the whole note."
     )
     at: Literal["end", "start"] = "end"
-    as_item: bool = Field(default=False, description="Let it be a list item where it joins a list, also without a marker of its own.")
+    as_item: bool | Literal["pure"] = Field(
+        default=False,
+        description="true: text without a marker becomes a list item where it joins a list; pure: only where all that is there is one list.",
+    )
 
 
 def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
@@ -56,7 +59,8 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
     numbers = blocks.within(text, args.heading)
     content = args.content.replace("\r\n", "\n").rstrip("\n")
     neighbour = _neighbour(blocks, numbers, last=args.at == "end")
-    if neighbour is None or not (args.as_item or Mark.of(content) is not None):
+    as_item = args.as_item is True or (args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers))
+    if neighbour is None or not (as_item or Mark.of(content) is not None):
         return _plain(path, text, _in_style(content, blocks), args)
     mark = Mark.of(blocks.lines[neighbour - 1])
     assert mark is not None
@@ -64,9 +68,31 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
         line, mark = blocks.whole(neighbour).stop, mark.next()
     else:
         line = neighbour
+    if Mark.of(content) is None and all(each.box for each in _outer_marks(blocks, numbers)):
+        content = f"- [ ] {content}"
     lines = _inserted(blocks.lines, line, _items(content, mark), newline_of(text))
     renumbered(lines, line)
     return _answer(path, text, "".join(lines), line)
+
+
+def _is_list(blocks: Blocks, numbers: range) -> bool:
+    """Whether these lines are a list, but for headings and blank lines; tables, code and text are none."""
+    filled = [
+        number for number in numbers if number <= len(blocks.lines) and blocks.lines[number - 1].strip() and number not in blocks.headings
+    ]
+    body = [number for number in filled if not _is_property(blocks, number)]
+    inside = {each for number in body if _is_outer(blocks, number) for each in blocks.whole(number)}
+    return bool(body) and inside.issuperset(body)
+
+
+def _is_property(blocks: Blocks, number: int) -> bool:
+    """Whether a line belongs to the properties, which only blank lines and themselves can stand before."""
+    return all(line.hidden or not line.body.strip() for line in blocks.scanned[:number]) and blocks.scanned[0].body.strip() == "---"
+
+
+def _outer_marks(blocks: Blocks, numbers: range) -> list[Mark]:
+    found = (Mark.of(blocks.lines[number - 1]) for number in numbers if number <= len(blocks.lines) and _is_outer(blocks, number))
+    return [mark for mark in found if mark is not None]
 
 
 def _plain(path: VaultPath, text: str, content: str, args: AddLinesInput) -> Proposal:
@@ -173,6 +199,9 @@ def _insert_beside(args: InsertBesideInput, ctx: ToolContext) -> Proposal:
     content = args.content.replace("\r\n", "\n").rstrip("\n")
     newline = newline_of(text)
     number = _place(args, ctx, path, text, blocks)
+    if blocks.kind(number) == "row" and not content.lstrip().startswith("|"):
+        hint = "Use vault.addTableRow."
+        raise ToolError(f"Line {number} of {path} is a row of a table; only rows can stand beside it.", path=path.text, hint=hint)
     if blocks.kind(number) == "heading":
         return _at_heading(path, text, number, content, args.side)
     mark = Mark.of(blocks.lines[number - 1])

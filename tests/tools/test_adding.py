@@ -87,3 +87,29 @@ def test_a_place_that_is_not_one_is_an_error(bench, args, code):
 def test_a_missing_note_is_an_error(bench):
     with pytest.raises(ObsidianAgentError):
         bench({}).run(ADD_LINES, path="a.md", content="x")
+
+
+@pytest.mark.parametrize(
+    ("note", "args", "after"),
+    [
+        ("---\nx: 1\n---\n# Pack\n\n* [ ] a\n* [x] b\n", {}, "---\nx: 1\n---\n# Pack\n\n* [ ] a\n* [x] b\n* [ ] new\n"),
+        ("# L\n\n1. a\n   - deep\n", {}, "# L\n\n1. a\n   - deep\n2. new\n"),
+        ("# L\n\nintro\n\n- a\n", {}, "# L\n\nintro\n\n- a\nnew\n"),
+        ("# L\n\nintro\n\n## H\n\n- a\n\n## Z\n", {"heading": "H"}, "# L\n\nintro\n\n## H\n\n- a\n- new\n\n## Z\n"),
+        ("", {}, "new\n"),
+        ("# L\n", {}, "# L\nnew\n"),
+        ("---\nx: 1\n---\n", {}, "---\nx: 1\n---\nnew\n"),
+    ],
+)
+def test_text_becomes_an_item_where_all_is_one_list(bench, note, args, after):
+    vault = bench({"a.md": note})
+    vault.run(ADD_LINES, path="a.md", content="new", asItem="pure", **args)
+    assert vault.text("a.md") == after
+
+
+def test_beside_a_row_only_rows_can_stand(bench):
+    vault = bench({"a.md": "| a |\n|---|\n| b |\n"})
+    with pytest.raises(ToolError):
+        vault.run(INSERT_BESIDE, path="a.md", content="x", text="b", side="before")
+    vault.run(INSERT_BESIDE, path="a.md", content="| x |", text="b", side="before")
+    assert vault.text("a.md") == "| a |\n|---|\n| x |\n| b |\n"
