@@ -108,6 +108,8 @@ _TABLE: tuple[tuple[str, Callable[[Mapping[str, Any]], Bounds]], ...] = (
     ("[from] (before|earlier than|prior to|until|older than) {span}", lambda values: Bounds(high=values["span"], short=True)),
     ("[from] (after|later than|newer than) {span}", lambda values: Bounds(low=values["span"], beyond=True)),
     ("(by|no later than|not later than|at the latest by|up to) [the end of] {span}", lambda values: Bounds(high=values["span"])),
+    ("on or (after|later than) {span}", lambda values: Bounds(low=values["span"])),
+    ("on or (before|earlier than) {span}", lambda values: Bounds(high=values["span"])),
     ("[from] (since|starting [in|on|from]) {span}", lambda values: Bounds(low=values["span"])),
     ("from {span} (on|onward|onwards)", lambda values: Bounds(low=values["span"])),
     ("(between|from) {span} (and|to|-|–) {until}", lambda values: Bounds(values["span"], values["until"])),

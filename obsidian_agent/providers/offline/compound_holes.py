@@ -30,7 +30,9 @@ _ATTENDING = word_set("attended attend attends joined visited participated")
 _COMPARING = word_set(
     "over under above below more less fewer at up between exceeding beyond no not longer shorter heavier bigger smaller >  < ≥ ≤"
 )
-_LEADS = word_set("before after since between from in on of during within for until prior earlier later older newer starting dated")
+_LEADS = word_set(
+    "before after since between from in on of during within for until up by no not prior earlier later older newer starting dated"
+)
 _NAMES = word_set("name title filename")
 _MOST_VALUES = 200
 
@@ -62,6 +64,14 @@ def _as(values: Values, index: NameIndex) -> Where | None:
 
 def _rated(values: Values, index: NameIndex) -> Where | None:
     return bounds.of_property(values["measured"], values["bounds"], index.held)
+
+
+def _one_of_two(values: Values, index: NameIndex) -> Where | None:
+    """One of two numbers: "rated 4 or 5"."""
+    name = values.get("measured") or values["property"]
+    ways = [bounds.of_property(name, Bounds(values[each], values[each]), index.held) for each in ("number", "other")]
+    found = [each for each in ways if each is not None]
+    return either(found) if len(found) == len(ways) else None
 
 
 def _when(values: Values, index: NameIndex) -> Where | None:
@@ -154,13 +164,16 @@ def _spelt(begins: bool) -> Make:
 
 
 _WAYS: Mapping[str, tuple[_Way, ...]] = {
-    "limited": (_Way("{property} [is|are|was|were|value|=|:] {bounds}", _limited),),
+    "limited": (
+        _Way("{property} [is|are|was|were|value|=|:] {bounds}", _limited),
+        _Way("{property} [of|is|are] [either] {number} or {other}", _one_of_two),
+    ),
     "amount": (
         _Way("{bounds} {property}", _limited),
         _Way("{number} {property} (or|and) (more|over|above|up)", _at_least),
         _Way("{number} {property} (or|and) (less|fewer|under|below)", _at_most),
     ),
-    "rated": (_Way("{measured} {bounds}", _rated),),
+    "rated": (_Way("{measured} {bounds}", _rated), _Way("{measured} [either] {number} or {other}", _one_of_two)),
     "inYears": (_Way("{bounds}", _in_years, leads=_LEADS),),
     "inYearsEach": (_Way("{spans}", _in_years_each),),
     "compared": (_Way("{bounds} {property}", _limited, leads=_COMPARING),),

@@ -137,6 +137,11 @@ class NounPhrases:
         following = self._tokens[at + 1].lower if at + 1 < len(self._tokens) else ""
         return following == "of" and self._tokens[at].lower in _COUNTS
 
+    def _in_one_folder(self, name: str) -> bool:
+        """Whether the notes that have this in their names are all in one folder: then it tells of what sort they are."""
+        found = self._index.meant({"where": {"name": name}, "kind": "notes"})
+        return found is not None and len({path.rpartition("/")[0] for path in found}) == 1
+
     def _called_so(self, words: str) -> bool:
         """Whether a folder has this very name."""
         found = self._index.find(words, ("folder",))
@@ -154,11 +159,12 @@ class NounPhrases:
 
     def _kind_by_names(self, front: Part, words: Stretch) -> Iterator[Part]:
         """What several notes are called, and kinds with a part of the names: "the Monday rounds", "the supervision meetings"."""
-        if len(words) < 2 or any(token.lower in NO_TEXT for token in words):
+        if any(token.lower in NO_TEXT | _PARTS for token in words):
             return
         found = self._index.held_in_names(words.raw)
-        if found is not None:
-            yield from self._clauses.modified(Part(words.end, both(front.value, {"name": found}), front.cost + 0.2, front.doubt), "notes")
+        if found is not None and (len(words) > 1 or self._in_one_folder(found)):
+            head = Part(words.end, both(front.value, {"name": found}), front.cost + 0.2, front.doubt)
+            yield from (part for part in self._clauses.modified(head, "notes") if len(words) > 1 or part.end > words.end)
         for at in range(words.start + 1, words.end):
             meanings = list(type_nouns.kinds(words.part(at, words.end).raw, self._index))
             part_of = self._index.held_in_names(words.part(words.start, at).raw) if meanings else None

@@ -18,6 +18,9 @@ from obsidian_agent.providers.offline.set_modifiers import both
 from obsidian_agent.providers.offline.type_nouns import kinds, told
 
 MAX_CHOICES = 3
+_NO_SUCH_LINE = 1.5
+"""The doubt about words being those of a line that is not there: rather they say something else."""
+
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
 _HEADING = regex.compile(r" {0,3}#{1,6}\s")
 _SORTS: Mapping[str, tuple[NameSort, ...]] = {
@@ -81,13 +84,23 @@ def _meanings(reading: Reading, index: NameIndex) -> Sequence[Reading]:
             fitting.setdefault(number if meant is None else meant, choice)
     if all(isinstance(meant, int) for meant in fitting):
         fitting = dict(list(fitting.items())[:1])  # nobody can tell what they mean; the first is the likeliest
-    ways = list(fitting.values()) or list(reading.choices[:1])
+    ways = _leaving_out(fitting, index) or list(reading.choices[:1])
     if len(ways) == 1:
         return [replace(reading, value=ways[0], issue="near" if reading.doubt else None, choices=())]
     return [
         replace(reading, value=way, choices=(), doubt=f"“{reading.text}” may be the notes {told(way['where'])}")
         for way in ways[:MAX_CHOICES]
     ]
+
+
+def _leaving_out(fitting: Mapping[frozenset[str] | int, Any], index: NameIndex) -> list[Any]:
+    """The meanings, but of those that differ in what they leave out none that leaves out nothing: "meetings without Ada"."""
+    ways = list(fitting.items())
+    if len(ways) < 2 or not all("not" in way["where"] and isinstance(meant, frozenset) for meant, way in ways):
+        return [way for _, way in ways]
+    whole = index.meant({**ways[0][1], "where": {key: value for key, value in ways[0][1]["where"].items() if key != "not"}})
+    telling = [way for meant, way in ways if meant != whole]
+    return telling or [way for _, way in ways]
 
 
 def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], index: NameIndex, active: str | None) -> Resolved:
@@ -118,11 +131,12 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
             values[name], doubt = _dependent(parameter, values[name], values, index)
             if doubt is not None:
                 doubts.append(doubt)
-                cost += 0.5
+                cost += _NO_SUCH_LINE if parameter.kind == "spotted" else 0.5
     for name, parameter in recipe.parameters.items():
         note = values.get(parameter.of) if parameter.kind == "level" and parameter.of is not None else None
         if name not in values and isinstance(note, str):
             values[name] = _dividing_level(index.names.levels(note))
+    cost -= _named_alike(values)
     _settle_sets(recipe, values, references)
     notes = [values[name] for name, parameter in recipe.parameters.items() if parameter.kind == "note" and values.get(name)]
     if len(set(notes)) < len(notes):
@@ -135,6 +149,15 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
         told(reading.value["where"]) for reading in readings.values() if reading.issue == "ambiguous" and isinstance(reading.value, Mapping)
     )
     return Resolved(defaults | values, references, missing, tuple(doubts), cost, remarks)
+
+
+def _named_alike(values: Mapping[str, Any]) -> float:
+    """The doubt that falls away where a new note has the name of the one that it comes from, and more: "copy Habits to Habits 2027"."""
+    note, path = values.get("note"), values.get("path")
+    if not isinstance(note, str) or not isinstance(path, str):
+        return 0.0
+    old, new = (each.rpartition("/")[2].removesuffix(".md").casefold() for each in (note, path))
+    return 0.5 if new.startswith(f"{old} ") else 0.0
 
 
 def _settle_kind(recipe: Recipe, values: dict[str, Any], index: NameIndex) -> None:

@@ -23,7 +23,7 @@ _HAVE_NOT = "(have not|haven't|has not|hasn't|had not|did not|didn't|do not|don'
 _IS_NOT = "(is not|are not|isn't|aren't|was not|were not|wasn't|weren't|is never|are never)"
 _NESTED = (
     "[[,] (including|with|and|or) [all|any|anything|everything] [of] [its|the|their] "
-    "(nested tags|subtags|sub tags|child tags|children|nested ones|tags (below|under) it|(nested|below|under|beneath) [under|below|it])]"
+    "(nested tags|subtags|sub tags|child tags|children|nested ones|tags (below|under) it|(nested|below|under|beneath) [under|below|it] [it|them])]"
 )
 _BE = "(is|are|was|were|be)"
 
@@ -97,6 +97,8 @@ _AFTER: tuple[tuple[str, Callable[[Values], Where], float], ...] = (
     ("[that|which|who] (have|has) [already] been {state} [already]", _value("state"), 0.05),
     ("[that|which] (i|we) (am|are|'m) [still|currently|now] {state} [now|currently|at the moment]", _value("state"), 0.05),
     ("[that|which] i'm [still|currently|now] {state} [now|currently|at the moment]", _value("state"), 0.05),
+    (f"{_THAT} (set|marked|flagged|listed) [to|as] {{states}}", lambda values: either(list(values["states"][1])), 0.05),
+    ("[that|which] (ending|ends|end) (with|in|on) {text}", lambda values: {"name": f"*{values['text']}"}, 0.1),
     (f"[that|which|who] {_BE} neither [a|an] {{state}} nor [a|an] {{states}}", _neither, 0.05),
     (f"[that|which|who] [{_BE}] not {{doneBy}}", _not("doneBy"), 0.05),
     (f"{_THAT} (tagged|labelled|labeled) [with|as] {{tags}} [,] (but|and) not [tagged] [with|as] {{untags}}", _but_not, 0),

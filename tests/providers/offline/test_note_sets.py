@@ -140,6 +140,8 @@ SAID: list[tuple[str, str, list[str]]] = [
     ("meetings did Ada Stone attend in 2025", "Meetings", ["2025-12-01 Review"]),
     ("meetings that Cleo Park did not attend", "Meetings", ["2025-12-01 Review", "2026-09-07 Kickoff"]),
     ("meetings where both Ada Stone and Cleo Park were present", "Meetings", ["2026-10-05 Weekly round"]),
+    ("meetings without Ada Stone", "Meetings", ["2026-09-21 Weekly round"]),
+    ("meetings with Ada Stone but without Cleo Park", "Meetings", ["2025-12-01 Review", "2026-09-07 Kickoff"]),
     ("meetings about the Sea wall", "Meetings", ["2026-09-07 Kickoff"]),
     ("meetings without a project", "Meetings", ["2026-09-21 Weekly round", "2026-10-05 Weekly round"]),
     ("meetings that belong to no project", "Meetings", ["2026-09-21 Weekly round", "2026-10-05 Weekly round"]),
@@ -151,6 +153,7 @@ SAID: list[tuple[str, str, list[str]]] = [
     ("literature in the journal Corrosion", "Literature", [LITERATURE[0], LITERATURE[3]]),
     # amounts, days and years
     ("literature rated 4 or more", "Literature", [LITERATURE[0], LITERATURE[3]]),
+    ("literature rated 3 or 4", "Literature", [LITERATURE[2], LITERATURE[3]]),
     ("the literature notes without a rating", "Literature", [LITERATURE[1]]),
     ("literature from before 2018", "Literature", [LITERATURE[3]]),
     ("literature published between 2019 and 2021", "Literature", LITERATURE[:2]),
@@ -167,6 +170,7 @@ SAID: list[tuple[str, str, list[str]]] = [
     ("invoices due between February 15 and March 15, 2026", "Invoices", ["INV-2", "INV-3"]),
     ("meetings in September and October", "Meetings", ["2026-09-07 Kickoff", "2026-09-21 Weekly round", "2026-10-05 Weekly round"]),
     ("the daily notes of 2 and 3 October", "Daily", ["2026-10-02", "2026-10-03"]),
+    ("meetings on or after 21 September 2026", "Meetings", ["2026-09-21 Weekly round", "2026-10-05 Weekly round"]),
     ("zettel from 2024", "Zettel", ["202401151030 Ropes remember", "202405051111 Anchors"]),
     # checkboxes
     ("invoices that haven't been paid", "Invoices", ["INV-2", "INV-3"]),
