@@ -94,6 +94,8 @@ class _Turn:
         self._names = ViewNames(self._view, self._daily, self._meant, templates_folder(planner.config))
         self._macros = {} if questions else {macro.name: macro for macro in planner.macros()}
         context = request.context
+        self._params = dict(request.params) | dict(context.params)
+        self._sure: dict[str, list[Match] | None] = {}
         self._around = Surroundings(
             now=context.now,
             active_file=context.active_file.text if context.active_file is not None else None,
@@ -105,12 +107,14 @@ class _Turn:
 
     def verdict(self) -> TurnEvent:
         """What the planner answers. What is not understood but names a place out of bounds is refused rather than asked about."""
+        compound = self._several() if self._hastily(self._request.message, self._params) is None else None
+        if isinstance(compound, PlanReady):
+            return compound
         event = self._verdict()
         if not isinstance(event, NeedsInput):
             return event
         if not self._around.has_selection and not self._questions and speaks_of_selection(self._request.message):
             return NeedsInput(NO_SELECTION)
-        compound = self._several()
         if compound is not None:
             return _together(compound, event)
         named = (token.text for token in tokenise(self._request.message) if token.kind in ("word", "quoted", "link"))
@@ -135,8 +139,7 @@ class _Turn:
         return _Turn(replace(self._planner, view=lambda: view), replace(self._request, message=message)).verdict()
 
     def _verdict(self) -> TurnEvent:
-        params = dict(self._request.params) | dict(self._request.context.params)
-        matches = self._readings(params)
+        matches = self._readings(self._params)
         if not matches or matches[0].cost > LIKELY_COST:
             return self._nothing(matches)
         first = matches[0]
@@ -168,17 +171,27 @@ class _Turn:
         open_asides = tuple(aside for aside in whole.asides if not self._kept_anyway(aside, found[0]))
         return found if not open_asides else [beside(each, open_asides) for each in found]
 
+    def _hastily(self, text: str, params: Mapping[str, Any]) -> list[Match] | None:
+        """The readings of the first wording of a text that is sure; None when none is. What was found is kept."""
+        if text not in self._sure:
+            index = NameIndex(self._names)
+            message = named_in_place(text, index)
+            looks = (match(each, self._recipes, index, self._around, params, hasty=True) for each in (message, *wordings(message, index)))
+            self._sure[text] = next((found for found in looks if found and found[0].sure), None)
+        return self._sure[text]
+
     def _worded(self, text: str, params: Mapping[str, Any]) -> list[Match]:
         """Readings of a text, or of another wording of it when that is sure where the text itself is not, or doubted much less."""
         index = NameIndex(self._names)
         message = named_in_place(text, index)
-        best = match(message, self._recipes, index, self._around, params)
-        for wording in wordings(message, index) if not best or not best[0].sure else ():
+        sure = self._hastily(text, params)
+        if sure is not None:
+            return sure
+        best: list[Match] = []
+        for wording in (message, *wordings(message, index)):
             found = match(wording, self._recipes, index, self._around, params)
-            if found and (found[0].sure or not best or found[0].cost < best[0].cost):
+            if found and (not best or found[0].cost < best[0].cost):
                 best = found
-            if best and best[0].sure:
-                break
         return best
 
     def _kept_anyway(self, aside: str, found: Match) -> bool:

@@ -59,7 +59,7 @@ def test_news_names_what_is_meant(desk: Desk) -> None:
 def test_a_part_that_may_mean_several_things_is_offered_with_the_whole(desk: Desk) -> None:
     event = desk.decide("tag Garden with #x and move Plan to Archive")
     assert isinstance(event, NeedsInput)
-    assert len(event.candidates) == 2
+    assert len(event.candidates) >= 2
     for candidate in event.candidates:
         assert candidate.plan is not None
         assert not desk.dry_run(candidate.plan).errors

@@ -20,7 +20,7 @@ from obsidian_agent.providers.offline.type_nouns import kinds, told
 MAX_CHOICES = 3
 _NO_SUCH_LINE = 1.5
 """The doubt about words being those of a line that is not there: rather they say something else."""
-
+_NUMBER = regex.compile(r"\d[\d.:-]{3,}[ _.:-]+(?=\p{L})")
 _ILLEGAL = regex.compile(r'[\\:*?"<>|\x00-\x1f\x7f]+')
 _HEADING = regex.compile(r" {0,3}#{1,6}\s")
 _SORTS: Mapping[str, tuple[NameSort, ...]] = {
@@ -132,6 +132,9 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
             if doubt is not None:
                 doubts.append(doubt)
                 cost += _NO_SUCH_LINE if parameter.kind == "spotted" else 0.5
+    kept = _keep_numbers(recipe, readings, values)
+    doubts.extend(kept)
+    cost += 0.3 * len(kept)
     for name, parameter in recipe.parameters.items():
         note = values.get(parameter.of) if parameter.kind == "level" and parameter.of is not None else None
         if name not in values and isinstance(note, str):
@@ -158,6 +161,27 @@ def _named_alike(values: Mapping[str, Any]) -> float:
         return 0.0
     old, new = (each.rpartition("/")[2].removesuffix(".md").casefold() for each in (note, path))
     return 0.5 if new.startswith(f"{old} ") else 0.0
+
+
+def _keep_numbers(recipe: Recipe, readings: Mapping[str, Reading], values: dict[str, Any]) -> list[str]:
+    """Put the number in front of an old name in front of the new one too, and say so."""
+    doubts = []
+    for name, parameter in recipe.parameters.items():
+        of = parameter.of or ""
+        number = _number_before(values.get(of), readings.get(of), readings.get(name)) if parameter.kind == "newName" else None
+        if number is not None and isinstance(values.get(name), str):
+            folder, _, new = values[name].rpartition("/")
+            values[name] = joined(folder, number + new)
+            doubts.append(f"“{number.strip()}” in front of the name stays")
+    return doubts
+
+
+def _number_before(old: Any, said: Reading | None, new: Reading | None) -> str | None:
+    """The number in front of a note's name that neither its name as said nor its new one has: "202404211920 " of a zettel."""
+    number = _NUMBER.match(old.rpartition("/")[2]) if isinstance(old, str) else None
+    if number is None or said is None or new is None or said.reference is not None:
+        return None
+    return None if any("/" in each.text or each.text.strip("[ '\"")[:1].isdigit() for each in (said, new)) else number[0]
 
 
 def _settle_kind(recipe: Recipe, values: dict[str, Any], index: NameIndex) -> None:
