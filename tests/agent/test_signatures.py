@@ -34,12 +34,12 @@ TOOL = Tool("x.do", "Does it.", Risk.WRITES, Input, Output, lambda args, ctx: Pr
 
 
 def test_a_tool_on_one_line() -> None:
-    assert signature(TOOL) == ("x.do*(notePath, mode?: a|b="a", morePaths?[], value?=3, anything?{}) -> parts[name], best{name}. Does it")
+    assert signature(TOOL) == ('x.do*(notePath, mode?: a|b="a", morePaths?[], value?=3, anything?{}) -> parts[name], best{name}. Does it')
 
 
 def test_a_description_says_everything() -> None:
     assert describe([TOOL]).split("\n") == [
-        "x.do*(notePath, mode?: a|b="a", morePaths?[], value?=3, anything?{}) -> parts[name, size], best{name, size}. Does it.",
+        'x.do*(notePath, mode?: a|b="a", morePaths?[], value?=3, anything?{}) -> parts[name, size], best{name, size}. Does it.',
         "- value: What to set.",
     ]
 
