@@ -23,6 +23,7 @@ WEEKLY_FORMAT = "gggg-[W]ww"
 _WEEK = re.compile(r"\d{4}-?W\d{2}")
 _WEEKLY = re.compile(r"\bweek(?:ly|s)?\b", re.IGNORECASE)
 _ARCHIVES = frozenset(("archive", "archives", "archived"))
+_PROPERTIES = re.compile(r"\A---\r?\n.*?^---\s*$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")
 
 
@@ -91,6 +92,11 @@ class ViewNames:
     def levels(self, note: str) -> Sequence[int]:
         """Levels of a note's headings, in order."""
         return [heading.level for heading in self._sections(note)]
+
+    def lines(self, note: str) -> Sequence[str] | None:
+        """The lines of a note below its properties; None when it cannot be read."""
+        text = self.text(note)
+        return _PROPERTIES.sub("", text).splitlines() if text is not None else None
 
     def _sections(self, note: str) -> Sequence[markdown.Heading]:
         text = self.text(note)
