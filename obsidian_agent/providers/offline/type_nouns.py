@@ -26,7 +26,7 @@ NEVER = (
     | FOLDER_NOUNS
     | word_set(
         "task tasks todo todos tag tags link links heading headings section sections property properties field fields list lists bullet bullets "
-        "item items line lines word words row rows backlink backlinks alias aliases text texts name names vault change changes"
+        "item items line lines word words row rows backlink backlinks alias aliases text texts name names vault change changes template"
     )
 )
 """Nouns that people use for parts of notes, whatever folders and tags a vault has."""
