@@ -70,7 +70,17 @@ def note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | No
     )
     if known is None or known.issue in ("unknown", "ambiguous"):
         return _dated(words, index, around) or _of_kind(words, index) or known
-    return known
+    return _rather_a_kind(known, words, index) or known
+
+
+def _rather_a_kind(known: Reading, words: Stretch, index: NameIndex) -> Reading | None:
+    """The same doubted, where a template has the name of the kind that it makes: "the project" is hardly the template Project."""
+    folder = index.names.templates
+    if folder is None or not isinstance(known.value, str) or not known.value.startswith(f"{folder}/") or words.exact:
+        return None
+    if any("template" in lower for lower in words.lowers) or not list(type_nouns.kinds(words.trimmed(DETERMINERS).raw, index)):
+        return None
+    return replace(known, cost=known.cost + 0.4, issue="near", doubt=f"{known.value} is a template")
 
 
 def entry(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:

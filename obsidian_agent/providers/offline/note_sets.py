@@ -24,6 +24,8 @@ from obsidian_agent.providers.offline.tokens import Token
 
 _NEARLY = 0.3
 _MOST_OTHERS = 3
+_DESCRIBED = 0.1
+"""The doubt about a single note that is described where notes are rather named."""
 
 
 class NoteSets:
@@ -42,6 +44,19 @@ class NoteSets:
             self._sets[start] = self._readings(start, self._phrases.described(start))
         found = self._sets[start].get(end)
         return found if found is None else self._singled(found)
+
+    def single(self, start: int, end: int) -> bool:
+        """Whether tokens `start` to `end` (exclusive) describe one note."""
+        found = self._sets.get(start, {}).get(end)
+        return found is not None and (found.choices or (found.value,))[0]["kind"] == ONE
+
+    def note(self, start: int, end: int) -> Reading | None:
+        """The one note that tokens `start` to `end` (exclusive) describe: "the book I am reading"."""
+        found = self.notes(start, end)
+        if found is None or found.value is None or found.issue is not None or not self.single(start, end):
+            return None
+        meant = self._holes.index.meant(found.value)
+        return Reading(found.cost + _DESCRIBED, next(iter(meant)), found.text) if meant is not None and len(meant) == 1 else None
 
     def place(self, start: int, end: int) -> Reading | None:
         """A description of notes, or folders by their bare names: "in Projects and Meetings"."""

@@ -82,7 +82,9 @@ class SlotReader:
     def _reading(self, words: Stretch, kind: SlotKind, existing: bool, free: bool) -> Reading | None:
         match kind:
             case "note":
-                return name_slots.note(words, self._index, self._around)
+                named = name_slots.note(words, self._index, self._around)
+                known = named is not None and named.issue != "unknown"
+                return named if known else self._sets.note(words.start, words.end) or named
             case "entry":
                 return name_slots.entry(words, self._index, self._around)
             case "folder":
@@ -138,6 +140,8 @@ class SlotReader:
             case "notes" | "anyNotes":
                 found = read(words.start, words.end)
                 if found is not None and (found.value or found.choices[0])["kind"] == "attachments":
+                    return None
+                if kind == "notes" and self._sets.single(words.start, words.end):
                     return None
                 single = name_slots.note(words, self._index, self._around) if kind == "anyNotes" else None
                 if single is not None and single.issue is None and found is not None and self._sets.nothing(found):

@@ -205,6 +205,21 @@ def test_a_description_means_its_notes(reader: Reader, said: str, folder: str, n
         assert len(found) != 1 or found == [[]]
 
 
+def test_one_note_may_be_described_where_one_is_named(reader: Reader) -> None:
+    said = "the book I am reading"
+    tokens = tokenise(said)
+    slots = SlotReader(said, tokens, reader.index, Surroundings(NOW))
+    found = slots.read(RecipeParameter(kind="note", description=""), "name", 0, len(tokens))
+    assert found is not None
+    assert found.value == "Books/Kelp and kin.md"
+    assert slots.read(RecipeParameter(kind="notes", description=""), "name", 0, len(tokens)) is None
+
+
+def test_a_template_is_hardly_meant_by_the_kind_that_it_makes(reader: Reader) -> None:
+    assert len(reader.meanings("the project")) != 1
+    assert reader.meanings("the project template") == [["Templates/Project.md"]]
+
+
 def test_the_open_note_is_told_by_its_kind(reader: Reader) -> None:
     assert reader.meanings("this project", active="Projects/Sea wall.md") == [["Projects/Sea wall.md"]]
     assert len(reader.meanings("this meeting", active="Projects/Sea wall.md")) != 1
