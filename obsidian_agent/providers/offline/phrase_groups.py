@@ -49,14 +49,14 @@ GROUPS: Mapping[str, str] = {
         "[dataview] inline (fields|metadata|properties|attributes)|inline dataview (fields|properties)|dataview (fields|properties|metadata|attributes)"
         "|key : : value (lines|pairs|fields|notation)|fields [that are] (written|noted) with : :|double colon fields|fields with : :"
     ),
-    "put": "append|put|insert|write|place|enter|add|jot down|note down|log|record|include|stick|tack|squeeze|slip|drop|paste|type|fit|list",
+    "put": "append|put|insert|write|place|enter|add|jot down|^note down|log|include|stick|tack|squeeze|slip|paste",
     "under-heading": "(under|in|of|from|on|to|for|within|inside) [the] [heading|section|part|list] {heading} [heading|section|part|list]|[the] {heading} (heading|section|part|list)",
     "of-note": "(in|of|on|from|to|into|within|for|at) [the note|the page|note] {note}",
     "gets": "gets|get|needs|need|wants|want|should get|should have|must have|deserves|could use|could do with|should be given|would like|shall have|must get",
     "as-it-is": "[the original|the note itself|the note|it|the chapter|the source|the old one|the first] (stays|remains|should stay|is left|must stay) [as it is|untouched|unchanged|there]",
     "more": "another|one more|a further|a new|an additional|an extra|a",
     "own-note": "[a|an|its|their|one] [own|new|separate|fresh|standalone|independent|extra] note [of its own]",
-    "grouped-by": "[,] (grouped|sorted|arranged|organised|organized|divided|split|broken down|listed|in groups|with headings|with a heading|grouped together|sorted into headings|linked) [under headings|into headings] (by|per|for each|according to|for|for their)|[,] [with] [a|one] heading (per|for each|for)|[under|with|into] headings (for|by|per) [their|each]|by|per",
+    "grouped-by": "[,] (grouped|organised|organized|divided|split|broken down|in groups|with headings|with a heading|grouped together|sorted into headings) [under headings|into headings] (by|per|for each|according to|for|for their)|[,] [with] [a|one] heading (per|for each|for)|[under|with|into] headings (for|by|per) [their|each]|by|per",
 }
 
 

@@ -164,7 +164,9 @@ def needed(node: Node) -> tuple[Needed, ...]:
 
 
 def _any_of(wanted: list[tuple[Needed, ...]]) -> tuple[Needed, ...]:
-    """One word of any way."""
+    """One word of any way; one that must occur where every way has such a word."""
+    if all(any(each.must for each in way) for way in wanted):
+        return (Needed(frozenset().union(*(each.stems for way in wanted for each in way if each.must)), True),)
     every = [each for way in wanted for each in way]
     return (Needed(frozenset().union(*(each.stems for each in every)), False),)
 

@@ -13,7 +13,7 @@ from obsidian_agent.providers.offline import compound_holes, dates, name_slots, 
 from obsidian_agent.providers.offline.ground import NO_TEXT, Ground
 from obsidian_agent.providers.offline.lexicon import word_set
 from obsidian_agent.providers.offline.name_lists import listed
-from obsidian_agent.providers.offline.names import NameIndex
+from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Surroundings
 from obsidian_agent.providers.offline.set_modifiers import Where
 from obsidian_agent.providers.offline.stretch import Stretch
@@ -102,7 +102,7 @@ class SetHoles:
 
 def _folder(words: Stretch, ground: Ground) -> Part | None:
     reading = name_slots.folder(words, ground.index, ground.around, existing=True, free=False)
-    if reading is None or reading.issue in ("unknown", "inactive") or reading.value == "":
+    if reading is None or reading.issue in ("unknown", "inactive") or reading.value == "" or names_out_of_bounds(reading.text) is not None:
         return None
     if reading.issue == "ambiguous":
         doubt = f"“{reading.text}” may be {' or '.join(reading.choices[:3])}"

@@ -56,7 +56,8 @@ def settings(text: str, index: NameIndex) -> str | None:
         what, value = (text[slice(*match.span(each))].strip() for each in ("what", held))
         if held == "known" and index.value(name, value) is None:
             continue
-        if _speaks(what):
+        arrow = regex.search(r"(?:→|->|=>)\s*$", text[: match.start("value")]) if held == "value" else None
+        if _speaks(what) or (arrow is not None and index.value(name, value) is None):
             continue
         return f"set the property {name} to {value.rstrip(' .!?')} in {what.rstrip(' .!?,')}"
     return None
