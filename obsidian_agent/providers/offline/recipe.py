@@ -36,6 +36,7 @@ WordKind = Literal[
     "choice",
     "spotted",
     "row",
+    "listValue",
 ]
 QueryKind = Literal["tags", "knownProperties", "names", "span", "due", "sort", "group", "status"]
 SetKind = Literal["notes", "anyNotes", "files", "exempt", "within"]
@@ -49,7 +50,8 @@ text with its blanks; `label`: a word that only says again what sort of note it 
 too, `exempt`: what the description `of` leaves out; `within`: where else it must lie. `line`: a text
 that may be called a bullet, and then becomes one; `choice`: one of the parameter's `options`; `spotted`: words
 by which a line is found;
-`row`: cells of a table.
+`row`: cells of a table; `listValue`: a value but no
+number, which is rather added up.
 """
 
 SET_KINDS: frozenset[str] = frozenset(("notes", "anyNotes", "files"))

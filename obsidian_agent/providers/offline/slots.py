@@ -27,6 +27,7 @@ _LONGEST: Mapping[SlotKind, int] = {
     "choice": 8,
     "spotted": 14,
     "row": 60,
+    "listValue": 10,
     "text": 40,
     "line": 46,
     "tags": 16,
@@ -167,6 +168,9 @@ class SlotReader:
                 return self._doubted(words, read(words, free=free))
             case "row":
                 return word_slots.row(words)
+            case "listValue":
+                found = word_slots.value(words, self._around)
+                return None if found is not None and isinstance(found.value, int | float) else found
             case "spotted":
                 return word_slots.spotted(words)
             case "heading" | "newHeading":
