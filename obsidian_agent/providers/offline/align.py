@@ -22,6 +22,7 @@ TYPO = 0.3
 MISSING_SLOT = 0.6
 VAGUE = 0.7
 _WORDS_ABSENT = 0.5
+_MUST_ABSENT = 2.5
 _LONGEST_GAP = 8
 
 
@@ -201,7 +202,7 @@ class Aligner:
             return NOTHING
         slots = tuple(slots_in(segment))
         missing = tuple(name for name in slots if name not in self._given)
-        cost = MISSING_SLOT * len(missing) if slots else _WORDS_ABSENT
+        cost = MISSING_SLOT * len(missing) if slots else _words_absent(segment)
         return Alignment(cost=cost, missing=missing)
 
 
@@ -251,7 +252,12 @@ def _cost_of_absence(segment: Node) -> float:
     if isinstance(segment, Maybe):
         return 0.0
     slots = tuple(slots_in(segment))
-    return MISSING_SLOT * len(slots) if slots else _WORDS_ABSENT
+    return MISSING_SLOT * len(slots) if slots else _words_absent(segment)
+
+
+def _words_absent(segment: Node) -> float:
+    """What it costs to leave out a segment of words: much when one of them must occur."""
+    return _MUST_ABSENT if any(each.must for each in needed(segment)) else _WORDS_ABSENT
 
 
 def skipping(token: Token) -> float:

@@ -67,7 +67,7 @@ def spotted(words: Stretch) -> Reading | None:
     inner = words.trimmed(DETERMINERS)
     if inner.quoted is not None and inner.first.kind == "quoted":
         return Reading(0.0, inner.raw[1:-1], inner.raw[1:-1])
-    if len(inner) > 12:
+    if len(inner) > 12 or any(token.kind == "quoted" for token in inner):
         return None
     said = inner.lowers
     doubt = 0.5 * sum(word in NEGATIONS for word in said) + (

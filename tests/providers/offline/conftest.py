@@ -31,12 +31,16 @@ class Names:
     def levels(self, note: str) -> Sequence[int]:
         return [2] * len(self.headings(note))
 
+    def lines(self, note: str) -> Sequence[str] | None:
+        return self.texts.get(note, ())
+
     def meant(self, described: Mapping[str, Any]) -> frozenset[str] | None:
         return None
 
     templates: str | None = None
     daily_template: str | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def daily_note(self, day: date) -> str:
         return f"Daily/{day.isoformat()}.md"
@@ -84,6 +88,7 @@ def names() -> Names:
             "Projects/Website.md": ["Next steps", "Log"],
             "Ideas.md": ["Log", "Later"],
         },
+        texts={"Groceries.md": ["- [ ] milk", "- [x] apples", "- oat flakes"], "Projects/Website.md": ["- some words"]},
         tags=["project/apollo", "done", "draft", "idea", "Health"],
         properties={
             "status": {"active": "active", "done": "done", "on hold": "on hold"},

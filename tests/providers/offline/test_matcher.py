@@ -175,7 +175,8 @@ def _spoken(node: phrases.Node, recipe: Recipe) -> str:
         case phrases.Word(text=text):
             return text
         case phrases.Slot(name=name):
-            return FILLED[recipe.parameters[name].kind]
+            options = recipe.parameters[name].options
+            return next(iter(options.values()))[0] if options else FILLED[recipe.parameters[name].kind]
         case phrases.Sequence(parts=parts):
             return " ".join(filter(None, (_spoken(part, recipe) for part in parts)))
         case phrases.Choice(options=options):
@@ -193,6 +194,10 @@ FILLED = {
     "destination": "'Archive'",
     "text": "'some text'",
     "line": "'some text'",
+    "spotted": "'some words'",
+    "number": "3",
+    "level": "2",
+    "date": "2026-04-01",
     "heading": "'Log'",
     "newHeading": "'Log'",
     "tag": "#tag",
