@@ -161,18 +161,22 @@ class SlotReader:
         other = sets or several or (note is not None and (note.closeness == Closeness.EXACT or len(words) > 1))
         return replace(found, cost=found.cost + 0.6) if other else found
 
+    def _part_reading(self, words: Stretch, kind: WordKind) -> Reading | None:
+        """Parts of lists, tables and texts."""
+        if kind == "row":
+            return word_slots.row(words)
+        if kind == "spotted":
+            return word_slots.spotted(words)
+        found = word_slots.value(words, self._around)
+        return None if found is not None and isinstance(found.value, int | float) else found
+
     def _word_reading(self, words: Stretch, kind: WordKind, free: bool) -> Reading | None:
         match kind:
             case "text" | "line":
                 read = word_slots.text if kind == "text" else word_slots.line
                 return self._doubted(words, read(words, free=free))
-            case "row":
-                return word_slots.row(words)
-            case "listValue":
-                found = word_slots.value(words, self._around)
-                return None if found is not None and isinstance(found.value, int | float) else found
-            case "spotted":
-                return word_slots.spotted(words)
+            case "row" | "listValue" | "spotted":
+                return self._part_reading(words, kind)
             case "heading" | "newHeading":
                 return word_slots.heading(words)
             case "tag":
