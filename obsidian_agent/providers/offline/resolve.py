@@ -139,7 +139,7 @@ def _fill(recipe: Recipe, readings: dict[str, Reading], given: frozenset[str], i
         note = values.get(parameter.of) if parameter.kind == "level" and parameter.of is not None else None
         if name not in values and isinstance(note, str):
             values[name] = _dividing_level(index.names.levels(note))
-    cost -= _named_alike(values)
+    cost -= min(_named_alike(values), sum(readings[name].cost for name in ("note", "path") if name in readings))
     _settle_sets(recipe, values, references)
     notes = [values[name] for name, parameter in recipe.parameters.items() if parameter.kind == "note" and values.get(name)]
     if len(set(notes)) < len(notes):
