@@ -25,7 +25,9 @@ _BEFORE = regex.compile(r"(?is)^\s*(?:before|so that|so|first|because|since|as)\
 _QUESTION = regex.compile(r"(?i)^(?:what|which|who|whose|when|where|how)\b(?!['’]s)")
 _WHETHER = regex.compile(r"(?i)^(?:if|whether)\s+")
 _INVERTED = regex.compile(r"(?is)^(?P<who>what|who|when|where)\s+(?P<what>(?:the|my|its|all)\s+.+?)\s+(?P<verb>is|are|was)$")
-_HOW = regex.compile(r"(?is)^how\s+(?P<what>(?!(?:many|much|often|long|is|are|do|does|to|can)\b).+?)\s+(?P<verb>is|are)\s+(?P<done>[\w-]+ed)$")
+_HOW = regex.compile(
+    r"(?is)^how\s+(?P<what>(?!(?:many|much|often|long|is|are|do|does|to|can)\b).+?)\s+(?P<verb>is|are)\s+(?P<done>[\w-]+ed)$"
+)
 
 
 def asked(message: str) -> str | None:
@@ -37,17 +39,26 @@ def asked(message: str) -> str | None:
     opening = message[: match.start("rest")]
     first = regex.match(r"(?i)\s*(?:please\s+)?([\w-]+)", opening)
     told = regex.search(rf"(?i){_WISH}", opening)
-    if told is not None and told.start() > 0 and not _BEFORE.match(opening[: told.start()].rstrip(" ,:")) and opening[: told.start()].strip(" ,:").lower() not in ("please", "and", "now"):
+    if (
+        told is not None
+        and told.start() > 0
+        and not _BEFORE.match(opening[: told.start()].rstrip(" ,:"))
+        and opening[: told.start()].strip(" ,:").lower() not in ("please", "and", "now")
+    ):
         return None
     rest = message[slice(*match.span("rest"))]
     if _WHETHER.match(rest):
-        return _WHETHER.sub("", rest) + "?"
+        return f"{_WHETHER.sub('', rest)}?"
     if _QUESTION.match(rest):
         inverted, how = _INVERTED.match(rest), _HOW.match(rest)
         if inverted is not None:
             return f"{inverted['who']} {inverted['verb']} {inverted['what']}?"
         return f"how {how['verb']} {how['what']} {how['done']}?" if how is not None else f"{rest}?"
     verb = regex.match(r"[\w-]+", rest)
-    if first is None or (verb is not None and verb[0].lower() in IMPERATIVES | {"to", "the way"}) or regex.match(r"(?i)in order|that\b", rest):
+    if (
+        first is None
+        or (verb is not None and verb[0].lower() in IMPERATIVES | {"to", "the way"})
+        or regex.match(r"(?i)in order|that\b", rest)
+    ):
         return None
     return f"show {rest}"

@@ -19,9 +19,7 @@ _OTHERS = (
     r"(?:(?:other|remaining|existing|rest of the) (?:\w+ )?(?:ones|notes?|files?|tags?|aliases|alias|properties|property|fields?|values?|entries|folders?|lines?|links?|text|texts)"
     r"|(?:ones|tags|aliases|properties|fields|values) (?:that|which) (?:are|is|exist) (?:already )?(?:there|set|in place)?|others|rest)"
 )
-_AS_IT_IS = (
-    r"(?: (?:exactly |just )?(?:as (?:it|they) (?:is|are|was|were)|the same|untouched|unchanged|there|in place|put|alone|intact|like that|where (?:it|they) (?:is|are)))?"
-)
+_AS_IT_IS = r"(?: (?:exactly |just )?(?:as (?:it|they) (?:is|are|was|were)|the same|untouched|unchanged|there|in place|put|alone|intact|like that|where (?:it|they) (?:is|are)))?"
 _STAYS = (
     r"(?:(?:should|must|may|can|is to|are to|have to|has to|shall) )?(?:all )?(?:(?:just|simply) )?"
     rf"(?:stays?|remains?|be left|be kept|(?:is|are) (?:left|kept)){_AS_IT_IS}"

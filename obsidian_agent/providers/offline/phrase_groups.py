@@ -33,9 +33,10 @@ GROUPS: Mapping[str, str] = {
         f"|notes (that|which) (are|is) (duplicates|copies|identical|the same) [(of|to) (each other|one another)]"
         "|copies of (each other|one another)"
     ),
-    "same-name": f"[exactly] the (same|identical) (name|title|names|titles|file name|filename)|(identical|equal|same) (names|titles|file names|filenames)",
+    "same-name": "[exactly] the (same|identical) (name|title|names|titles|file name|filename)|(identical|equal|same) (names|titles|file names|filenames)",
     "wikilinks": "wikilinks|wikilink|wiki links|wiki-links|wiki link|obsidian links|obsidian style links|internal links|double bracket links|double-bracket links",
-    "markdown-links": "markdown links|markdown link|md links|markdown-style links|markdown style links|markdown-style link|internal markdown links|internal markdown-style links|standard links|markdown ones",
+    "markdown-links": "markdown links|markdown link|md links|markdown-style links|markdown style links|markdown-style link|internal markdown links|"
+    "internal markdown-style links|standard links|markdown ones",
     "plain-text": "[just|only] [the] [plain|normal|simple|ordinary|regular|mere] (text|words)",
     "text-stays": (
         "(but|and) (keep|keeping|leave|leaving) [the|their|its] [link|visible|shown] (text|texts|words|word|name|names|label|labels|titles) [there|as it is|as they are|in place|standing]"
@@ -56,7 +57,8 @@ GROUPS: Mapping[str, str] = {
     "as-it-is": "[the original|the note itself|the note|it|the chapter|the source|the old one|the first] (stays|remains|should stay|is left|must stay) [as it is|untouched|unchanged|there]",
     "more": "another|one more|a further|a new|an additional|an extra|a",
     "own-note": "[a|an|its|their|one] [own|new|separate|fresh|standalone|independent|extra] note [of its own]",
-    "grouped-by": "[,] (grouped|organised|organized|divided|split|broken down|in groups|with headings|with a heading|grouped together|sorted into headings) [under headings|into headings] (by|per|for each|according to|for|for their)|[,] [with] [a|one] heading (per|for each|for)|[under|with|into] headings (for|by|per) [their|each]|by|per",
+    "grouped-by": "[,] (grouped|organised|organized|divided|split|broken down|in groups|with headings|with a heading|grouped together|"
+    "sorted into headings) [under headings|into headings] (by|per|for each|according to|for|for their)|[,] [with] [a|one] heading (per|for each|for)|[under|with|into] headings (for|by|per) [their|each]|by|per",
 }
 
 

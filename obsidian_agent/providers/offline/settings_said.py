@@ -15,25 +15,32 @@ _PROPERTY = r"(?P<property>[\p{L}_][\w-]*(?: [\p{L}_][\w-]*){0,2}?)"
 _SHOULD = r"(?:should|must|shall|has to|have to|needs? to|is to|are to|ought to)"
 _IS = r"(?:=|:|→|-+>|=>|to|is|as)"
 _START = r"(?is)^\s*(?:please\s+|and\s+|so\s+)*"
-_END = r"(?:\s+(?:now|everywhere|throughout|there|in (?:all|each|every one) of them|from now on|instead|too|accordingly|please))*\s*[.!?]*\s*$"
+_END = (
+    r"(?:\s+(?:now|everywhere|throughout|there|in (?:all|each|every one) of them|from now on|instead|too|accordingly|please))*\s*[.!?]*\s*$"
+)
 _PATTERNS = tuple(
     regex.compile(pattern)
     for pattern in (
-        rf"{_START}(?P<what>[^:;]+?)\s*(?::|;|\s[–—-])\s+(?:(?:please\s+)?(?:set|put|make|change)\s+)?(?:(?:the|its|their|his|her)\s+)?{_PROPERTY}\s*(?:{_IS}\s+)?(?P<value>[^\s:=].*?){_END}",
+        rf"{_START}(?P<what>[^:;]+?)\s*(?::|;|\s[–—-])\s+(?:(?:please\s+)?(?:set|put|make|change)\s+)?(?:(?:the|its|their|his|her)\s+)?{_PROPERTY}\s*(?:{_IS}\s+"
+        rf")?(?P<value>[^\s:=].*?){_END}",
         rf"{_START}(?:in|on|for|under|inside|within)\s+(?P<what>[^,:]+?)\s*[,:]\s*(?:(?:the|its|their|each|every)\s+)?{_PROPERTY}\s+"
         rf"(?:{_SHOULD}\s+(?:now\s+|all\s+)?(?:be(?: set to)?|become|read|say|have the value)|becomes|is now|=|:|→|-+>|gets the value)\s*(?P<value>\S.*?){_END}",
         rf"{_START}(?:set|give|put|assign)\s+(?:an?\s+|the\s+)?(?P<known>[\p{{L}}\d][\w -]*?)\s+{_PROPERTY}\s+(?:for|on|to|in)\s+(?P<what>\S.*?){_END}",
         rf"{_START}(?:the\s+)?{_PROPERTY}\s+(?:of|for|in)\s+(?P<what>[^:=]+?)\s*(?:[:=→]|-+>|\s(?:{_SHOULD}\s+(?:now\s+)?(?:be(?: set to| changed to)?|become|read|say)|is now|becomes"
-        rf"|(?:now\s+)?(?:runs (?:until|till|to)|ends on|has become|(?:has )?changed to|changes to|(?:has )?moved to|goes (?:up|down) to|went (?:up|down) to|rose to|is now)))\s*(?P<value>\S.*?){_END}",
-        rf"{_START}(?:put|enter|write|note|record|use|add|set|fill in|store)\s+(?P<value>\S.*?)\s+(?:in\s+)?as\s+(?:(?:the|its|their)\s+)?(?:new\s+)?{_PROPERTY}\s+(?:of|for|in|on)\s+(?P<what>\S.*?){_END}",
+        rf"|(?:now\s+)?(?:runs (?:until|till|to)|ends on|has become|(?:has )?changed to|changes to|(?:has )?moved to|goes (?:up|down) to|went (?:up|down) to|"
+        rf"rose to|is now)))\s*(?P<value>\S.*?){_END}",
+        rf"{_START}(?:put|enter|write|note|record|use|add|set|fill in|store)\s+(?P<value>\S.*?)\s+(?:in\s+)?as\s+(?:(?:the|its|their)\s+)?(?:new\s+"
+        rf")?{_PROPERTY}\s+(?:of|for|in|on)\s+(?P<what>\S.*?){_END}",
         rf"{_START}(?P<what>\S.*?)\s+(?:{_SHOULD}\s+(?:all\s+|now\s+)*(?:get|have|receive|carry|be given|be set to)|gets?|receives?|needs?)\s+(?:(?:the|an?)\s+)?(?:new\s+)?{_PROPERTY}\s*"
         rf"(?:(?:of|as|=|:|with|→)\s+)?(?:the value\s+)?(?P<value>[^\s:=].*?){_END}",
         rf"{_START}(?:give|assign|grant)\s+(?P<what>\S.*?)\s+(?:(?:the|an?)\s+)(?:new\s+)?(?P<known>[\p{{L}}\d][\w-]*)\s+{_PROPERTY}{_END}",
-        rf"{_START}(?:i|we)(?:['’]d| would)?\s+(?:like|want|love|prefer|need)\s+(?:the\s+)?{_PROPERTY}\s+(?:of|for|in|on)\s+(?P<what>\S.*?)\s+to\s+(?:be|become|read|say)\s+(?P<value>\S.*?){_END}",
+        rf"{_START}(?:i|we)(?:['’]d| would)?\s+(?:like|want|love|prefer|need)\s+(?:the\s+)?{_PROPERTY}\s+(?:of|for|in|on)\s+(?P<what>\S.*?)\s+to\s+(?:be|become|"
+        rf"read|say)\s+(?P<value>\S.*?){_END}",
     )
 )
 _BRACKETED = regex.compile(
-    rf"{_START}(?:(?:i|we)(?:['’]d| would)?\s+(?:like|want)\s+)?(?:(?:mark|set|flag|turn|make|put)\s+)?(?P<what>\S.*?)\s+(?:{_SHOULD}\s+(?:be|become)|to\s+(?:be|become)|becomes?|as|to|into)\s+"
+    rf"{_START}(?:(?:i|we)(?:['’]d| would)?\s+(?:like|want)\s+)?(?:(?:mark|set|flag|turn|make|put)\s+)?(?P<what>\S.*?)\s+(?:{_SHOULD}\s+(?:be|become)|to\s+"
+    rf"(?:be|become)|becomes?|as|to|into)\s+"
     rf"(?P<value>[\p{{L}}\d][\w -]*?)\s*\((?:the\s+|as\s+|in\s+|property\s+)*{_PROPERTY}(?:\s+property)?\)\s*(?P<rest>.*?){_END}"
 )
 _NOT_THESE = frozenset(("tag", "tags", "alias", "aliases", "title", "name", "with", "start", "id"))
@@ -64,7 +71,8 @@ def settings(text: str, index: NameIndex) -> str | None:
 
 
 _VERBS = regex.compile(
-    r"(?i)^(?:i|we|they|he|she|it|you|what|which|who|when|where|how|if|set|give|put|add|make|change|rename|remove|delete|move|create|append|write|mark|tag|replace|sort|list|show|turn|insert|in|on)\b"
+    r"(?i)^(?:i|we|they|he|she|it|you|what|which|who|when|where|how|if|set|give|put|add|make|change|rename|remove|delete|move|create|append|write|mark|tag|"
+    r"replace|sort|list|show|turn|insert|in|on)\b"
 )
 
 
