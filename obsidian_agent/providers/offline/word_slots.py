@@ -33,6 +33,9 @@ _PROPERTY_NOUNS = word_set("property field key attribute frontmatter metadata")
 _LEADING_ON = PREPOSITIONS - {"and", "of"} | {"all", "every", "each"}
 """Words that in a bare value rather begin what it is set on."""
 
+_OTHER_PARTS = word_set("tag tags hashtag hashtags property properties field fields link links alias aliases heading section")
+"""Nouns that begin what is no value of a property, but such a part with its name."""
+
 _RELATIVE = regex.compile(r"(?:next|last|this|in|the day) .+|.+ (?:ago|from (?:now|today))$")
 _PRONOUNS = word_set("it them this that these those him her")
 _ALL = frozenset(("all", "every", "each", "any", "no", "both"))
@@ -216,6 +219,7 @@ def value(words: Stretch, around: Surroundings) -> Reading | None:
     if typed != inner.raw:
         return Reading(0.02, typed, inner.raw)
     doubt += 0.5 * sum(each.lower in _LEADING_ON for each in list(inner)[1:])
+    doubt += 0.5 if token.lower in _OTHER_PARTS else 0.0
     return Reading(doubt, _typed(inner.raw, around), inner.raw)
 
 
