@@ -88,7 +88,7 @@ def names() -> Names:
             "Projects/Website.md": ["Next steps", "Log"],
             "Ideas.md": ["Log", "Later"],
         },
-        texts={"Groceries.md": ["- [ ] milk", "- [x] apples", "- oat flakes"], "Projects/Website.md": ["- some words"]},
+        texts={"Groceries.md": ["- [ ] buy milk", "- [x] apples", "- oat flakes"], "Projects/Website.md": ["- some words"]},
         tags=["project/apollo", "done", "draft", "idea", "Health"],
         properties={
             "status": {"active": "active", "done": "done", "on hold": "on hold"},
