@@ -304,7 +304,9 @@ class OverlayVault:
         operations.sort(key=attrgetter("instance"))
         files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._books.nodes if n.kind == "file"]
         folders = [n.path for n in self._books.nodes if n.kind == "folder" and n.origin is None]
-        return ChangeSet(tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions), frozenset(self._joined))
+        return ChangeSet(
+            tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions), frozenset(self._joined)
+        )
 
     def _differs(self, node: Node) -> bool:
         return node.content is not None and (node.origin is None or content_hash(node.content) != self._base.hash_of(node.origin))

@@ -20,7 +20,10 @@ _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for n
 _COUNT = r"\d{1,4}|" + "|".join(_NUMBERS)
 _UNIT = r"day|week|month|quarter|year"
 
-_ORDINALS = {word: str(value) for value, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)}
+_ORDINALS = {
+    word: str(value)
+    for value, word in enumerate(("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"), 1)
+}
 _NTH = regex.compile(rf"(?:the )?({'|'.join(_ORDINALS)})(?= of )")
 _ISO = regex.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DAY_MONTH = regex.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?({_MONTH})\.?,?(?: (\d{{4}}))?")

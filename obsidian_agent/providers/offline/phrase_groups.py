@@ -58,7 +58,8 @@ GROUPS: Mapping[str, str] = {
     "more": "another|one more|a further|a new|an additional|an extra|a",
     "own-note": "[a|an|its|their|one] [own|new|separate|fresh|standalone|independent|extra] note [of its own]",
     "grouped-by": "[,] (grouped|organised|organized|divided|split|broken down|in groups|with headings|with a heading|grouped together|"
-    "sorted into headings) [under headings|into headings] (by|per|for each|according to|for|for their)|[,] [with] [a|one] heading (per|for each|for)|[under|with|into] headings (for|by|per) [their|each]|by|per",
+    "sorted into headings) [under headings|into headings] (by|per|for each|according to|for|for their)"
+    "|[,] [with] [a|one] heading (per|for each|for)|[under|with|into] headings (for|by|per) [their|each]|by|per",
 }
 
 
