@@ -122,5 +122,11 @@ def as_text(words: Stretch, *, free: bool) -> float:
     doubt += 0.5 if words.first.lower in _PLACING else 0.0
     doubt += 0.5 if words.last.lower in _PARTS and not free else 0.0
     doubt += 0.15 * sum(token.lower in _LEADING for token in tokens[1:])
+    return doubt + another_order(words)
+
+
+def another_order(words: Stretch) -> float:
+    """The doubt that the words hold another instruction: "the milk and delete Plan"."""
+    tokens = list(words)
     pairs = zip(tokens, tokens[1:], strict=False)
-    return doubt + 0.7 * sum(token.lower in _JOINING and following.stem in _VERBS for token, following in pairs)
+    return 0.7 * sum(token.lower in _JOINING and following.stem in _VERBS for token, following in pairs)

@@ -36,6 +36,9 @@ _LEADING_ON = PREPOSITIONS - {"and", "of"} | {"all", "every", "each"}
 _OTHER_PARTS = word_set("tag tags hashtag hashtags property properties field fields link links alias aliases heading section")
 """Nouns that begin what is no value of a property, but such a part with its name."""
 
+_TASK_AS_LINE = 0.25
+"""The doubt about adding a task as a mere line: what knows of tasks goes before."""
+
 _RELATIVE = regex.compile(r"(?:next|last|this|in|the day) .+|.+ (?:ago|from (?:now|today))$")
 _PRONOUNS = word_set("it them this that these those him her")
 _ALL = frozenset(("all", "every", "each", "any", "no", "both"))
@@ -76,7 +79,7 @@ def spotted(words: Stretch) -> Reading | None:
     doubt = 0.5 * sum(word in NEGATIONS for word in said) + (
         0.6 if said[-1] in DETERMINERS | PREPOSITIONS or said[0] in PREPOSITIONS else 0.0
     )
-    return Reading(0.05 + 0.03 * len(inner) + doubt, inner.raw, inner.raw)
+    return Reading(0.05 + 0.03 * len(inner) + doubt + doubts.another_order(inner), inner.raw, inner.raw)
 
 
 def row(words: Stretch) -> Reading | None:
@@ -97,7 +100,8 @@ def line(words: Stretch, *, free: bool) -> Reading | None:
     if found is None or _LIST_MARK.match(found.value):
         return found
     several = found.reference is not None or "\n" in found.value
-    return replace(found, value=f"{mark}{found.value}", text=f"{mark}{found.text}", cost=found.cost + (0.5 if several else 0.0))
+    doubt = (0.5 if several else 0.0) + (_TASK_AS_LINE if mark.endswith("] ") else 0.0)
+    return replace(found, value=f"{mark}{found.value}", text=f"{mark}{found.text}", cost=found.cost + doubt)
 
 
 def _tasked(words: Stretch) -> Stretch | None:

@@ -197,6 +197,8 @@ FILLED = {
     "spotted": "'some words'",
     "number": "3",
     "level": "2",
+    "row": "'cheese, 3'",
+    "listValue": "'Movies'",
     "date": "2026-04-01",
     "heading": "'Log'",
     "newHeading": "'Log'",
