@@ -17,6 +17,9 @@ _LINKS = (
     r"(?:(?:all|every|any|the|my|its|their|of|existing|internal|incoming|other|heading|block|note) )*(?:back)?links?"
     r"(?: (?:to|in|on|from|of) (?:it|them|the note|this note|that note|the [\w-]+))?"
 )
+_NOT_SOME = r"(?![^.;]{0,60}\b(?:that|which) (?:no|do|does|don['’]t|doesn['’]t|are|is|can['’]?t|cannot|lead|leads|points?|go|goes)\b)"
+"""Not where certain links are meant: "fix the links that don't work" is an instruction of its own."""
+
 _OK = r"(?:working|work|intact|valid|alive|unbroken|up to date|correct|functional)"
 _REST = r"(?:everything|anything|all|nothing|the rest)(?: else)?(?: (?:in|of) (?:them|it|these|those|the notes?|the files?))?"
 _REST_OF_TAGS = r"(?:code(?: blocks?)?|other tags|the other tags|similar tags)"
@@ -27,7 +30,7 @@ _RIDERS = tuple(
     for pattern in (
         rf"(?:keep|keeping|leave) {_LINKS} {_OK}"
         r"(?:,? (?:also|even|including) (?:the ones|those|links) in (?:the )?(?:properties|frontmatter|yaml|canvases))?",
-        rf"(?:update|updating|fix|fixing|adjust|adjusting|correct|rewrite) {_LINKS}(?: too| as well| accordingly)?",
+        rf"(?:update|updating|fix|fixing|adjust|adjusting|correct|rewrite) {_LINKS}(?: too| as well| accordingly)?{_NOT_SOME}",
         rf"(?:keep|keeping|preserve|preserving|retain) {_LINKS}(?= *(?:$|[.;!)]))",
         r"(?:with|including|and) (?:all )?(?:of )?(?:its |the |their |any )?(?:nested|sub-?|child) ?tags?(?: too| as well)?",
         rf"{_LINKS} (?:must|should|have to|need to) (?:still )?(?:keep on |keep |stay |remain |be |continue to )?{_OK}",

@@ -88,7 +88,12 @@ def names() -> Names:
             "Projects/Website.md": ["Next steps", "Log"],
             "Ideas.md": ["Log", "Later"],
         },
-        texts={"Groceries.md": ["- [ ] buy milk", "- [x] apples", "- oat flakes"], "Projects/Website.md": ["- some words"]},
+        texts={
+            "Groceries.md": ["- [ ] buy milk", "- [x] apples", "- oat flakes"],
+            "Projects/Website.md": ["- some words", "- [ ] call Bob", "- step one", "| Lyon | April |"],
+            "Ideas.md": ["- [ ] write intro", "- [ ] pay rent", "- [ ] go to the bank", "- buy a boat", "| Lyon | 3 |"],
+            "Reading list.md": ["- Dune", "- Emma"],
+        },
         tags=["project/apollo", "done", "draft", "idea", "Health"],
         properties={
             "status": {"active": "active", "done": "done", "on hold": "on hold"},
