@@ -48,7 +48,7 @@ _REASON = regex.compile(
     """
 )
 _REMARK = regex.compile(
-    r"(?i),\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)(?:\s+[\w-]+){0,2}?\s+(?:is|are|was|were|has|have))"
+    r"(?i)(?:,|\s[-–—])\s+(?:(?:i|we|they|it|he|she)(?:['’](?:ve|re|m|s|ll|d))?|(?:that|this|these|those)(?:\s+[\w-]+){0,2}?\s+(?:is|are|was|were|has|have))"
     r"\s[^,;]*?(?=[\s.!]*$)"
 )
 _EXAMPLE = regex.compile(r"(?i)\s*\((?:so|e\.g\.|i\.e\.|for example|for instance|that is|such as|meaning)\s[^()\n]*\)")
