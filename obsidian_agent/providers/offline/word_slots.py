@@ -39,6 +39,9 @@ _OTHER_PARTS = word_set("tag tags hashtag hashtags property properties field fie
 _TASK_AS_LINE = 0.25
 """The doubt about adding a task as a mere line: what knows of tasks goes before."""
 
+_DANGLING = word_set("of from with the a an my this that these those")
+"""Words that no heading ends with."""
+
 _RELATIVE = regex.compile(r"(?:next|last|this|in|the day) .+|.+ (?:ago|from (?:now|today))$")
 _PRONOUNS = word_set("it them this that these those him her")
 _ALL = frozenset(("all", "every", "each", "any", "no", "both"))
@@ -166,7 +169,7 @@ def heading(words: Stretch) -> Reading | None:
     inner = words.trimmed(DETERMINERS | _HEADING_NOUNS | CALLED, _HEADING_NOUNS)
     if (name := inner.quoted) is not None:
         return Reading(0.0, name, name)
-    if len(inner) > 8 or any(token.kind != "word" for token in inner):
+    if len(inner) > 8 or any(token.kind != "word" for token in inner) or inner.lowers[-1] in _DANGLING:
         return None
     return Reading(0.05 + 0.03 * len(inner) + doubts.as_heading(inner), inner.raw, inner.raw)
 
@@ -194,6 +197,8 @@ def property_name(words: Stretch, *, free: bool) -> Reading | None:
     said = free or bool(_PROPERTY_NOUNS.intersection(words.lowers))
     inner = words.trimmed(DETERMINERS | _PROPERTY_NOUNS | CALLED, _PROPERTY_NOUNS)
     token = inner.first
+    if token.kind == "word" and token.lower in ("empty", "blank") and len(words) < 4:
+        return None  # how the value is: "an empty aliases list"
     if len(inner) == 1 and token.kind in ("quoted", "word") and not token.text.isdigit():
         if token.lower in PREPOSITIONS | DETERMINERS | NOTE_NOUNS:
             return None
