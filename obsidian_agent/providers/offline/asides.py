@@ -40,7 +40,8 @@ _STAYS = regex.compile(
     rf"(?i)^(?:and\s+|but\s+)?(?P<noun>\S.*?)\s+{_MODAL}(?:stays?|remains?|keeps?|be left|is left|are left|does not change|do not change|don['’]t change|(?:go|keep) on|continue|survive)\b"
 )
 _LEAVE = regex.compile(
-    r"(?i)^(?:and\s+|but\s+|so\s+)?(?:please\s+)?(?:i(?:['’]ll| will| want to| would like to)\s+)?(?:leave|keep|(?:don['’]t|do not|never) (?:touch|change|modify|alter|move|rename|edit|copy|break|lose|damage))\s+"
+    r"(?i)^(?:and\s+|but\s+|so\s+)?(?:please\s+)?(?:i(?:['’]ll| will| want to| would like to)\s+)?"
+    r"(?:leave|keep|(?:don['’]t|do not|never) (?:touch|change|modify|alter|move|rename|edit|copy|break|lose|damage))\s+"
     r"(?P<noun>(?!(?:an?|only|just)\b)\S.*?)(?:\s+(?:itself|themselves))?"
     r"(?:\s+(?:alone|out of (?:it|this)|as (?:it|they)(?: (?:is|are|was|were))?|as is|untouched|unchanged|intact|where (?:it|they) (?:is|are|was|were)|in place|there|the same|too|as well))?"
     r"(?:\s+please)?[\s.!]*$"
@@ -50,7 +51,8 @@ _OTHERS = regex.compile(r"(?i)^(?:(?:all|any|of|the|my|our|their|its)\s+)*(?:oth
 _COMMA = regex.compile(r"\s*[,;]\s+(?:(?:and|but|so)\s+)?")
 _PARTS = regex.compile(r"(?i)\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|nor)\s+")
 _NEVER_CHANGED = word_set(
-    "link links backlinks embeds embed canvas canvases code sample samples snippet snippets block blocks value values heading headings formatting original originals everything anything nothing rest else "
+    "link links backlinks embeds embed canvas canvases code sample samples snippet snippets block blocks value values heading headings formatting "
+    "original originals everything anything nothing rest else "
     "it its them their they those these that this the a an any all of in my our no other others tag tags property properties alias aliases "
     "contents wording shown text web normal way uses use used points point too there as well also to already have has had"
 )
