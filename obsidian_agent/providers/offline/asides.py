@@ -40,11 +40,15 @@ _STAYS = regex.compile(
     rf"(?i)^(?:and\s+|but\s+)?(?P<noun>\S.*?)\s+{_MODAL}(?:stays?|remains?|keeps?|be left|is left|are left|does not change|do not change|don['’]t change|(?:go|keep) on|continue|survive)\b"
 )
 _LEAVE = regex.compile(
-    r"(?i)^(?:and\s+|but\s+|so\s+)?(?:please\s+)?(?:i(?:['’]ll| will| want to| would like to)\s+)?"
-    r"(?:leave|keep|(?:don['’]t|do not|never) (?:touch|change|modify|alter|move|rename|edit|copy|break|lose|damage))\s+"
-    r"(?P<noun>(?!(?:an?|only|just)\b)\S.*?)(?:\s+(?:itself|themselves))?"
-    r"(?:\s+(?:alone|out of (?:it|this)|as (?:it|they)(?: (?:is|are|was|were))?|as is|untouched|unchanged|intact|where (?:it|they) (?:is|are|was|were)|in place|there|the same|too|as well))?"
-    r"(?:\s+please)?[\s.!]*$"
+    r"""(?ix)
+    ^ (?: and\s+ | but\s+ | so\s+ )? (?: please\s+ )? (?: i (?: ['’]ll | \s+will | \s+want\s+to | \s+would\s+like\s+to ) \s+ )?
+    (?: leave | keep | (?: don['’]t | do\s+not | never ) \s+
+        (?: touch | change | modify | alter | move | rename | edit | copy | break | lose | damage ) ) \s+
+    (?P<noun> (?! (?: an? | only | just ) \b ) \S.*? ) (?: \s+ (?: itself | themselves ) )?
+    (?: \s+ (?: alone | out\s+of\s+(?:it|this) | as\s+(?:it|they)(?:\s+(?:is|are|was|were))? | as\s+is | untouched | unchanged | intact
+        | where\s+(?:it|they)\s+(?:is|are|was|were) | in\s+place | there | the\s+same | too | as\s+well ) )?
+    (?: \s+ please )? [\s.!]* $
+    """
 )
 _REST = regex.compile(r"(?i)^(?:all )?(?:the )?rest\b")
 _OTHERS = regex.compile(r"(?i)^(?:(?:all|any|of|the|my|our|their|its)\s+)*(?:other|remaining)\s+(?=\S)")
