@@ -117,6 +117,7 @@ def as_text(words: Stretch, *, free: bool) -> float:
         doubt += 0.0 if free else 0.5 * sum(token.kind in ("quoted", "tag", "link") for token in tokens)
         doubt += 0.5 if "about" in words.lowers else 0.0
     doubt += 0.5 if words.first.lower in _DESCRIBING else 0.0
+    doubt += 0.7 if len(words) > 2 and words.lowers[0] == "link" and words.lowers[1] == "to" else 0.0
     doubt += 0.6 if words.last.lower in DETERMINERS | PREPOSITIONS | _ENDING else 0.0
     doubt += picking(words) if len(words) > 1 and not free else 0.0
     doubt += 0.5 if words.first.lower in _PLACING else 0.0

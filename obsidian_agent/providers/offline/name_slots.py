@@ -25,6 +25,8 @@ _ROOT = regex.compile(
     r"(?:the )?(?:vault )?root(?: folder| of the vault| of my vault)?|(?:the |my )?(?:whole |entire )?vault|everywhere"
     r"|(?:all|every) (?:my )?notes?|(?:the )?top(?:most)? level(?: of (?:the|my) vault)?|(?:the )?top(?: of (?:the|my) vault)?|(?:the )?root level"
 )
+_PERSONS = frozenset(("i", "we", "he", "she", "they"))
+"""Words that tell what somebody did; no bare name of a new note holds them: "everyone I met in December"."""
 BELOW_IT = "./"
 """How the name of a folder begins that lies in the folder which the instruction is about."""
 
@@ -61,7 +63,9 @@ _MACRO_NOUNS = frozenset(("macro", "saved", "action"))
 
 
 def note(words: Stretch, index: NameIndex, around: Surroundings) -> Reading | None:
-    """A note that exists, the open one, or the daily note of a day."""
+    """A note that exists, the open one, or the daily note of a day. What is called a folder is none."""
+    if words.last.lower in FOLDER_NOUNS and not words.exact and _named(words, index, ("folder",)) is not None:
+        return None
     known = (
         _this_note(words, around)
         or _this_kind(words, index, around)
@@ -170,8 +174,9 @@ def path(words: Stretch, index: NameIndex, *, free: bool) -> Reading | None:
     if inner.raw.endswith(".md"):
         return Reading(0.0, inner.raw, inner.raw)
     if free:
-        return Reading(0.01 * len(inner) + doubts.as_name(inner), inner.raw, inner.raw)
-    if doubts.explains(inner):
+        told = 0.0 if _PERSONS.isdisjoint(inner.lowers) else 0.25
+        return Reading(0.01 * len(inner) + doubts.as_name(inner) + told, inner.raw, inner.raw)
+    if doubts.explains(inner) or not _PERSONS.isdisjoint(inner.lowers):
         return None
     begins = (index.find(inner.part(inner.start, end).raw, ("note",)) for end in range(inner.start + 1, inner.end))
     return Reading(0.2 + doubts.as_new_name(inner, said=False) + (0.5 if any(begins) else 0.0), inner.raw, inner.raw)

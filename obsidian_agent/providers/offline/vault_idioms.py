@@ -77,6 +77,7 @@ _NEW_IN = regex.compile(
     r"[^'\"“‘]*?(?P<named>\b(?:called|named|titled)\s+)?(?P<name>x{3,}|(?<=\b(?:called|named|titled) )(?!x{3,})"
     r"(?:(?!\b(?:from|using|with|based|containing|that|which|for)\b)[^,;:])+?)(?P<joint>\s+(?:in|into|inside|under)\s+)(?P<rest>.+)$"
 )
+_PUTTING = regex.compile(r"(?i)^\s*(?:please\s+|can you\s+|could you\s+)*(?:write|add)\s*$")
 
 
 def named_in_place(text: str, index: NameIndex) -> str:
@@ -88,6 +89,8 @@ def named_in_place(text: str, index: NameIndex) -> str:
     bare = name.strip("'\"“”‘’")
     if name == bare and not match["named"]:
         return text
+    if _PUTTING.match(text[: match.start("name")]):
+        return text  # a text that is put into a note: "Write 'Done!' in Thesis"
     ends = [word.end() for word in list(_WORD.finditer(masked(rest)))[:8]]
     for closeness, tried in ((Closeness.EXACT, ends[::-1]), (Closeness.STEMS, ends)):
         for end in tried:
