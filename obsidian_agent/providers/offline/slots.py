@@ -147,9 +147,19 @@ class SlotReader:
                 single = name_slots.note(words, self._index, self._around) if kind == "anyNotes" else None
                 if single is not None and single.issue is None and found is not None and self._sets.nothing(found):
                     return single
+                found = self._cut_short(words, found)
                 return min((each for each in (found, single) if each is not None), key=lambda each: each.cost, default=None)
             case _:
                 assert_never(kind)
+
+    def _cut_short(self, words: Stretch, found: Reading | None) -> Reading | None:
+        """Doubt what only says how notes are when the noun follows: "all active" of "all active projects"."""
+        where = found.value["where"] if found is not None and isinstance(found.value, dict) else {}
+        if found is None or where.keys() != {"property"} or words.end >= len(self._tokens):
+            return found
+        whole = self._sets.notes(words.start, words.end + 1)
+        ways = () if whole is None else whole.choices or (whole.value,)
+        return replace(found, cost=found.cost + 0.6) if any(way["where"].keys() > where.keys() for way in ways if way) else found
 
     def _doubted(self, words: Stretch, found: Reading | None) -> Reading | None:
         """A bare text may be something else: a property and its value ("with status lead"), a note to link to, or several things."""
@@ -168,7 +178,9 @@ class SlotReader:
         if kind == "spotted":
             return word_slots.spotted(words)
         found = word_slots.value(words, self._around)
-        return None if found is not None and isinstance(found.value, int | float) else found
+        if found is None or isinstance(found.value, int | float):
+            return None
+        return replace(found, cost=found.cost + 0.6) if words.first.kind == "tag" else found
 
     def _word_reading(self, words: Stretch, kind: WordKind, free: bool) -> Reading | None:
         match kind:

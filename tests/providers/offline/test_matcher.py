@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 PARAPHRASES: list[dict[str, Any]] = json.loads((HERE / "paraphrases.json").read_text(encoding="utf-8"))
 MORE: list[dict[str, Any]] = json.loads((HERE / "more_paraphrases.json").read_text(encoding="utf-8"))
 UNRELATED = (HERE / "unrelated.txt").read_text(encoding="utf-8").splitlines()
-PARTS = 10
+PARTS = 16
 """Into how many tests the long lists are divided, so that they can be run beside each other."""
 
 
