@@ -98,7 +98,10 @@ def _leaving_out(fitting: Mapping[frozenset[str] | int, Any], index: NameIndex) 
     ways = list(fitting.items())
     if len(ways) < 2 or not all("not" in way["where"] and isinstance(meant, frozenset) for meant, way in ways):
         return [way for _, way in ways]
-    whole = index.meant({**ways[0][1], "where": {key: value for key, value in ways[0][1]["where"].items() if key != "not"}})
+    rests = [{key: value for key, value in way["where"].items() if key != "not"} for _, way in ways]
+    if any(rest != rests[0] for rest in rests):
+        return [way for _, way in ways]  # they differ in what they are, too
+    whole = index.meant({**ways[0][1], "where": rests[0]})
     telling = [way for meant, way in ways if meant != whole]
     return telling or [way for _, way in ways]
 
