@@ -65,7 +65,7 @@ def going_on(words: Stretch) -> float:
 
 def as_name(words: Stretch) -> float:
     """The doubt about words that were called a name being one: they may go on ("… and publish it on the web")."""
-    doubt = adverb(words) + picking(words) + (0.5 if explains(words) else 0.0) + _opening(words)
+    doubt = adverb(words) + picking(words) + (0.75 if explains(words) else 0.0) + _opening(words)
     tokens = list(words)
     for position, token in enumerate(tokens):
         following = tokens[position + 1].text[:1] if position + 1 < len(tokens) else ""
