@@ -1,4 +1,4 @@
-"""Fixtures that every test may use: temporary vaults on disk."""
+"""Fixtures that every test may use: temporary vaults on disk. And which tests a plain run leaves out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from obsidian_agent.vault.store import VaultStore
 from support import MakeVault
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests out of a plain run: `make soak` and `pytest -m soak` ask for them."""
+    if "soak" in str(config.getoption("-m")):
+        return
+    long = {item for item in items if item.get_closest_marker("soak") is not None}
+    config.hook.pytest_deselected(items=list(long))
+    items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture

@@ -17,6 +17,9 @@ PARAPHRASES: list[dict[str, Any]] = json.loads((HERE / "paraphrases.json").read_
 MORE: list[dict[str, Any]] = json.loads((HERE / "more_paraphrases.json").read_text(encoding="utf-8"))
 UNRELATED = (HERE / "unrelated.txt").read_text(encoding="utf-8").splitlines()
 PARTS = 16
+QUICK_PARTS = [part if part < 6 else pytest.param(part, marks=pytest.mark.soak) for part in range(PARTS)]
+QUICK_PHRASES = 2
+"""So much is in every run; the rest is among the long tests."""
 """Into how many tests the long lists are divided, so that they can be run beside each other."""
 
 
@@ -38,7 +41,7 @@ def _misread(read: Callable[[str], Sequence[Match]], cases: Sequence[Mapping[str
     return wrong
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", QUICK_PARTS)
 def test_paraphrases_find_their_recipe_and_what_is_sure_is_right(read, part):
     cases = PARAPHRASES[part::PARTS]
     wrong = _misread(read, cases)
@@ -240,8 +243,18 @@ FILLED = {
 
 
 @pytest.mark.parametrize("recipe", packaged(), ids=lambda recipe: recipe.name)
-def test_every_phrase_leads_to_its_recipe(read, recipe):
-    for text in recipe.phrases:
+def test_phrases_lead_to_their_recipe(read, recipe):
+    _lead_to(recipe, recipe.phrases[:QUICK_PHRASES], read)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("recipe", packaged(), ids=lambda recipe: recipe.name)
+def test_the_other_phrases_lead_to_their_recipe(read, recipe):
+    _lead_to(recipe, recipe.phrases[QUICK_PHRASES:], read)
+
+
+def _lead_to(recipe, texts, read):
+    for text in texts:
         phrase = phrases.parse(text)
         sentence = " ".join(filter(None, (_spoken(segment, recipe) for segment in phrase.segments)))
         found = read(sentence)
