@@ -50,6 +50,7 @@ _LEAVE = regex.compile(
     (?: \s+ please )? [\s.!]* $
     """
 )
+_USES = regex.compile(r"(?i)\b(?:uses|used|points)\b")
 _REST = regex.compile(r"(?i)^(?:all )?(?:the )?rest\b")
 _OTHERS = regex.compile(r"(?i)^(?:(?:all|any|of|the|my|our|their|its)\s+)*(?:other|remaining)\s+(?=\S)")
 _COMMA = regex.compile(r"\s*[,;]\s+(?:(?:and|but|so)\s+)?")
@@ -58,7 +59,7 @@ _NEVER_CHANGED = word_set(
     "link links backlinks embeds embed canvas canvases code sample samples snippet snippets block blocks value values heading headings formatting "
     "original originals everything anything nothing rest else "
     "it its them their they those these that this the a an any all of in my our no other others tag tags property properties alias aliases "
-    "contents wording shown text web normal way uses use used points point too there as well also to already have has had"
+    "contents wording shown text web normal way uses used points point too there as well also to already have has had"
 )
 """Words that name nothing which a plan for something else would change, and what is said of it."""
 
@@ -86,7 +87,7 @@ def kept(aside: str) -> tuple[Kept, ...] | None:
     if len(clauses) > 1 and all(map(_says, clauses)):
         return tuple(noun for clause in clauses for noun in kept(clause) or ())
     hidden = masked(aside)
-    if _never_changed(aside):
+    if _remarks(aside):
         return ()
     found = _LEAVE.match(hidden) or _STAYS.match(hidden)
     if found is None:
@@ -96,7 +97,12 @@ def kept(aside: str) -> tuple[Kept, ...] | None:
 
 
 def _says(clause: str) -> bool:
-    return _never_changed(clause) or _LEAVE.match(masked(clause)) is not None or _STAYS.match(masked(clause)) is not None
+    return _remarks(clause) or _LEAVE.match(masked(clause)) is not None or _STAYS.match(masked(clause)) is not None
+
+
+def _remarks(clause: str) -> bool:
+    """Whether a clause only says what uses or links to the notes; without such a verb ("The aliases too.", "No.") it asks for something."""
+    return _USES.search(clause) is not None and _never_changed(clause)
 
 
 def _keeps(sentence: str) -> bool:

@@ -43,6 +43,10 @@ def test_nothing_stands_beside_these(message: str) -> None:
         ("I'll keep the original too.", ()),
         ("October was really the gym, so don't touch that.", None),
         ("It was a long day.", None),
+        ("The canvas uses it too.", ()),
+        ("The aliases too.", None),
+        ("No.", None),
+        ("Also the tags.", None),
     ],
 )
 def test_what_an_aside_wants_kept(aside: str, wanted: tuple[Kept, ...] | None) -> None:
