@@ -13,6 +13,7 @@ from typing import Any
 
 from obsidian_agent.agent.answers import Asking, answer
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
+from obsidian_agent.agent.kept_notes import keeps, notes_of
 from obsidian_agent.agent.macro_recipes import MacroLike, macro_match, recipe_of
 from obsidian_agent.agent.note_template import TemplateFormats, day_reference, moment_reference, with_references
 from obsidian_agent.agent.planner import PlanRequest
@@ -28,9 +29,8 @@ from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.offline.matcher import ASIDE_COST, LIKELY_COST, MARGIN, MAX_CANDIDATES, SURE_COST, Match, beside, match
 from obsidian_agent.providers.offline.names import NameIndex, names_out_of_bounds
 from obsidian_agent.providers.offline.readings import Surroundings
-from obsidian_agent.providers.offline.recipe import Recipe, RecipeParameter, packaged
+from obsidian_agent.providers.offline.recipe import Recipe, packaged
 from obsidian_agent.providers.offline.resolve import joined
-from obsidian_agent.providers.offline.slots import SlotReader
 from obsidian_agent.providers.offline.tokens import tokenise
 from obsidian_agent.providers.offline.vault_idioms import named_in_place
 from obsidian_agent.providers.offline.word_slots import speaks_of_selection
@@ -199,30 +199,18 @@ class _Turn:
         nouns = kept(aside)
         if nouns is None:
             return False
-        plan = self._plan(found) if nouns and found.sure else None
-        done = tried(plan, self._view, self._request.context, self._tools) if plan is not None else None
-        if nouns and done is None:
+        if not nouns:
+            return True
+        plan = self._plan(found) if found.sure else None
+        context, tools = self._request.context, self._tools
+        done = tried(plan, self._view, context, tools) if plan is not None else None
+        if done is None:
             return False
-        changed = {change.path.text for change in done.change_set.changes if change.before is not None} if done is not None else set()
-        for noun in nouns:
-            notes = self._described(noun.noun)
-            if notes is None or (not notes - changed if noun.others else notes & changed):
-                return False
-        return True
-
-    def _described(self, noun: str) -> set[str] | None:
-        """The notes that a text describes or names, None when it is not understood."""
-        tokens = tokenise(noun)
-        if not tokens:
-            return None
-        reader = SlotReader(noun, tokens, NameIndex(self._names), self._around)
-        reading = reader.read(RecipeParameter(kind="anyNotes", description=""), "any", 0, len(tokens))
-        if reading is None or reading.issue is not None or reading.cost > SURE_COST:
-            return None
-        if isinstance(reading.value, str):
-            return {reading.value}
-        found = meant({**reading.value, "kind": "notes"}, self._view, self._request.context, self._tools)
-        return None if found is None else set(found)
+        changes, index = done.change_set.changes, NameIndex(self._names)
+        return all(
+            keeps(changes, noun, notes_of(noun.noun, index, self._around, lambda where: meant(where, self._view, context, tools)))
+            for noun in nouns
+        )
 
     def _meant(self, described: Mapping[str, Any]) -> list[str] | None:
         """What a description means, without templates: they are rarely meant, and make no difference between two readings."""

@@ -169,6 +169,10 @@ def test_an_aside_about_what_would_change_or_that_is_not_understood_is_told(desk
     assert aside.rstrip(".") in event.message
 
 
+def test_a_note_that_is_to_stay_is_not_carried_off_with_its_folder(desk):
+    assert not isinstance(desk.decide("Move the folder Projects to Archive. Leave Garden as it is."), PlanReady)
+
+
 def test_a_known_plugin_is_recommended_where_no_recipe_helps(make_vault):
     vault = {".obsidian/community-plugins.json": '["obsidian-kanban"]', "a.md": ""}
     desk = Desk(make_vault(vault))
