@@ -1,31 +1,40 @@
 """Following a vault while it is open: events of the operating system as hints, looks at the disk as the truth.
 
-Events can be lost (queues overflow, network disks send none), so whatever is many or unclear ends in a comparison of the whole vault, and
-so does a quiet half minute where events are not to be had. The thread never holds the vault: it only reads, and it ends when asked to.
+Events can be lost: queues overflow, watches run out below the first folder without an error, network disks send none. So whatever is many
+or unclear ends in a comparison of the whole vault, a burst in one more when it is over, and so does a quiet while: half a minute where
+events are not to be had, five minutes where they are. The thread never holds the vault: it only reads, and it ends when asked to.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.errors import ObsidianAgentError, PathRefused
 from obsidian_agent.vault.index_keeper import IndexKeeper
 from obsidian_agent.vault.index_paths import KnownPaths
 from obsidian_agent.vault.paths import VaultPath
 
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent
+    from watchdog.observers.api import BaseObserver
+
 POLL_SECONDS: Final = 30.0
 """How often the vault is compared where there are no events."""
+
+RECHECK_SECONDS: Final = 300.0
+"""How often it is compared where there are: folders beyond the system's number of watches send none, and nobody is told."""
 
 MANY: Final = 100
 """More events at once than this are a burst: the whole vault is compared instead of one path after the other."""
 
 _PATIENCE_SECONDS: Final = 2.0
-_STEP_MS: Final = 50
-_DEBOUNCE_MS: Final = 200
+_DEBOUNCE_SECONDS: Final = 0.2
+_QUIET_SECONDS: Final = 1.0
 
 
 class VaultWatcher:
@@ -37,7 +46,9 @@ class VaultWatcher:
         self._on_change = on_change
         self._polling = polling
         self._stop = threading.Event()
-        self._look = threading.Event()
+        self._woken = threading.Event()
+        self._heard = set[str]()
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="vault-watcher", daemon=True)
         self._path = KnownPaths()
         self._comparing = False
@@ -49,7 +60,7 @@ class VaultWatcher:
     def stop(self) -> None:
         """End, and wait a little until the thread has: it only reads."""
         self._stop.set()
-        self._look.set()
+        self._woken.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE_SECONDS)
 
@@ -70,38 +81,64 @@ class VaultWatcher:
         self._on_change()
 
     def _run(self) -> None:
-        self._compare()
-        if not self._polling:
-            try:
-                self._follow()
-            except (OSError, RuntimeError):
-                # No more watches to be had, or none on this disk.
-                self._polling = True
-        while self._polling and not self._look.wait(POLL_SECONDS):
+        # Watches first: what changes during the first comparison is heard.
+        observer = None if self._polling else self._observer()
+        self._polling = observer is None
+        try:
             self._compare()
+            self._follow()
+        finally:
+            if observer is not None:
+                observer.stop()
+
+    def _observer(self) -> BaseObserver | None:
+        """Hears of changes in threads of its own; None where the system has no watches left, or none for this disk."""
+        from watchdog import events
+        from watchdog.observers import Observer
+
+        # It warns of overflows, which are no news here; without a handler Python would print them over the screen.
+        logging.getLogger("watchdog").addHandler(logging.NullHandler())
+        handler = events.FileSystemEventHandler()
+        handler.on_any_event = self._hear  # type: ignore[method-assign]
+        files = (events.FileCreatedEvent, events.FileModifiedEvent, events.FileMovedEvent, events.FileDeletedEvent)
+        folders = (events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent)
+        observer = Observer()
+        try:
+            observer.schedule(handler, self._root, recursive=True, event_filter=[*files, *folders])
+            observer.start()
+        except (OSError, RuntimeError):
+            return None
+        return observer
+
+    def _hear(self, event: FileSystemEvent) -> None:
+        heard = [name for name in map(os.fsdecode, (event.src_path, event.dest_path)) if name and not self._is_hidden(name)]
+        if heard:
+            with self._lock:
+                self._heard.update(heard)
+            self._woken.set()
 
     def _follow(self) -> None:
-        from watchfiles import watch
-
-        for events in watch(
-            self._root,
-            watch_filter=lambda _, path: not self._is_hidden(path),
-            stop_event=self._stop,
-            step=_STEP_MS,
-            debounce=_DEBOUNCE_MS,
-            rust_timeout=60_000,
-            raise_interrupt=False,
-            ignore_permission_denied=True,
-        ):
-            self._take_in({path for _, path in events})
-
-    def _take_in(self, natives: set[str]) -> None:
-        paths = None if len(natives) > MANY else self._files(natives)
-        if paths is None:
-            self._compare()
-            return
-        if paths:
-            self.take_in(paths)
+        """Until it is to end: look at what was heard of, and compare when a burst is over or nothing was heard for long."""
+        unsettled = False
+        while True:
+            heard = self._woken.wait(_QUIET_SECONDS if unsettled else POLL_SECONDS if self._polling else RECHECK_SECONDS)
+            if heard:
+                self._stop.wait(_DEBOUNCE_SECONDS)
+            if self._stop.is_set():
+                return
+            if not heard:
+                self._compare()
+                unsettled = False
+                continue
+            self._woken.clear()
+            with self._lock:
+                natives, self._heard = self._heard, set()
+            paths = None if len(natives) > MANY else self._files(natives)
+            if paths is None:
+                unsettled = True
+                self._compare()
+            elif paths:
+                self.take_in(paths)
 
     def _files(self, natives: set[str]) -> list[VaultPath] | None:
         """The files behind some events; None when folders are among them, whose files have no events of their own."""

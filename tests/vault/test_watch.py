@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,8 +47,6 @@ class Watched:
 def watched(request, tmp_path, monkeypatch):
     monkeypatch.setattr(watch, "POLL_SECONDS", 0.05)
     made = Watched(tmp_path, polling=request.param == "polling")
-    # Watches of the operating system are set up a moment after the first look.
-    time.sleep(0.3)
     yield made
     made.watcher.stop()
     made.store.close()
@@ -69,20 +67,42 @@ def test_a_folder_that_comes_or_goes_brings_and_takes_its_notes(watched, tmp_pat
     watched.wait(lambda: watched.files() == {"a.md"})
 
 
-def test_nothing_of_a_burst_is_lost(watched):
-    for number in range(3_000):
+@pytest.mark.parametrize("many", [3_000, pytest.param(30_000, marks=pytest.mark.soak)])
+def test_nothing_of_a_burst_is_lost(watched, many):
+    for number in range(many):
         (watched.folder / "Sub" / f"{number}.md").write_bytes(b"[[a]]")
-    watched.wait(lambda: len(watched.files()) == 3_001)
+    watched.wait(lambda: len(watched.files()) == many + 1)
 
 
 def test_without_events_the_watcher_polls(tmp_path, monkeypatch):
     def no_watches(*_: object, **__: object) -> None:
         raise OSError(28, "inotify watch limit reached")
 
+    from watchdog.observers import Observer
+
     monkeypatch.setattr(watch, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr("watchfiles.watch", no_watches)
+    monkeypatch.setattr(Observer, "start", no_watches)
     made = Watched(tmp_path, polling=False)
     (made.folder / "b.md").write_bytes(b"")
     made.wait(lambda: "b.md" in made.files())
     assert made.watcher.polling
     made.watcher.stop()
+
+
+def test_what_no_event_told_of_is_found_when_it_has_been_quiet(tmp_path, monkeypatch):
+    monkeypatch.setattr(watch, "RECHECK_SECONDS", 0.05)
+    monkeypatch.setattr(VaultWatcher, "_hear", lambda *_: None)
+    made = Watched(tmp_path, polling=False)
+    (made.folder / "b.md").write_bytes(b"")
+    made.wait(lambda: "b.md" in made.files())
+    assert not made.watcher.polling
+    made.watcher.stop()
+    made.store.close()
+
+
+def test_an_overflow_of_the_systems_queue_prints_nothing_over_the_screen(tmp_path, capfd):
+    made = Watched(tmp_path, polling=False)
+    logging.getLogger("watchdog.observers.inotify_c").warning("Inotify queue overflowed")
+    made.watcher.stop()
+    made.store.close()
+    assert capfd.readouterr().err == ""

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
+import frontmatter
+import yaml
+from frontmatter.default_handlers import YAMLHandler
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from obsidian_agent.agent.customs.jsonc import BadJson, read_jsonc
-from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault import frontmatter
+from obsidian_agent.errors import Problem
 
 NAME: Final = r"^[a-z0-9][a-z0-9_-]*$"
 MODEL: Final = r"^[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
@@ -143,12 +145,19 @@ def flaw(path: str, field: str, message: str) -> Problem:
 
 def _parts(path: str, data: bytes) -> tuple[dict[str, Any], str]:
     text = text_of(path, data)
-    front = frontmatter.span(text)
+    handler = YAMLHandler()
+    if not handler.detect(text):
+        return {}, text.strip()
     try:
-        properties = frontmatter.read(text)
-    except VaultError as error:
-        raise Flawed((Problem("CONFIG_INVALID", f"{path}: {error.message}", path=path),)) from error
-    return properties, (text if front is None else text[front.body_start :]).strip()
+        properties, body = frontmatter.parse(text, handler=handler)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise Flawed((Problem("CONFIG_INVALID", f"{path}: its properties are no YAML{_line(error)}.", path=path),)) from error
+    return properties, body
+
+
+def _line(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return "" if mark is None else f" (line {mark.line + 1})"
 
 
 def _checked(model: type[Any], document: Mapping[str, Any], path: str) -> Any:

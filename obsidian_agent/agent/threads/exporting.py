@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+import frontmatter
+
 from obsidian_agent.agent.threads.state import Said, ThreadState
 from obsidian_agent.vault.paths import clean_component
 
@@ -21,8 +23,8 @@ def export_plan(state: ThreadState, path: str | None = None) -> dict[str, Any]:
 
 
 def note_of(state: ThreadState) -> str:
-    """The conversation in Markdown, a heading for each side's words."""
-    parts = [f"# {state.title}", f"Conversation of {state.created[:16].replace('T', ' ')}"]
+    """The conversation in Markdown, a heading for each side's words; when it began is a property."""
+    parts = [f"# {state.title}"]
     for said in state.said:
         match said.role:
             case "person":
@@ -36,7 +38,7 @@ def note_of(state: ThreadState) -> str:
                 parts.append(f"> {said.text.strip()}")
             case "look" | "notice" | "failed":
                 continue
-    return "\n\n".join(parts) + "\n"
+    return frontmatter.dumps(frontmatter.Post("\n\n".join(parts), created=state.created[:19])) + "\n"
 
 
 def _time(said: Said) -> str:

@@ -33,7 +33,9 @@ def thread() -> ThreadState:
 
 def test_the_note_has_both_sides_with_their_headings() -> None:
     note = note_of(thread())
-    assert note.startswith('# Beds: ${a/b} "soil"\n\nConversation of 2026-03-14 09:30\n\n## You, 2026-03-14 09:31\n\nWhat about ${date}?')
+    assert note.startswith(
+        "---\ncreated: '2026-03-14T09:30:00'\n---\n\n# Beds: ${a/b} \"soil\"\n\n## You, 2026-03-14 09:31\n\nWhat about ${date}?"
+    )
     assert "## Agent, 2026-03-14 09:31\n\n### Beds" in note
     assert "Sources: [[Garden]]" in note
     assert "> Make beds" in note
