@@ -37,8 +37,7 @@ DEFAULTS = {
     "temperature": 0.2,
     "streaming": True,
     "confirm_writes": True,
-    "confirm_commands": True,
-    "allow_commands": True,
+    "allow_commands": False,
     "allow_deletes": False,
     "auto_approve_read_only": False,
     "share_local": False,
@@ -82,6 +81,14 @@ def test_old_names_mean_ours(line: str, name: str, tmp_path: Path) -> None:
     live = LiveSettings.load(path, {})
     live.set("theme", "dark")
     assert getattr(load_settings(path, {}), name)
+
+
+def test_a_setting_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("confirm_commands = false\ntheme = 'dark'\n", encoding="utf-8")
+    live = LiveSettings.load(path, {})
+    live.set("allow_deletes", True)
+    assert (load_settings(path, {}).theme, load_settings(path, {}).allow_deletes) == ("dark", True)
 
 
 def test_a_change_keeps_everything_else_in_the_file(file: Path) -> None:
