@@ -181,17 +181,30 @@ def load_settings(file: Path, environment: dict[str, str] | None = None) -> Sett
 
 def in_file(file: Path) -> dict[str, Any]:
     """What a settings file says, under today's names; nothing when it is not there. Raises `ConfigError`."""
-    found = {name: value for name, value in _read(file).items() if name not in RETIRED}
-    return {OLD_NAMES.get(name, name): value for name, value in found.items() if name not in OLD_NAMES or OLD_NAMES[name] not in found}
-
-
-def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return meaning(tomllib.loads(read_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(file, error) from error
+
+
+def meaning(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a settings file under today's names, without those that are gone; ours are stronger than old ones."""
+    kept = {name: value for name, value in found.items() if name not in RETIRED}
+    return {OLD_NAMES.get(name, name): value for name, value in kept.items() if name not in OLD_NAMES or OLD_NAMES[name] not in kept}
+
+
+def read_text(file: Path) -> str:
+    """The text of a settings file, line ends as they are; "" when it is not there. Raises `ConfigError`."""
+    try:
+        return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file), hint="Correct or remove it.") from error
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file), hint="Correct or remove it.")
 
 
 def in_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
