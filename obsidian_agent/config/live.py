@@ -87,8 +87,7 @@ class LiveSettings:
         if self.file is not None:
             # TOML has no null: a setting without a value is one that the file does not name.
             kept = None if value is None else checked.model_dump(mode="json")[name]
-            intended = {key: each for key, each in values.items() if key != name} | ({} if kept is None else {name: kept})
-            _write(self.file, _edited(read_text(self.file), name, kept, intended))
+            _write(self.file, _edited(read_text(self.file), name, kept, checked))
         self.current = current
         return current
 
@@ -144,23 +143,24 @@ def _understood(name: str, value: Any) -> Any:
     return value
 
 
-def _edited(text: str, name: str, value: Any, intended: Mapping[str, Any]) -> str:
+def _edited(text: str, name: str, value: Any, intended: Settings) -> str:
     """The file's text with one key changed where it stands, or taken out (None); comments, order and everything else stay.
 
-    `intended` is what the whole file is to say then. Raises `ConfigError` when it would say anything else.
+    `intended` is what the whole file is to mean then. Raises `ConfigError` when it would mean anything else.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    names = {name, *(old for old, ours in OLD_NAMES.items() if ours == name)}
     try:
         document = tomlkit.parse(text)
-        for key in [key for key in document if key in names and (value is None or key != name)]:
+        written = [key for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name)) if key in document]
+        kept = None if value is None else written.pop(0) if written else name
+        for key in written:
             document.remove(key)
-        if value is not None and not _changed(document.get(name), value):
-            document[name] = value
+        if kept is not None and not _changed(document.get(kept), value):
+            document[kept] = value
         fresh = tomlkit.dumps(document)
-        as_intended = meaning(tomllib.loads(fresh)) == intended
+        as_intended = Settings.model_validate(meaning(tomllib.loads(fresh))) == intended
     except (TOMLKitError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{name} cannot be changed in the settings file: {error}.", hint="Change it by hand.") from error
     if not as_intended:
