@@ -48,6 +48,11 @@ class Link(NamedTuple):
         return " > ".join(part for part in (self.target + self.subpath).split("#") if part)
 
     @property
+    def is_reference(self) -> bool:
+        """Whether it is no link of the graph, but a definition or an attribute of HTML."""
+        return self.kind == "definition" or self.kind == "html"
+
+    @property
     def is_markdown(self) -> bool:
         """Whether it is written as a Markdown link."""
         return self.kind in MARKDOWN_KINDS
