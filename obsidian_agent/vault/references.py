@@ -100,7 +100,7 @@ class _Note:
     def _tags(self, start: int, end: int, block: int) -> Iterator[Link]:
         """What the tags of HTML between two places name, in a block that begins at a third."""
         opening = _OPENING.match(self.text, block)
-        quotes = re.compile(r"(?<=\n)(?:[ \t]*>){0,%d}" % (opening[0].count(">") if opening else 0))
+        quotes = re.compile(rf"(?<=\n)(?:[ \t]*>){{0,{opening[0].count('>') if opening else 0}}}")
         piece = quotes.sub(lambda mark: " " * len(mark[0]), self.text[start:end])
         for at, tag in _Tags(piece).found:
             named = _TAG_NAME.match(tag)
