@@ -28,7 +28,9 @@ class Focus:
     """Whether an app shows this, and can open notes."""
 
 
-def run_context(store: VaultStore, view: VaultView, focus: Focus, now: datetime, params: Mapping[str, Any]) -> RunContext:
+def run_context(
+    store: VaultStore, view: VaultView, focus: Focus, now: datetime, params: Mapping[str, Any], *, runs_commands: bool = False
+) -> RunContext:
     """Freeze the focus for a run. A note that is no longer there counts as no note."""
     active = _existing(view, focus.active_file)
     recent = tuple(path for path in (_existing(view, name) for name in _recent(store)) if path is not None)
@@ -41,6 +43,7 @@ def run_context(store: VaultStore, view: VaultView, focus: Focus, now: datetime,
         open_files=(active,) if active is not None else (),
         recent_files=recent,
         has_screen=focus.has_screen,
+        runs_commands=runs_commands,
         params=params,
         link_style=link_style(store),
     )

@@ -81,7 +81,7 @@ def _circumstances(context: RunContext, policy: Policy) -> str:
     allowed = [
         ("Writing", policy.allow_writes),
         ("Deleting", policy.allow_deletes),
-        ("Running commands", policy.allow_commands),
+        ("Running commands", policy.allow_commands and context.runs_commands),
     ]
     permissions = "; ".join(f"{what} is {'allowed' if on else 'switched off'}" for what, on in allowed)
     return f"It is {context.now:%A}, {context.now:%Y-%m-%d %H:%M}. {permissions}."

@@ -31,7 +31,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.executor import execute
+from obsidian_agent.agent.executor import RunCommand, execute
 from obsidian_agent.agent.files import files_below
 from obsidian_agent.agent.following import Following
 from obsidian_agent.agent.runs import Runs
@@ -113,6 +113,8 @@ class Session:
         self.settings = LiveSettings()
         """The settings in use; call `settings_changed` after a change."""
         self.make_policy: Callable[[], Policy] = lambda: policy
+        self.run_command: RunCommand | None = None
+        """Runs commands of Obsidian; None: nothing can, and a plan that needs one is not valid."""
 
     def settings_changed(self) -> None:
         """Take up changed settings: what follows is planned, asked and allowed by them."""
@@ -218,7 +220,7 @@ class Session:
 
     def context(self, values: Mapping[str, Any]) -> RunContext:
         """The focus, the clock and bound parameters, frozen."""
-        return run_context(self.store, self.view(), self.focus, self._clock(), values)
+        return run_context(self.store, self.view(), self.focus, self._clock(), values, runs_commands=self.run_command is not None)
 
     def verify(self, approved: Preview) -> tuple[Problem, ...]:
         """What of the vault is not as the preview said that it would be. May block."""
@@ -265,7 +267,7 @@ class Session:
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
         with no_collection(), self.runs.journal() as journal:
-            result = execute(approved, self.store, journal, emit=emit, cancel=cancel)
+            result = execute(approved, self.store, journal, emit=emit, cancel=cancel, run_command=self.run_command)
         if self._following is not None:
             self._following.learn(result.effects)
         return result

@@ -132,6 +132,8 @@ def _dispatch(options: argparse.Namespace) -> int:
 
     module, _, name = COMMANDS[options.command].partition(":")
     command: Callable[[argparse.Namespace, Output], int] = getattr(import_module(module), name)
+    if options.no_color:
+        os.environ["NO_COLOR"] = "1"
     # A headless command lives for one plan: what it allocates it keeps, and collecting cycles would only cost time. The app lives long.
     if options.command == "app":
         gc.freeze()

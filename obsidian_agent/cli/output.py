@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -34,7 +35,8 @@ class Output:
     def line(self, text: str = "") -> None:
         """A line for people; nothing in JSON mode."""
         if not self.as_json:
-            _write(block(text) + "\n")
+            shown = block(text)
+            _write((_painted(shown) if isinstance(text, Diff) and _colours() else shown) + "\n")
 
     def note(self, text: str) -> None:
         """A remark on standard error."""
@@ -46,6 +48,31 @@ class Output:
         for problem in problems:
             place = " ".join(part for part in (problem.instance or problem.step_id, problem.path) if part)
             self.note(f"{problem.code}{f' ({place})' if place else ''}: {problem.message}")
+
+
+class Diff(str):
+    """A unified diff among the lines for people: coloured where they want colours."""
+
+    __slots__ = ()
+
+
+_PAINT = {"-": 31, "+": 32, "@": 36}
+
+
+def _painted(diff: str) -> str:
+    """A diff that was made harmless, with the colours of the terminal's theme; its two first lines name the file."""
+    head, lines = diff.split("\n")[:2], diff.split("\n")[2:]
+    return "\n".join(
+        [
+            *(f"\x1b[1m{line}\x1b[0m" for line in head),
+            *(f"\x1b[{_PAINT[line[0]]}m{line}\x1b[0m" if line[:1] in _PAINT else line for line in lines),
+        ]
+    )
+
+
+def _colours() -> bool:
+    """Whether standard output is a terminal whose owner wants colours (no-color.org)."""
+    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _write(text: str) -> None:
@@ -77,7 +104,7 @@ def preview_lines(preview: Preview, diffs: Sequence[str]) -> list[str]:
         folder = "/" if change.folder else ""
         lines.append(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
         if diff:
-            lines.append(diff.rstrip("\n"))
+            lines.append(Diff(diff.rstrip("\n")))
     if not preview.change_set.changes:
         lines.append("Nothing would change.")
     return lines

@@ -67,8 +67,19 @@ def _planner() -> _Parser:
     group.add_argument(
         "--share", metavar="PATH", action="append", default=[], help="a note or folder that the model may read without asking (repeat)"
     )
-    group.add_argument("--backend", choices=["local", "opencode"], default="local", help=argparse.SUPPRESS)
+    group.add_argument("--backend", type=_backend, default="local", metavar="NAME", help="who works on it: local, the only one yet")
     return parser
+
+
+_MISSING_BACKENDS = {"acp": "ACP to agents", "opencode": "to an opencode server"}
+
+
+def _backend(name: str) -> str:
+    if name == "local":
+        return name
+    missing = _MISSING_BACKENDS.get(name)
+    why = f"{name} is not part of this version: it cannot speak {missing}" if missing else f"there is no backend {name!r}"
+    raise argparse.ArgumentTypeError(f"{why}. Leave it out or say --backend local")
 
 
 def build_parser() -> argparse.ArgumentParser:

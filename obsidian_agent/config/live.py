@@ -5,17 +5,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from obsidian_agent.config.settings import ENVIRONMENT_PREFIX, Settings, in_environment, in_file, load_settings
+from obsidian_agent.config.settings import (
+    ENVIRONMENT_PREFIX,
+    OLD_NAMES,
+    Settings,
+    in_environment,
+    in_file,
+    load_settings,
+    meaning,
+    read_text,
+)
 from obsidian_agent.errors import ConfigError
 
 Source = Literal["default", "file", "environment"]
@@ -72,11 +80,14 @@ class LiveSettings:
             checked = Settings.model_validate(values)
             current = Settings.model_validate(values | in_environment(self.environment))
         except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise ConfigError(f"{name} is not valid: {reason}.", code="ARGUMENT_INVALID") from error
+            first = error.errors()[0]
+            raise ConfigError(
+                f"{first['loc'][0] if first['loc'] else name} is not valid: {first['msg']}.", code="ARGUMENT_INVALID"
+            ) from error
         if self.file is not None:
+            # TOML has no null: a setting without a value is one that the file does not name.
             kept = None if value is None else checked.model_dump(mode="json")[name]
-            _write(self.file, _edited(_text(self.file), name, kept))
+            _write(self.file, _edited(read_text(self.file), name, kept, checked))
         self.current = current
         return current
 
@@ -132,55 +143,53 @@ def _understood(name: str, value: Any) -> Any:
     return value
 
 
-def _edited(text: str, name: str, value: Any) -> str:
-    """The file's text with one key set, changed where it stands, or taken out; comments and everything else stay."""
-    if isinstance(value, dict):
-        line = f"{name} = {{ {', '.join(f'{json.dumps(key)} = {json.dumps(each)}' for key, each in value.items())} }}"
-    else:
-        line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
-    lines = text.splitlines(keepends=True)
-    place = _place(lines, name)
-    if place is not None:
-        start, end = place
-        fresh = "".join([*lines[:start], *([] if value is None else [f"{line}\n"]), *lines[end:]])
-    elif value is None:
-        return text
-    else:
-        table = next((at for at, each in enumerate(lines) if re.match(r"\s*\[", each)), len(lines))
-        before = "".join(lines[:table])
-        fresh = before + ("" if not before or before.endswith("\n") else "\n") + f"{line}\n" + "".join(lines[table:])
-    tomllib.loads(fresh)
+def _edited(text: str, name: str, value: Any, intended: Settings) -> str:
+    """The file's text with one key changed where it stands, or taken out (None); comments, order and everything else stay.
+
+    `intended` is what the whole file is to mean then. Raises `ConfigError` when it would mean anything else.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        written = [key for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name)) if key in document]
+        kept = None if value is None else written.pop(0) if written else name
+        for key in written:
+            document.remove(key)
+        if kept is not None and not _changed(document.get(kept), value):
+            document[kept] = value
+        fresh = tomlkit.dumps(document)
+        as_intended = Settings.model_validate(meaning(tomllib.loads(fresh))) == intended
+    except (TOMLKitError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{name} cannot be changed in the settings file: {error}.", hint="Change it by hand.") from error
+    if not as_intended:
+        raise ConfigError(f"{name} cannot be changed in the settings file without touching the rest of it.", hint="Change it by hand.")
     return fresh
 
 
-def _place(lines: list[str], name: str) -> tuple[int, int] | None:
-    """The lines of a key of the first table; a value may go on over several."""
-    for start, line in enumerate(lines):
-        if re.match(r"\s*\[", line):
-            header = re.match(rf"\s*\[{re.escape(name)}\]", line)
-            if header is None:
-                continue
-            end = next((at for at in range(start + 1, len(lines)) if re.match(r"\s*\[", lines[at])), len(lines))
-            return start, end
-        if re.match(rf"\s*(?:{re.escape(name)}|\"{re.escape(name)}\")\s*=", line):
-            for end in range(start + 1, len(lines) + 1):
-                with contextlib.suppress(tomllib.TOMLDecodeError):
-                    tomllib.loads("".join(lines[start:end]))
-                    return start, end
-    return None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file)) from error
+def _changed(item: Any, value: Any) -> bool:
+    """Change a list or table of the file in its parts, so that comments between them stay; False when that does not do."""
+    match item, value:
+        case MutableMapping(), dict():
+            for key in [key for key in item if key not in value]:
+                del item[key]
+            for key, each in value.items():
+                if item.get(key) != each:
+                    item[key] = each
+        case MutableSequence(), list():
+            for at in reversed(range(len(item))):
+                if item[at] not in value:
+                    del item[at]
+            item.extend(value[len(item) :])
+        case _:
+            return False
+    return bool(item == value)
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file: all or nothing, and nobody else's to read."""
+    """Replace the file: all or nothing, and nobody else's to read. A link stays one: what it leads to is replaced."""
+    file = file.resolve()
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, fresh = tempfile.mkstemp(dir=file.parent, prefix=".settings-")
@@ -189,7 +198,7 @@ def _write(file: Path, text: str) -> None:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.replace(fresh, file.resolve() if file.is_symlink() else file)
+            os.replace(fresh, file)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(fresh)

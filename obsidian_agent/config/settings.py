@@ -110,10 +110,14 @@ class Settings(BaseModel):
         bool, _field("Sharing", "Share with local models", "Models on this machine may read everything but what is never shared.")
     ] = False
     confirm_writes: Annotated[bool, _field("Safety", "Confirm changes", "Ask before a plan that changes notes runs.")] = True
-    confirm_commands: Annotated[bool, _field("Safety", "Confirm commands", "Ask before each Obsidian command runs.")] = True
     allow_commands: Annotated[
-        bool, _field("Safety", "Allow commands", "Plans in the app may run Obsidian commands. On the command line: --allow-commands.")
-    ] = True
+        bool,
+        _field(
+            "Safety",
+            "Allow commands",
+            "Plans in the app may run Obsidian commands; they are always asked about. On the command line: --allow-commands.",
+        ),
+    ] = False
     allow_deletes: Annotated[
         bool,
         _field(
@@ -155,11 +159,13 @@ OLD_NAMES: Final[Mapping[str, str]] = {
     "stream": "streaming",
     "maxTokens": "max_tokens",
     "confirmWrites": "confirm_writes",
-    "confirmCommands": "confirm_commands",
     "allowDeletes": "allow_deletes",
     "autoApproveReadOnly": "auto_approve_read_only",
 }
 """What settings were called in programs that people may come from; in a file they mean ours."""
+
+RETIRED: Final = frozenset({"confirm_commands", "confirmCommands"})
+"""Settings that are gone; in a file they mean nothing. Commands are asked about whatever it says."""
 
 
 def load_settings(file: Path, environment: dict[str, str] | None = None) -> Settings:
@@ -175,17 +181,30 @@ def load_settings(file: Path, environment: dict[str, str] | None = None) -> Sett
 
 def in_file(file: Path) -> dict[str, Any]:
     """What a settings file says, under today's names; nothing when it is not there. Raises `ConfigError`."""
-    found = _read(file)
-    return {OLD_NAMES.get(name, name): value for name, value in found.items() if name not in OLD_NAMES or OLD_NAMES[name] not in found}
-
-
-def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return meaning(tomllib.loads(read_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(file, error) from error
+
+
+def meaning(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a settings file under today's names, without those that are gone; ours are stronger than old ones."""
+    kept = {name: value for name, value in found.items() if name not in RETIRED}
+    return {OLD_NAMES.get(name, name): value for name, value in kept.items() if name not in OLD_NAMES or OLD_NAMES[name] not in kept}
+
+
+def read_text(file: Path) -> str:
+    """The text of a settings file, line ends as they are; "" when it is not there. Raises `ConfigError`."""
+    try:
+        return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file), hint="Correct or remove it.") from error
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"The settings file {file} cannot be read: {error}.", path=str(file), hint="Correct or remove it.")
 
 
 def in_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:

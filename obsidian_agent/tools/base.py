@@ -87,6 +87,8 @@ class RunContext:
     recent_files: tuple[VaultPath, ...] = ()
     has_screen: bool = False
     """Whether a person sees an app that can open notes."""
+    runs_commands: bool = False
+    """Whether an Obsidian is there that runs commands."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Bound parameters, by name; they shadow the context's own names."""
     link_style: LinkStyle = DEFAULT_STYLE

@@ -1,12 +1,14 @@
 """Obsidian's own commands. What one does cannot be known in advance, so `commands.run` is opaque: never previewed, run by the executor.
 
-Both tools know nothing of a live Obsidian: the program that has a connection to one answers in their place.
+Both tools know nothing of a live Obsidian: the program that has a connection to one answers in their place. Without one a step that runs
+a command is an error of the dry run, so that nobody approves what cannot happen.
 """
 
 from __future__ import annotations
 
 from pydantic import Field
 
+from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.notes import SparseOutput
 
@@ -51,6 +53,12 @@ class RunCommandOutput(SparseOutput):
 
 
 def _run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal:
+    if not ctx.run.runs_commands:
+        raise ToolError(
+            f"The command {args.id} cannot be run: no Obsidian is connected.",
+            code="COMMANDS_UNAVAILABLE",
+            hint="This version reaches none; leave the step out.",
+        )
     return Proposal(RunCommandOutput(id=args.id, executed=False))
 
 

@@ -18,15 +18,14 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.base import PathText, ToolContext, ToolModel
-from obsidian_agent.tools.finding import unread
+from obsidian_agent.tools.finding import tagged, unread
 from obsidian_agent.tools.moments import made_ms, moment_ms
 from obsidian_agent.tools.notes import find_file, find_folder
 from obsidian_agent.tools.properties_match import PropertyFilter, value_of
 from obsidian_agent.vault import frontmatter, markdown
 from obsidian_agent.vault.index import VaultIndex, index_of
-from obsidian_agent.vault.index_facts import tag_key, tag_within
 from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.search_needle import folded_needle
+from obsidian_agent.vault.search_needle import Needle, folded_needle
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.view import VaultView
 
@@ -36,7 +35,7 @@ _DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[
 _NUMBER: Final = re.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 _DATE_PROPERTIES: Final = ("date", "created", "day", "published")
-_WHEN: Final = "A date (YYYY-MM-DD, that is its beginning) or an ISO date and time."
+WHEN: Final = "A date (YYYY-MM-DD, that is its beginning) or an ISO date and time."
 
 Check = Callable[[VaultPath], bool]
 
@@ -65,7 +64,7 @@ class Condition(ToolModel):
         default=None, description="A part of the name, in any case, or a pattern with * and ?; one of several."
     )
     text: str | None = Field(default=None, min_length=1, description="Holds this text as whole words, in any case.")
-    modified_before: str | None = Field(default=None, description=_WHEN)
+    modified_before: str | None = Field(default=None, description=WHEN)
     modified_after: str | None = Field(default=None, description="As modifiedBefore; the moment itself is included.")
     created_before: str | None = Field(
         default=None, description="As modifiedBefore; by its property created where that is a date, else by the file's own time."
@@ -135,21 +134,24 @@ class Judge:
             yield lambda path: stat(path).mtime_ms < before
         if after is not None:
             yield lambda path: stat(path).mtime_ms >= after
+        if wanted.created_before is not None or wanted.created_after is not None:
+            self.asked_facts = True
         if made_before is not None:
-            yield lambda path: self._made(path) < made_before
+            yield lambda path: self.made(path) < made_before
         if made_after is not None:
-            yield lambda path: self._made(path) >= made_after
+            yield lambda path: self.made(path) >= made_after
 
-    def _made(self, path: VaultPath) -> float:
-        """See `made_ms`."""
+    def made(self, path: VaultPath) -> float:
+        """When a file was made; see `made_ms`."""
         return made_ms(path, self.index.facts(path).properties if path.is_note else {}, self.ctx)
 
     def _by_facts(self, wanted: Condition) -> Iterator[Check]:
         index = self.index
         if wanted.tag is not None:
             self.asked_facts = True
-            keys = [_tag(tag) for tag in ([wanted.tag] if isinstance(wanted.tag, str) else wanted.tag)]
-            yield lambda path: any(tag_within(tag_key(tag), key) for tag in index.facts(path).tags for key in keys)
+            tags = [wanted.tag] if isinstance(wanted.tag, str) else wanted.tag
+            having = frozenset(path for tag in tags for path in tagged(index, tag, ROOT))
+            yield lambda path: path in having
         if wanted.tagged is not None:
             self.asked_facts = True
             yield lambda path: bool(index.facts(path).tags) == wanted.tagged
@@ -215,21 +217,22 @@ class Judge:
 
     def _by_content(self, wanted: Condition) -> Iterator[Check]:
         if wanted.text is not None:
-            holding = self._holding(wanted.text)
+            pattern = whole_words(wanted.text)
+            longest = folded_needle(max(wanted.text.split(), key=len, default=wanted.text))
+            holding = self.holding(ROOT, longest, lambda text: pattern.search(text) is not None)
             yield lambda path: path in holding
         if wanted.tasks is not None:
             yield self._with_tasks(wanted.tasks)
         if wanted.empty is not None:
             yield lambda path: _is_empty(self._text(path)) == wanted.empty
 
-    def _holding(self, text: str) -> frozenset[VaultPath]:
-        """The notes that hold a text as whole words."""
-        pattern = whole_words(text)
+    def holding(self, folder: VaultPath, needle: Needle | None, fits: Callable[[str], bool]) -> frozenset[VaultPath]:
+        """The notes below a folder whose text fits, looked for among those that may hold a needle."""
         found: list[VaultPath] = []
-        for path, data in self.index.texts(ROOT, folded_needle(max(text.split(), key=len, default=text))):
+        for path, data in self.index.texts(folder, needle):
             if isinstance(data, Problem):
                 self.problems[path.text] = data
-            elif pattern.search(self._decoded(path, data)):
+            elif fits(self._decoded(path, data)):
                 found.append(path)
         return frozenset(found)
 
@@ -319,13 +322,6 @@ def _having(index: VaultIndex, name: str) -> Check:
 def _name_pattern(name: str) -> str:
     wanted = name.casefold().removesuffix(".md").replace("[", "[[]")
     return wanted if "*" in wanted or "?" in wanted else f"*{wanted}*"
-
-
-def _tag(tag: str) -> str:
-    key = tag_key(tag)
-    if not key:
-        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
-    return key
 
 
 def _day(text: str | None, argument: str) -> date | None:

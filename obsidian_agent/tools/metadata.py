@@ -62,7 +62,7 @@ def _get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal:
     data = ctx.view.read(path)
     note = scan_lossy(data) if path.is_note else scan_lossy(b"")
     links = note.links if path.is_note else links_of(path, data)
-    facts = note_facts(names_of(note))
+    facts = note_facts(names_of(note), data)
     index = index_of(ctx.view)
     output = MetadataOutput(
         path=path.text,

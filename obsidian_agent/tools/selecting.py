@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field
 
@@ -11,9 +11,12 @@ from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.conditions import Condition, Judge, own_day
 from obsidian_agent.tools.properties_match import value_of
+from obsidian_agent.tools.reading import page
 from obsidian_agent.vault.paths import VaultPath
 
 _PROPERTY = "frontmatter."
+ORDERS: Final = "path (default), name, modified, created, day, size or frontmatter.KEY; with - in front the other way round."
+"""How answers can be ordered, for the schemas of the tools that do."""
 _NEVER_ATTACHED = frozenset((".canvas", ".base"))
 
 
@@ -22,23 +25,38 @@ class FindInput(ToolModel):
     kind: Literal["notes", "attachments", "files"] = Field(
         default="notes", description="Notes; all files that are neither notes, canvases nor bases; or every file."
     )
-    sort: str | None = Field(
-        default=None,
-        description="path (default), name, modified, created, day, size or frontmatter.KEY; with - in front the other way round.",
-    )
+    sort: str | None = Field(default=None, description=ORDERS)
     limit: Whole | None = Field(default=None, ge=0, description="At most so many, after sorting; all when absent.")
 
 
-class FoundNote(ToolModel):
+class FoundBriefly(ToolModel):
     path: str
     name: str = Field(description="Without folder and extension.")
-    file: str = Field(description="The name with its extension.")
     folder: str
-    extension: str = Field(description="Without dot, in lower case.")
     frontmatter: dict[str, Any]
     tags: list[str]
     mtime_ms: float
     size: int = Field(description="In bytes.")
+
+    @classmethod
+    def of(cls, path: VaultPath, ctx: ToolContext, judge: Judge, **more: str) -> Self:
+        """What is told of a file that was found."""
+        facts, stat = judge.index.facts(path), ctx.view.stat(path)
+        return cls(
+            path=path.text,
+            name=path.stem,
+            folder=path.parent.text,
+            frontmatter=dict(facts.properties),
+            tags=list(facts.tags),
+            mtime_ms=stat.mtime_ms,
+            size=stat.size,
+            **more,
+        )
+
+
+class FoundNote(FoundBriefly):
+    file: str = Field(description="The name with its extension.")
+    extension: str = Field(description="Without dot, in lower case.")
 
 
 class FindOutput(ToolModel):
@@ -51,10 +69,9 @@ def _find(args: FindInput, ctx: ToolContext) -> Proposal:
     judge = Judge(ctx)
     fits = judge.check(args.where)
     found = [path for path in judge.index.files() if _is_kind(path, args.kind) and fits(path)]
-    ordered = _sorted(found, args.sort or "path", ctx, judge)
-    shown = ordered if args.limit is None else ordered[: args.limit]
-    files = [_told(path, ctx, judge) for path in shown]
-    return Proposal(FindOutput(files=files, count=len(files), has_more=len(shown) < len(found)), warnings=judge.warnings())
+    shown, more = page(ordered(found, args.sort, ctx, judge), args.limit, 0)
+    files = [FoundNote.of(path, ctx, judge, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
+    return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=judge.warnings())
 
 
 def _is_kind(path: VaultPath, kind: str) -> bool:
@@ -67,14 +84,15 @@ def _is_kind(path: VaultPath, kind: str) -> bool:
             return True
 
 
-def _sorted(paths: list[VaultPath], sort: str, ctx: ToolContext, judge: Judge) -> list[VaultPath]:
-    """The files in the order asked for; equal ones by path, those without the value last, whichever way round."""
+def ordered(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: Judge) -> list[VaultPath]:
+    """The files in the order asked for (None: by path); equal ones by path, those without the value last, whichever way round."""
+    sort = sort or "path"
     key, reverse = (sort[1:], True) if sort.startswith("-") else (sort, False)
     measures: dict[str, Callable[[VaultPath], Any]] = {
         "path": lambda path: path.text,
         "name": lambda path: path.stem.casefold(),
         "modified": lambda path: ctx.view.stat(path).mtime_ms,
-        "created": lambda path: ctx.view.stat(path).created_ms,
+        "created": judge.made,
         "size": lambda path: ctx.view.stat(path).size,
         "day": lambda path: own_day(path, judge.index),
     }
@@ -97,21 +115,6 @@ def _comparable(value: Any) -> tuple[int, float, str] | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 1, 0.0, str(value).casefold()
     return 0, float(value), ""
-
-
-def _told(path: VaultPath, ctx: ToolContext, judge: Judge) -> FoundNote:
-    facts, stat = judge.index.facts(path), ctx.view.stat(path)
-    return FoundNote(
-        path=path.text,
-        name=path.stem,
-        file=path.name,
-        folder=path.parent.text,
-        extension=path.suffix.lower().lstrip("."),
-        frontmatter=dict(facts.properties),
-        tags=list(facts.tags),
-        mtime_ms=stat.mtime_ms,
-        size=stat.size,
-    )
 
 
 FIND = Tool(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.notes import SparseOutput, find_file
 
@@ -11,7 +12,7 @@ from obsidian_agent.tools.notes import SparseOutput, find_file
 class OpenFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     line: Whole | None = Field(default=None, ge=1, description="From 1.")
-    new_pane: bool = False
+    new_pane: bool = Field(default=False, description="Only where an Obsidian is connected; refused without one.")
 
 
 class OpenFileOutput(ToolModel):
@@ -21,6 +22,8 @@ class OpenFileOutput(ToolModel):
 
 
 def _open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal:
+    if args.new_pane:
+        raise ToolError("newPane asks for a pane of Obsidian, and no Obsidian is connected.", hint="Leave newPane out.", path=args.path)
     return Proposal(
         OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none")
     )

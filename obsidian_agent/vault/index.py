@@ -65,6 +65,10 @@ class VaultIndex(Protocol):
         """The files that are bases, sorted."""
         ...
 
+    def referring(self) -> list[VaultPath]:
+        """The notes with references to files that are no links of the graph (`references.py`), sorted."""
+        ...
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         """The other files with a link that leads to this one."""
         ...

@@ -67,6 +67,10 @@ class Delta:
         """The other names of the notes here."""
         return ((alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases)
 
+    def referring(self) -> list[VaultPath]:
+        """The notes here with references that are no links of the graph."""
+        return [path for path in self.files.values() if self.facts[path.text].references]
+
     def naming(self, name: str) -> list[VaultPath]:
         """The files here with a link whose target ends with a name."""
         return list(self._naming.get(name, {}).values())

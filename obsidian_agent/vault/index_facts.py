@@ -15,6 +15,7 @@ from typing import Any, Final
 from obsidian_agent.vault.canvas import canvas_links
 from obsidian_agent.vault.linkgraph import CANVAS
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.references import references_in
 from obsidian_agent.vault.resolve import link_key
 from obsidian_agent.vault.scan import Names, names_in
 
@@ -26,7 +27,8 @@ class Facts:
     """Tags (without `#`, each once, as first written), aliases, properties, and the target of each link, in order, as written.
 
     Links that name no file, only a place in their own, are left out.
-    `lossy`: the file is not UTF-8; what could be read of it counts.
+    `lossy`: the file is not UTF-8; what could be read of it counts. `references` are the targets of what is no link of the graph
+    (`references.py`), each once.
     """
 
     tags: tuple[str, ...] = ()
@@ -34,6 +36,7 @@ class Facts:
     properties: Mapping[str, Any] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     lossy: bool = False
+    references: tuple[str, ...] = ()
 
 
 NOTHING: Final = Facts()
@@ -60,7 +63,7 @@ def asks_content(text: str) -> bool:
 def facts_of(path: VaultPath, data: bytes) -> Facts:
     """The facts in a file's bytes."""
     if path.is_note:
-        return note_facts(names_in(data))
+        return note_facts(names_in(data), data)
     return canvas_facts(data) if path.suffix == CANVAS else NOTHING
 
 
@@ -69,14 +72,15 @@ def canvas_facts(data: bytes) -> Facts:
     return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
 
 
-def note_facts(names: Names) -> Facts:
-    """The facts in what a note names."""
-    return Facts(distinct_tags(names.tags), names.aliases, names.properties, names.targets, names.lossy)
+def note_facts(names: Names, data: bytes) -> Facts:
+    """The facts in what a note names, and in its bytes."""
+    references = tuple(dict.fromkeys(link.target for link in references_in(data).links))
+    return Facts(distinct_tags(names.tags), names.aliases, names.properties, names.targets, names.lossy, references)
 
 
 def pack_facts(facts: Facts) -> bytes:
     """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`index_file.py`)."""
-    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy))
+    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy, facts.references))
 
 
 def unpack_facts(data: bytes | memoryview) -> Facts:

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 Buffer: TypeAlias = bytes | memoryview
 
-MAGIC: Final = b"obsidian-agent index 3\n"
+MAGIC: Final = b"obsidian-agent index 4\n"
 """The last digit counts changes of the format."""
 
 KIND: Final = f"{sys.byteorder} {marshal.version}"

@@ -50,6 +50,9 @@ class HidingIndex:
     def bases(self) -> list[VaultPath]:
         return self._left(self._inner.bases())
 
+    def referring(self) -> list[VaultPath]:
+        return self._left(self._inner.referring())
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         return linking(self, path)
 

@@ -63,6 +63,10 @@ class OverlayIndex:
         delta = self._followed()
         return delta.over(self._below.bases(), [path for path in delta.files.values() if path.text.lower().endswith(BASE)])
 
+    def referring(self) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.referring(), delta.referring())
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         delta = self._followed()
         if file_name(path) in delta.names_changed:

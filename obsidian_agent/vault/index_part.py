@@ -12,7 +12,7 @@ from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index_columns import IDS, LONG
 from obsidian_agent.vault.index_facts import canvas_facts, note_facts, pack_facts, tag_key, target_name
 from obsidian_agent.vault.index_paths import KnownPaths
-from obsidian_agent.vault.index_records import FAILED, FOLDS_ODDLY, LOSSY
+from obsidian_agent.vault.index_records import FAILED, FOLDS_ODDLY, LOSSY, REFERS
 from obsidian_agent.vault.linkgraph import CANVAS
 from obsidian_agent.vault.scan import names_in
 from obsidian_agent.vault.search_needle import folds_oddly
@@ -78,11 +78,11 @@ class _Scanning:
             self._row(b"", 0, FAILED)
             return
         is_canvas = text[-len(CANVAS) :].lower() == CANVAS
-        facts = canvas_facts(data) if is_canvas else note_facts(names_in(data))
+        facts = canvas_facts(data) if is_canvas else note_facts(names_in(data), data)
         if not is_canvas:
             self._pending += (data, b"\n")
             self.pending_size += len(data) + 1
-        flags = (LOSSY if facts.lossy else 0) | (FOLDS_ODDLY if folds_oddly(data) else 0)
+        flags = (LOSSY if facts.lossy else 0) | (FOLDS_ODDLY if folds_oddly(data) else 0) | (REFERS if facts.references else 0)
         self._row(pack_facts(facts), 0 if is_canvas else len(data), flags)
         self._end += 0 if is_canvas else len(data) + 1
         for alias in facts.aliases:

@@ -26,6 +26,9 @@ FOLDS_ODDLY: Final = 2
 FAILED: Final = 4
 """Flag of a file that could not be read."""
 
+REFERS: Final = 8
+"""Flag of a note with references to files that are no links of the graph."""
+
 
 class Packed(NamedTuple):
     """Where the bytes of a note lie: the number of a pack of texts, and a place in it."""

@@ -73,6 +73,9 @@ class ScanIndex:
             self._bases = [path for path in self.files() if path.suffix == BASE]
         return self._bases
 
+    def referring(self) -> list[VaultPath]:
+        return [path for path in self.files() if self.facts(path).references]
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         return linking(self, path)
 

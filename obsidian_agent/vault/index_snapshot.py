@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from obsidian_agent.vault.index_columns import IDS, LONG, Rows, Texts, number_column, numbers, row_column, text_column
 from obsidian_agent.vault.index_facts import Facts, name_key, tag_within, target_name, unpack_facts
 from obsidian_agent.vault.index_file import Buffer, UnusableIndex, read_sections, write_sections
-from obsidian_agent.vault.index_records import Packed, Records
+from obsidian_agent.vault.index_records import REFERS, Packed, Records
 from obsidian_agent.vault.index_walk import Stamp
 
 if TYPE_CHECKING:
@@ -78,6 +78,11 @@ class Snapshot:
     def facts(self, file: int) -> Facts:
         """The facts of a file."""
         return unpack_facts(self._facts.raw(file))
+
+    @cached_property
+    def referring(self) -> list[str]:
+        """The paths of the notes with references that are no links of the graph, sorted as paths are; found when first asked for."""
+        return [self.paths[file] for file, flags in enumerate(self.flags) if flags & REFERS]
 
     def raw_facts(self, file: int) -> bytes:
         """The facts of a file as they are kept."""

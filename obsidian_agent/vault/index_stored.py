@@ -96,6 +96,9 @@ class StoredIndex:
             self._bases = sorted(self._path(text) for text in self.file_texts() if text.lower().endswith(BASE))
         return self._bases
 
+    def referring(self) -> list[VaultPath]:
+        return self._delta.over(map(self._path, self.snapshot.referring), self._delta.referring())
+
     def linking(self, path: VaultPath) -> list[VaultPath]:
         if any(True for name in (".", "..") for _ in self.snapshot.naming(name)):
             return linking(self, path)

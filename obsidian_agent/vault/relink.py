@@ -16,6 +16,7 @@ from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.linkgraph import CANVAS, links_of, links_where
 from obsidian_agent.vault.linktext import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths import PathUse, VaultPath
+from obsidian_agent.vault.references import NONE, References, references_in
 from obsidian_agent.vault.relink_changes import Change, LinkChanges
 from obsidian_agent.vault.relink_shape import Spelling, shape_of, spellings
 from obsidian_agent.vault.relink_shift import Shift, ShiftedLinks
@@ -68,10 +69,15 @@ def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = 
                 problems.append(_left_alone(path, error))
             continue
         links = links_of(source, data) if source in shift.moved else links_where(source, data, changes.may_change)
+        references = references_in(data) if source.is_note else NONE
         concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
-        if not concerned:
+        referred = changes.of_references(dict.fromkeys(link.target for link in references.links), source)
+        if referred and not references.sure:
+            problems.append(_only_seen(path, references, referred))
+            references, referred = NONE, {}
+        if not concerned and not referred:
             continue
-        rewriting = _Rewriting(source, path, data, links, concerned, wording)
+        rewriting = _Rewriting(source, path, data, links + references.links, concerned, referred, wording)
         content = rewriting.run()
         problems += rewriting.problems
         if content != data:
@@ -94,23 +100,33 @@ def _left_alone(path: VaultPath, error: VaultError) -> Problem:
     return Problem(error.code, f"The links in {path} are not updated: {why}", path=path.text)
 
 
+def _only_seen(path: VaultPath, references: References, concerned: Mapping[str, Change]) -> Problem:
+    """What is told of a note that is too long for its references to be rewritten."""
+    lines = sorted({link.line for link in references.links if link.target in concerned})
+    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines[:10]))}{', …' if len(lines) > 10 else ''}"
+    message = f"{path} is too long for its definitions and HTML to be rewritten: {where} may lead elsewhere or nowhere."
+    return Problem("REFERENCE_NOT_UPDATED", message, path=path.text)
+
+
 class _Wording:
     """The texts that a link can have to mean a file after the shift."""
 
     def __init__(self, after: ShiftedLinks, style: LinkStyle) -> None:
         self._after = after
         self._style = style
-        self._known: dict[tuple[str, str, str, str], tuple[str, ...]] = {}
+        self._known: dict[tuple[str, str, str, str, bool], tuple[str, ...]] = {}
 
     def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> tuple[str, ...]:
         """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
         if link.kind == "canvas":
             return (wanted.text,) if self._after.resolve(wanted.text, path) == wanted else ()
-        key = link.target, wanted.text, source.parent.text, path.parent.text
+        key = link.target, wanted.text, source.parent.text, path.parent.text, link.is_reference
         known = self._known.get(key)
         if known is None:
-            shape = shape_of(link.target, before, source, self._style)
-            found = spellings(shape, wanted, path, self._style)
+            # Other programs follow a reference too, and know no other way than the relative path.
+            style = LinkStyle("relative") if link.is_reference else self._style
+            shape = shape_of(link.target, before, source, style)
+            found = spellings(shape, wanted, path, style)
             known = self._known[key] = tuple(spelling.text for spelling in found if self._means(spelling, wanted, path))
         return known
 
@@ -120,6 +136,11 @@ class _Wording:
 
     def _means(self, spelling: Spelling, wanted: VaultPath, path: VaultPath) -> bool:
         return self._after.resolve(spelling.text, path) == wanted and (not spelling.unique or self._after.is_unique(spelling.text))
+
+
+def _all_links(path: VaultPath, data: bytes) -> tuple[Link, ...]:
+    references = references_in(data) if path.is_note else NONE
+    return links_of(path, data) + (references.links if references.sure else ())
 
 
 class _Rewriting:
@@ -132,6 +153,7 @@ class _Rewriting:
         data: bytes,
         links: tuple[Link, ...],
         concerned: Mapping[str, Change],
+        referred: Mapping[str, Change],
         wording: _Wording,
     ) -> None:
         self._source = source
@@ -141,15 +163,16 @@ class _Rewriting:
         self._wording = wording
         self._canvas = source.suffix == CANVAS
         self._concerned = concerned
+        self._referred = referred
         self.rewritten: dict[int, str] = {}
-        """The new targets, by the place where the link begins."""
+        """The new targets, by the place where the old one begins."""
         self.problems: list[Problem] = []
 
     def run(self) -> bytes:
         """The new bytes of the file."""
         edits: list[Edit] = []
         for link in self._links:
-            change = self._concerned.get(link.target)
+            change = (self._referred if link.is_reference else self._concerned).get(link.target)
             if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
                 edits += self._edits(link, change.before, change.wanted)
         if not edits:
@@ -165,7 +188,7 @@ class _Rewriting:
             if edit is not None and edit.new == self._data[edit.start : edit.end]:
                 return ()
             if edit is not None:
-                self.rewritten[link.start] = target
+                self.rewritten[link.target_start] = target
                 label = display_edit(self._data, link, before, wanted, canvas=self._canvas)
                 return (edit,) if label is None else (edit, label)
         if not self._wording.is_ambiguous(wanted):
@@ -182,9 +205,9 @@ class _Rewriting:
 
     def _prove(self, content: bytes) -> None:
         """Every link is still there, those that were rewritten with their new targets and the others with their old ones."""
-        old, new = links_of(self._source, self._data), links_of(self._path, content)
+        old, new = _all_links(self._source, self._data), _all_links(self._path, content)
         for number, link in enumerate(old):
-            target = self.rewritten.get(link.start, link.target)
+            target = self.rewritten.get(link.target_start, link.target)
             found = new[number] if number < len(new) else None
             if found is None or (found.kind, found.target, found.subpath, found.form) != (link.kind, target, link.subpath, link.form):
                 raise self._impossible(link, None)

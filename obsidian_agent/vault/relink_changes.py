@@ -10,7 +10,9 @@ from obsidian_agent.vault.index import VaultIndex
 from obsidian_agent.vault.index_facts import is_relative, target_name
 from obsidian_agent.vault.linkgraph import CANVAS
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.relink_shape import relative_path
 from obsidian_agent.vault.relink_shift import Shift, ShiftedLinks
+from obsidian_agent.vault.resolve import link_key
 
 
 class Change(NamedTuple):
@@ -40,13 +42,32 @@ class LinkChanges:
         """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
         shift = self._shift
         found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
+        found.update({source.text: source for source in self._index.referring() if self._refers(source)})
         found.update({path.text: path for path in shift.moved})
         gone = {path.text for path in shift.gone}
         return sorted([source for text, source in found.items() if text not in gone or self._stays(source)], key=attrgetter("text"))
 
     def of_source(self, source: VaultPath) -> dict[str, Change]:
-        """The targets of a file, as the index knows them, that mean something else afterwards."""
-        return self.of_targets(self._index.facts(source).targets, source)
+        """The targets of a file, as the index knows them, that mean something else afterwards; those of references too."""
+        facts = self._index.facts(source)
+        found = self.of_targets(facts.targets, source)
+        return {**self.of_references(facts.references, source), **found} if facts.references else found
+
+    def of_references(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
+        """Those of the targets of references that mean something else afterwards, or that led to their file as the relative path which
+        other programs follow and no longer will."""
+        path = self._shift.moved.get(source, source)
+        targets = [target for target in targets if target and (source in self._shift.moved or self.may_change(target))]
+        changes = self.of_targets(targets, source)
+        for target in targets:
+            before = self._index.resolve(target, source) if target not in changes else None
+            wanted = self._shift.after(before) if before is not None else None
+            if before is not None and wanted is not None and _leads(target, source, before) and not _leads(target, path, wanted):
+                changes[target] = Change(before, wanted, wanted)
+        return changes
+
+    def _refers(self, source: VaultPath) -> bool:
+        return any(map(self.may_change, self._index.facts(source).references))
 
     def of_targets(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
         """Those of some targets that mean something else in a file afterwards."""
@@ -87,3 +108,8 @@ class LinkChanges:
         if source.suffix == CANVAS and wanted != before and target == before.text:
             return Change(before, wanted, now, card_only=True)
         return None
+
+
+def _leads(target: str, source: VaultPath, file: VaultPath) -> bool:
+    """Whether a target is the relative path from one file to another."""
+    return link_key(target.removeprefix("./")) == link_key(relative_path(file.text, source))

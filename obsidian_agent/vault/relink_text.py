@@ -89,8 +89,10 @@ def _target(link: Link, target: str, old: bytes) -> str | None:
         return target
     if "#" in target:
         return None
-    if link.is_markdown:
+    if link.is_markdown or link.kind == "definition":
         return _destination(target, old, angle=link.form == "angle")
+    if link.kind == "html":
+        return _attribute(target, old)
     if _NOT_IN_WIKILINK.search(target) or target.endswith(("\\", "]")):
         return None
     return _quoted(link, target)
@@ -117,6 +119,15 @@ def _destination(target: str, old: bytes, *, angle: bool) -> str | None:
     if not _balanced(written):
         written = written.replace("(", "%28").replace(")", "%29")
     return written.replace(":", "%3A") if is_external(written.encode()) else written
+
+
+def _attribute(target: str, old: bytes) -> str | None:
+    """A path as the value of an attribute of HTML, whatever quotes are around it; blanks stay blanks where the old one had some."""
+    written = _destination(target, old, angle=False)
+    if written is None:
+        return None
+    written = re.sub("[\"'`=]", lambda sign: f"%{ord(sign[0]):02X}", written).replace("&", "&amp;")
+    return written.replace("%20", " ") if b" " in old else written
 
 
 def _balanced(text: str) -> bool:

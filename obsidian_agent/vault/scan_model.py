@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-LinkKind = Literal["wikilink", "embed", "markdown", "markdown-embed", "property", "canvas", "base"]
-"""`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names."""
+LinkKind = Literal["wikilink", "embed", "markdown", "markdown-embed", "property", "canvas", "base", "definition", "html"]
+"""`[[a]]`, `![[a]]`, `[t](a.md)`, `![t](a.png)`, a property that is a wikilink, a file card of a canvas, a file that a base names; and what
+is no link of the graph (`references.py`): `[t]: a.md`, `<a href="a.md">`."""
 
 LinkForm = Literal["plain", "angle", "table", "single-quoted", "double-quoted", "json"]
 """What the target's text is written in: nothing special; `<...>`; a table, whose pipe is `\\|`; a quoted YAML or JSON string."""
@@ -45,6 +46,11 @@ class Link(NamedTuple):
         if self.display is not None:
             return self.display
         return " > ".join(part for part in (self.target + self.subpath).split("#") if part)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is no link of the graph, but a definition or an attribute of HTML."""
+        return self.kind == "definition" or self.kind == "html"
 
     @property
     def is_markdown(self) -> bool:

@@ -105,10 +105,11 @@ def test_in_the_app_the_settings_say_what_plans_may_do(wiring: Wiring) -> None:
     from dataclasses import replace
 
     app = build_session(replace(wiring, policy=None))
-    assert (app.policy.allow_deletes, app.policy.allow_commands) == (False, True)
+    assert (app.policy.allow_deletes, app.policy.allow_commands) == (False, False)
     wiring.settings.set("allow_deletes", True)
+    wiring.settings.set("allow_commands", True)
     app.settings_changed()
-    assert app.policy.allow_deletes
+    assert (app.policy.allow_deletes, app.policy.allow_commands) == (True, True)
 
 
 async def test_whoever_only_plans_hears_the_same_instructions(wiring: Wiring) -> None:

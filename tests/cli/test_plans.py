@@ -276,10 +276,26 @@ def test_output_is_utf8_whatever_the_environment_says(tmp_path: Path, make_vault
     assert json.loads(done.stdout.decode("utf-8"))["effects"]["created"] == ["日.md"]
 
 
-def test_opaque_steps_are_flagged(call: Call, write: Callable[[object], str]) -> None:
-    command = {"id": "c", "tool": "commands.run", "args": {"id": "app:reload"}}
-    _, shown = call("preview", write(plan(command, riskLevel="commands")), "--allow-commands")
-    assert [flag["kind"] for flag in shown["flags"]] == ["opaque"]
+COMMAND = {"id": "c", "tool": "commands.run", "args": {"id": "app:reload"}}
+
+
+def test_a_command_that_nothing_can_run_is_never_approved(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:
+    file = write(plan(COMMAND, CREATE, riskLevel="commands"))
+    code, shown = call("preview", file, "--allow-commands")
+    assert (code, shown["valid"], shown["planHash"]) == (2, False, None)
+    assert [(error["code"], error["stepId"]) for error in shown["errors"]] == [("COMMANDS_UNAVAILABLE", "c")]
+    code, result = call("run", file, "--allow-commands", "--yes")
+    assert (code, result["status"], result["errors"][0]["code"]) == (2, "refused", "COMMANDS_UNAVAILABLE")
+    assert not (tmp_path / "vault/N").exists()
+    code, shown = call("preview", file)
+    assert (code, [error["code"] for error in shown["errors"]]) == (3, ["COMMANDS_DISABLED"]), "what is forbidden is said first"
+
+
+def test_a_command_that_may_be_left_out_is_left_out_with_a_warning(call: Call, write: Callable[[object], str]) -> None:
+    file = write(plan(COMMAND | {"onError": "skip"}, CREATE, riskLevel="commands"))
+    code, result = call("run", file, "--allow-commands", "--yes")
+    assert (code, result["effects"]["created"], result["effects"]["commands"]) == (0, ["N/new.md"], [])
+    assert [warning["code"] for warning in result["warnings"]] == ["COMMANDS_UNAVAILABLE"]
 
 
 def test_a_null_is_no_way_to_mean_the_whole_vault(call: Call, write: Callable[[object], str], tmp_path: Path) -> None:

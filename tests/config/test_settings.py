@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings, load_settings
@@ -37,8 +41,7 @@ DEFAULTS = {
     "temperature": 0.2,
     "streaming": True,
     "confirm_writes": True,
-    "confirm_commands": True,
-    "allow_commands": True,
+    "allow_commands": False,
     "allow_deletes": False,
     "auto_approve_read_only": False,
     "share_local": False,
@@ -84,6 +87,14 @@ def test_old_names_mean_ours(line: str, name: str, tmp_path: Path) -> None:
     assert getattr(load_settings(path, {}), name)
 
 
+def test_a_setting_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("confirm_commands = false\ntheme = 'dark'\n", encoding="utf-8")
+    live = LiveSettings.load(path, {})
+    live.set("allow_deletes", True)
+    assert (load_settings(path, {}).theme, load_settings(path, {}).allow_deletes) == ("dark", True)
+
+
 def test_a_change_keeps_everything_else_in_the_file(file: Path) -> None:
     live = LiveSettings.load(file, {})
     live.set("temperature", "0.5")
@@ -91,7 +102,7 @@ def test_a_change_keeps_everything_else_in_the_file(file: Path) -> None:
     live.set("share_allow", "One; Größe/**")
     live.set("streaming", "off")
     text = file.read_text(encoding="utf-8")
-    assert text.startswith('# My settings\nmodel = "anthropic/claude"\n')
+    assert text.startswith('# My settings\nmodel = "anthropic/claude"  # the good one\n')
     assert '[keymap]\nsend = "ctrl+enter"\n' in text
     again = load_settings(file, {})
     assert again == live.current
@@ -146,3 +157,114 @@ def test_what_is_no_settings_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(path, {})
     assert "sk-secret" not in caught.value.problem().message
+
+
+MULTILINE = '''\
+# What every conversation is told
+system_message = """
+Write it so:
+allow_deletes = true
+[keymap]
+theme = "dark"
+"""
+allow_deletes = true  # for the move only
+'''
+
+
+def test_a_line_of_a_long_text_is_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(MULTILINE, encoding="utf-8")
+    live = LiveSettings.load(path, {})
+    before = live.current.system_message
+    live.set("allow_deletes", "off")
+    assert path.read_text("utf-8") == MULTILINE.replace("true  # for", "false  # for")
+    live.set("allow_deletes", None)
+    live.set("theme", "light")
+    again = load_settings(path, {})
+    assert (again.system_message, again.allow_deletes, again.theme) == (before, False, "light")
+
+
+@pytest.mark.parametrize(
+    "line", ["allowDeletes = true", "allow_deletes = true\nallowDeletes = true", '"allow_deletes"=true', "'allow_deletes' = true"]
+)
+def test_what_is_unset_does_not_come_back(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(f"# mine\n{line}\ntheme = 'dark'\n", encoding="utf-8")
+    live = LiveSettings.load(path, {})
+    live.set("allow_deletes", None)
+    assert (live.current.allow_deletes, load_settings(path, {}).allow_deletes) == (False, False)
+    assert path.read_text("utf-8") == "# mine\ntheme = 'dark'\n"
+
+
+def test_comments_and_order_stay_inside_of_what_is_changed(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    text = "share_allow = [\n  'A', # work\n  'B', # home\n]\r\n\r\n# keys\r\n[keymap]\r\nsend = 'f2' # as at work\r\nquit = 'f9'\r\n"
+    path.write_bytes(text.encode())
+    live = LiveSettings.load(path, {})
+    live.set("keymap", {"send": "f2", "quit": "f10"})
+    assert path.read_bytes() == text.replace("'f9'", '"f10"').encode()
+    live.set("share_allow", "A; B; C")
+    assert load_settings(path, {}).share_allow == ("A", "B", "C")
+    assert b"# work" in path.read_bytes()
+    assert b"# home" in path.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"model = [", b"theme = 'x'\ntheme = 'y'", b"\xff\xfe", b"temperature = 7", b"nonsense = 1"])
+def test_a_damaged_file_is_never_overwritten(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("theme = 'dark'\n", encoding="utf-8")
+    live = LiveSettings.load(path, {})
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        live.set("model", "openai/x")
+    assert (path.read_bytes(), live.current.model) == (content, None)
+    assert "model is not valid" not in caught.value.message, "the other line is what is wrong"
+
+
+_TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12)
+_LINES = st.one_of(
+    st.just("# a comment\n"),
+    st.just("\n"),
+    st.sampled_from(
+        ["temperature = 0.5 # t\n", "allow_deletes = true\n", "streaming = false\n", "share_allow = ['A',\n 'B']\n", "max_tokens = 5\n"]
+    ),
+    st.sampled_from(
+        [
+            'system_message = """\nallow_deletes = true\n[keymap]\n"""\n',
+            "theme = '''\nstreaming = true'''\n",
+            "model = 'a/b' # model = 'c'\n",
+        ]
+    ),
+    st.just("maxTokens = 9\n"),
+)
+_TABLES = st.sampled_from(["", "[keymap]\nsend = 'f2'\n# c\nquit = 'f3'\n", "\n# keys\n[keymap]\n"])
+_CHANGES = st.one_of(
+    st.tuples(st.just("allow_deletes"), st.booleans() | st.none()),
+    st.tuples(st.just("system_message"), _TEXTS | st.none()),
+    st.tuples(st.just("share_allow"), st.lists(_TEXTS, max_size=3) | st.none()),
+    st.tuples(st.just("keymap"), st.dictionaries(_TEXTS, _TEXTS, max_size=2) | st.none()),
+    st.tuples(st.just("max_tokens"), st.integers(1, 99) | st.none()),
+    st.tuples(st.just("temperature"), st.floats(0, 1) | st.none()),
+)
+
+
+@given(st.lists(_LINES, max_size=6, unique=True), st.booleans(), _TABLES, st.lists(_CHANGES, min_size=1, max_size=4))
+def test_a_change_changes_one_setting_whatever_the_file_looks_like(
+    lines: list[str], early: bool, table: str, changes: list[tuple[str, Any]]
+) -> None:
+    text = "".join(lines) + ("keymap.send = 'f7'\n" if early and not table else table)
+    with TemporaryDirectory() as place:
+        path = Path(place) / "c.toml"
+        path.write_text(text, encoding="utf-8", newline="")
+        live = LiveSettings.load(path, {})
+        for name, value in changes:
+            before = live.current.model_dump()
+            comments = re.findall(r"^#.*", path.read_text("utf-8"), re.MULTILINE)
+            after = live.set(name, value)
+            assert after == load_settings(path, {})
+            assert {key: each for key, each in after.model_dump().items() if key != name} == {
+                key: each for key, each in before.items() if key != name
+            }
+            assert value is not None or getattr(after, name) == getattr(Settings(), name)
+            if name != "keymap":
+                assert re.findall(r"^#.*", path.read_text("utf-8"), re.MULTILINE) == comments

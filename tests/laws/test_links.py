@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.vault.linkgraph import links_of
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.references import references_in
 from obsidian_agent.vault.resolve import LinkResolver
+from obsidian_agent.vault.scan_model import Link
 from obsidian_agent.vault.store import VaultStore
 from previews import vault_path
 
@@ -50,6 +52,11 @@ INLINE = [
     "> - [ ] [[{t}|one]] ^block",
     "`[[{t}]]` $[[{t}]]$ \\[[{t}]]",
     "costs $5 [[{t}]]",
+    "[ref]: {m} 'pic'\n[two]: <{t}>",
+    "> - [ref]: {q}#Head",
+    'see <a class="x" href="{h}">one</a> `<a href=\'{h}\'>`',
+    "<div>\n<img src='{h}'>\n</div>",
+    "```\n[ref]: {m}\n<a href='{h}'>\n```",
     "```\n[[{t}]]\n```",
     "%%\n[[{t}]]\n%%",
     "| a | [[{t}\\|two]] |\n| - | - |\n| [[{t}]] | ![pic]({m}) |",
@@ -63,6 +70,7 @@ def _filled(template: str, target: str) -> str:
         template.replace("{t}", target.replace("'", quotes))
         .replace("{m}", target.replace("%", "%25").replace(" ", "%20"))
         .replace("{q}", quote(target))
+        .replace("{h}", target.replace("%", "%25").replace("&", "&amp;").replace("'", "&#39;"))
     )
 
 
@@ -125,9 +133,15 @@ class Vault:
         source = vault_path(path)
         return [_text(self.resolver.resolve(link.target, source)) for link in links_of(source, self.files[path])]
 
+    def references(self, path: str) -> list[Link]:
+        return list(references_in(self.files[path]).links) if path.lower().endswith(".md") else []
+
+    def referred(self, path: str) -> list[str | None]:
+        return [_text(self.resolver.resolve(link.target, vault_path(path))) for link in self.references(path)]
+
     def between_links(self, path: str) -> list[bytes]:
         data, pieces, position = self.files[path], [], 0
-        for link in links_of(vault_path(path), data):
+        for link in sorted([*links_of(vault_path(path), data), *self.references(path)], key=lambda link: link.start):
             if link.start >= position:
                 pieces.append(data[position : link.start])
                 position = link.end
@@ -186,9 +200,9 @@ def test_links_keep_their_meaning(story: Story) -> None:
                 now = where[path]
                 if now in doubtful or now.lower()[-3:] != path.lower()[-3:]:
                     continue
-                old, new = before.meanings(path), after.meanings(now)
-                assert len(old) == len(new)
-                assert [found for meant, found in zip(old, new, strict=True) if meant] == [where[meant] for meant in old if meant]
+                for old, new in ((before.meanings(path), after.meanings(now)), (before.referred(path), after.referred(now))):
+                    assert len(old) == len(new)
+                    assert [found for meant, found in zip(old, new, strict=True) if meant] == [where[meant] for meant in old if meant]
                 assert before.between_links(path) == after.between_links(now)
                 _needed(before, after, path, now, done)
             if ready.change_set.operations:

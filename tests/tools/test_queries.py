@@ -11,6 +11,7 @@ from obsidian_agent.tools.files import CREATE_FILE
 from obsidian_agent.tools.moving import DELETE, RENAME
 from obsidian_agent.tools.properties import SET_FRONTMATTER
 from obsidian_agent.tools.queries import QUERY
+from obsidian_agent.tools.selecting import FIND
 
 VAULT = {
     "Books/Dune.md": '---\ncategories: ["[[Books]]"]\nstatus: done\nrating: 5\nread: true\ntags: [sf, Classic]\n---\nSpice.\n',
@@ -97,6 +98,36 @@ def test_dates_count_from_the_beginning_of_the_day(bench):
     assert vault.run(QUERY, createdBefore="2001-01-01")["files"] == []
     newest = vault.run(QUERY, folder="Books", sort="-modified")["files"]
     assert [file["path"] for file in newest] == ["Books/Emma.md", "Books/Dune.md"]
+
+
+DATED = {
+    "a.md": "---\ncreated: 1999-05-01T10:00\n---\n",
+    "b.md": "---\ncreated: long ago\n---\n",
+    "c.md": "---\nCreated: 2035-01-01\n---\n",
+    "d.md": "",
+    "e.md": "---\ncreated: 2001-02-03\n---\n",
+}
+MOMENTS = ["1999-05-01", "1999-05-01T10:00", "2001-02-03", "2020-01-01", "2026-03-10T12:00", "2035-01-01", "2036-01-01"]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("condition", ["createdBefore", "createdAfter", "modifiedBefore", "modifiedAfter"])
+def test_a_time_means_the_same_here_and_in_find(bench, condition, moment):
+    vault = bench(DATED)
+    for day, name in enumerate(DATED, 9):
+        when = datetime(2026, 3, day, 12, tzinfo=UTC).timestamp()
+        os.utime(vault.folder / name, (when, when))
+    for sort in ("path", "created", "-created", "-modified", "size"):
+        queried = [file["path"] for file in vault.run(QUERY, **{condition: moment}, sort=sort)["files"]]
+        assert queried == [file["path"] for file in vault.run(FIND, where={condition: moment}, sort=sort)["files"]]
+
+
+def test_the_property_created_counts_before_the_time_of_the_file(bench):
+    vault = bench(DATED)
+    assert [file["path"] for file in vault.run(QUERY, createdBefore="2002-01-01")["files"]] == ["a.md", "e.md"]
+    assert [file["path"] for file in vault.run(QUERY, createdAfter="2034-01-01")["files"]] == ["c.md"]
+    ordered = [file["path"] for file in vault.run(QUERY, sort="created")["files"]]
+    assert (ordered[:2], ordered[-1]) == (["a.md", "e.md"], "c.md")
 
 
 def test_pages(bench):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.errors import ObsidianAgentError, ToolError
 from obsidian_agent.tools.base import Risk
 from obsidian_agent.tools.files import CREATE_FILE
 from obsidian_agent.tools.workspace import GET_CONTEXT, OPEN_FILE
@@ -12,7 +12,7 @@ from obsidian_agent.tools.workspace import GET_CONTEXT, OPEN_FILE
 
 def test_open_file(bench):
     vault = bench({"a#b.md": ""})
-    assert vault.run(OPEN_FILE, path="a#b.md", line=3, newPane=True) == {"path": "a#b.md", "opened": False, "via": "none"}
+    assert vault.run(OPEN_FILE, path="a#b.md", line=3, newPane=False) == {"path": "a#b.md", "opened": False, "via": "none"}
     vault.run_context = replace(vault.run_context, has_screen=True)
     assert vault.run(OPEN_FILE, path="a#b.md") == {"path": "a#b.md", "opened": True, "via": "app"}
     assert OPEN_FILE.risk is Risk.READ_ONLY
@@ -25,6 +25,16 @@ def test_open_file_needs_a_file(bench, path, code):
     with pytest.raises(ObsidianAgentError) as caught:
         bench({"D/": ""}).run(OPEN_FILE, path=path)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("has_screen", [True, False])
+def test_a_new_pane_is_refused_where_nothing_has_panes(bench, has_screen):
+    vault = bench({"a.md": ""})
+    vault.run_context = replace(vault.run_context, has_screen=has_screen)
+    with pytest.raises(ToolError) as caught:
+        vault.propose(OPEN_FILE, path="a.md", newPane=True)
+    assert caught.value.problem().code == "ARGUMENT_INVALID"
+    assert "newPane" in caught.value.problem().message
 
 
 def test_get_context(bench):

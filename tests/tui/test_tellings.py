@@ -140,7 +140,7 @@ def test_what_runs_without_a_question() -> None:
     reads = preview_of(plan_of(), [], risk=Risk.READ_ONLY)
     commands = preview_of(plan_of(), [], risk=Risk.COMMANDS)
     assert not any(unasked(each, settings) for each in (writes, deletes, reads, commands))
-    free = settings.model_copy(update={"confirm_writes": False, "auto_approve_read_only": True, "confirm_commands": False})
+    free = settings.model_copy(update={"confirm_writes": False, "auto_approve_read_only": True})
     assert [unasked(each, free) for each in (writes, deletes, reads, commands)] == [True, False, True, False]
     flagged = preview_of(plan_of(), [change("create", "A.md", content=b"x")], flags=(Flag("opaque", "x"),))
     assert not unasked(flagged, free), "what cannot be previewed is asked about"

@@ -73,7 +73,7 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
             "A/x.md": "#t [[secret]] [[diary]]\n",
             "B/diary.md": "#t needle\n",
             "Private/diary.md": "#t needle [[x]]\n",
-            "Private/secret.md": "[[A/x]]\n",
+            "Private/secret.md": "[[A/x]]\n\n[r]: ../A/x.md\n",
             "Private/broken.md": b"\xff",
         }
     )
@@ -91,6 +91,7 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
     assert index.facts(path("alias.md")).tags == ()
     assert index.named(file_name(diary)) == [diary]
     assert index.bases() == []
+    assert index.referring() == []
     assert not [text for text in index.problems if "Private" in text]
 
 

@@ -36,7 +36,8 @@ def note(links: list[str], tags: list[str], own: list[str], status: str) -> byte
     """A note with these links, tags in its text and in its properties, and status."""
     words = [f"[[{link}]]" for link in links] + [f"#{tag}" for tag in tags] + (["Stra\u00dfe \u212a \u65e5"] if "x" in own else [])
     aliases = f"aliases: [also {own[0]}, {len(links)}]\n" if own else ""
-    return f"---\ntags: [{', '.join(own)}]\n{aliases}status: {status}\n---\n{' '.join(words)}".encode()
+    reference = f"\n\n[r]: {tags[0]}.md\n" if "xy" in tags else ""
+    return f"---\ntags: [{', '.join(own)}]\n{aliases}status: {status}\n---\n{' '.join(words)}{reference}".encode()
 
 
 notes = st.builds(
@@ -77,6 +78,7 @@ def said(index: VaultIndex) -> dict[str, object]:
         "facts": {path.text: index.facts(path) for path in files},
         "tagged": {(tag, folder.text): [path.text for path in index.tagged(tag, folder)] for tag in TAGS for folder in folders},
         "naming": {name: [path.text for path in index.naming(name)] for name in names},
+        "referring": [path.text for path in index.referring()],
         "named": {name: [path.text for path in index.named(name)] for name in names},
         "linking": {path.text: [source.text for source in index.linking(path)] for path in files},
         "texts": {
