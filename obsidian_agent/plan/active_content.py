@@ -53,7 +53,7 @@ class ActiveContent:
 def added_content(path: str, after: bytes, before: bytes, path_before: str | None = None) -> ActiveContent:
     """What is active in `after` and was not in `before` (b"": there was no file). `path_before`: the name that it had then."""
     name, name_before = path.lower(), (path_before or path).lower()
-    text, old = after.decode("utf-8-sig", "replace"), before.decode("utf-8-sig", "replace")
+    text, old = _text(after), _text(before)
     new = _shortened(text, old) if name == name_before and _is_note(name) else (text, old)
     try:
         if max(len(text), len(old)) > CLOSELY:
@@ -67,6 +67,10 @@ def added_content(path: str, after: bytes, before: bytes, path_before: str | Non
         known = known if old else Found()
     hosts = {host_of(address) or address[:80] for address in found.remote - known.remote}
     return ActiveContent(tuple(sorted(hosts)), tuple(sorted({kind for kind, _ in found.code - known.code})))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _is_note(name: str) -> bool:

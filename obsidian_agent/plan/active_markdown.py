@@ -66,6 +66,8 @@ _LOOSE_IMAGE: Final = re.compile(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
 _LOOSE_REFERENCE: Final = re.compile(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
 _LOOSE_DEFINITION: Final = re.compile(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M)
 _DEEP: Final = re.compile(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
+_MARKER: Final = re.compile(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
+"""Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
 _STRUCTURE: Final = "<>`![]()"
 
 
@@ -112,7 +114,7 @@ class _Reading:
     def blocks(self, text: str, depth: int) -> None:
         if depth > _MOST_REREAD or text.count("[") - text.count("]") > _MOST_OPEN or _DEEP.search(text):
             raise Tangled
-        tokens = _parser().parse(text)
+        tokens = _parser().parse(_without_markers(text) + "\n")
         doubtful = _MATHS_OR_COMMENT.search(text) is not None or any(token.type == "html_block" for token in tokens)
         for token in tokens:
             match token.type:
@@ -162,6 +164,8 @@ class _Reading:
                     pieces.append(child.content)
                 case "code_inline":
                     pieces.append(" ")
+                    if len(child.markup) > 2 and _runs(child.content.strip().partition(" ")[0]):
+                        self._found.code.add(("block", child.content))
                     self._code(child.content, doubtful, depth)
                 case "image":
                     self._found.load(str(child.attrs.get("src", "")))
@@ -175,6 +179,7 @@ class _Reading:
 
     def _text(self, text: str) -> None:
         read_markup(text, self._found)
+        self._found.code |= {("block", info) for info in _FENCE_INFO.findall(text) if _runs(info)}
         for image in _LOOSE_IMAGE.finditer(text):
             self._found.remote |= set(addresses(image[1]))
         for embed in _WEB_EMBED.finditer(text):
@@ -193,6 +198,14 @@ class _Reading:
         # A table's cells end at |, so that a code span over it is none.
         if doubtful or code.startswith("=") or "|" in code or "\n" in code:
             self._again(content, depth)
+
+
+def _without_markers(text: str) -> str:
+    for _ in range(_MOST_NESTED):
+        text, count = _MARKER.subn(r"\1", text)
+        if not count:
+            return text
+    raise Tangled
 
 
 def _label(text: str) -> str:

@@ -30,31 +30,7 @@ _COMMAND = re.compile(r"obsidian:[\\/]*(?!(?:open|search|daily|new|choose-vault|
 
 _TAG = re.compile(r"<([a-z][^\s/>]*)", re.I)
 _ATTRIBUTE = re.compile(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
-_INERT = frozenset(
-    {
-        "title",
-        "alt",
-        "class",
-        "id",
-        "cite",
-        "xmlns",
-        "placeholder",
-        "lang",
-        "rel",
-        "name",
-        "label",
-        "summary",
-        "version",
-        "prefix",
-        "vocab",
-        "about",
-        "typeof",
-        "property",
-        "itemtype",
-        "itemid",
-        "d",
-    }
-)
+_INERT = frozenset({"title", "alt", "class", "id", "cite", "xmlns", "placeholder", "lang", "rel", "name", "label", "summary", "d"})
 """Attributes whose addresses nobody loads."""
 _INERT_STARTS = ("aria-", "data-", "xmlns:")
 _FRAMES = frozenset({"iframe", "frame", "object", "embed", "webview", "a", "use", "portal"})
