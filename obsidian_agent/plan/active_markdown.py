@@ -55,7 +55,7 @@ _LOADING_MARK: Final = re.compile(
     """,
     re.I | re.X | re.M,
 )
-_LINK_CODE: Final = re.compile(r"script:|data:|obsidian:|(?:\]\(<?|\]:<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)", re.I)
+_LINK_CODE: Final = re.compile(r"script:|data:|obsidian:|(?:\]\( *<?|\]: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)", re.I)
 _LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
 _ADDRESS_SIGNS: Final = ("//", "\\", "/\\", "&", "http", "ftp", "ws:", "wss:", "file:")
 _ADDRESS_MARK: Final = re.compile(r"(?:https?|wss?|ftps?|file):|//|\\[\\/0-9a-fux]|/\\|&[#a-z]", re.I)
@@ -193,7 +193,7 @@ class _Reading:
         code = content.strip()
         if re.match(r"\$=|js\s*[:=]|button\[", code, re.I):
             self._found.code.add((f"inline {code[:2]}", code))
-        elif re.match(r"(?:view|input)\[", code, re.I):
+        elif re.match(r"=|(?:view|input)\[", code, re.I):
             self._found.search(code)
         # A table's cells end at |, so that a code span over it is none.
         if doubtful or code.startswith("=") or "|" in code or "\n" in code:
