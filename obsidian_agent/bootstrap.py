@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from obsidian_agent.agent.customs.trust import TrustStore
 from obsidian_agent.agent.macros import MacroStore
 from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
@@ -72,8 +73,8 @@ class Wiring:
 def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
     runs = Runs(wiring.store, wiring.state)
-    usage = _vault_state(wiring) / "macro-usage.json"
-    saved = SavedActions(MacroStore(AppFolder(wiring.store, "macros"), usage, TOOLS), runs, TOOLS)
+    macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
+    saved = SavedActions(macros, runs, TOOLS)
 
     def planner() -> Planner:
         return _planner(wiring, saved, session)
@@ -231,14 +232,17 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: 
 def build_customs(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> Customs:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
     from obsidian_agent.agent.customs.library import Customs
-    from obsidian_agent.agent.customs.trust import TrustStore
     from obsidian_agent.agent.files import files_below
     from obsidian_agent.agent.sharing import SharingRules
 
     settings = wiring.settings.current
     known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
-    trusted = TrustStore(_vault_state(wiring) / "trusted.json")
-    return Customs(wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), trusted, known.deny.cover)
+    return Customs(wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover)
+
+
+def _trusted(wiring: Wiring) -> TrustStore:
+    """What of the vault the person trusts on this computer."""
+    return TrustStore(_vault_state(wiring) / "trusted.json")
 
 
 def _policy(wiring: Wiring) -> Policy:
@@ -275,7 +279,7 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     if models is None:
         from obsidian_agent.agent.offline import OfflinePlanner
 
-        return OfflinePlanner(session.view, wiring.store.obsidian_config, TOOLS, saved.list)
+        return OfflinePlanner(session.view, wiring.store.obsidian_config, TOOLS, saved.trusted)
     from obsidian_agent.agent.answering import make_planner
 
     return make_planner(session, models)

@@ -1,6 +1,8 @@
 """Saved plans: what a person approved once becomes a thing to run again, with other values and without a model.
 
 A macro is data. Reading, importing or saving one never runs anything; a run of it is validated, previewed and approved like any plan.
+A macro file that this person did not save, import or accept on this computer (it came with the vault, or changed by a sync) is not
+trusted: it is listed, but nothing finds it by words, and it runs only after it was shown and accepted.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from obsidian_agent.agent.customs.trust import Standing, TrustStore, standing
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, VaultError
 from obsidian_agent.plan.binding import bind, with_implied_parameters
 from obsidian_agent.plan.model import ActionPlan
@@ -21,7 +24,8 @@ from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.shape import shape
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Tool
-from obsidian_agent.vault.paths import clean_component
+from obsidian_agent.vault.appfolder import Document
+from obsidian_agent.vault.paths import VaultPath, clean_component
 
 MAX_NAME = 100
 _SAID = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)(?:\|[^}]*)?\}")
@@ -38,12 +42,19 @@ class MacroError(ObsidianAgentError):
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A saved plan. Its inputs are `plan.parameters`."""
+    """A saved plan. Its inputs are `plan.parameters`. `standing` and `sha256` are those of the file that it was read from."""
 
     name: str
     plan: ActionPlan
     description: str | None = None
     phrases: tuple[str, ...] = ()
+    standing: Standing = field(default="new", compare=False)
+    sha256: str = field(default="", compare=False)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether this person saved, imported or accepted exactly this file."""
+        return self.standing == "trusted"
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -90,9 +101,10 @@ class Imported:
 class Folder(Protocol):
     """Where macros are kept: JSON documents by name (`vault.appfolder.AppFolder`)."""
 
+    def path(self, name: str) -> VaultPath: ...
     def list(self) -> list[str]: ...
-    def read(self, name: str) -> object: ...
-    def write(self, name: str, document: object) -> object: ...
+    def read(self, name: str) -> Document: ...
+    def write(self, name: str, value: object) -> Document: ...
     def delete(self, name: str) -> bool: ...
 
 
@@ -126,11 +138,15 @@ def read_macro(document: object, tools: Mapping[str, Tool], *, judge: bool = Tru
 
 
 class MacroStore:
-    """The macros of one vault: one JSON file each in the vault's own folder; how often they ran is kept outside, in `usage` (a file)."""
+    """The macros of one vault: one JSON file each in the vault's own folder.
 
-    def __init__(self, folder: Folder, usage: Path, tools: Mapping[str, Tool]) -> None:
+    Which of them are trusted, and how often they ran (`usage`, a file), is kept outside of the vault.
+    """
+
+    def __init__(self, folder: Folder, usage: Path, trust: TrustStore, tools: Mapping[str, Tool]) -> None:
         self._folder = folder
         self._usage = usage
+        self._trust = trust
         self._tools = tools
 
     def all(self) -> list[Macro]:
@@ -142,26 +158,34 @@ class MacroStore:
         return [each for each, _ in self._files() if isinstance(each, Problem)]
 
     def get(self, name: str) -> Macro:
-        """The macro of a name, case ignored. MacroError MACRO_NOT_FOUND names those there are."""
+        """The macro of a name, case ignored; a trusted one before others. MacroError MACRO_NOT_FOUND names those there are."""
         found = self._find(name)
         if found is None:
             known = ", ".join(f"“{macro.name}”" for macro in self.all()) or "none"
             raise MacroError(f"There is no macro “{name}”.", code="MACRO_NOT_FOUND", hint=f"Saved macros: {known}.")
         return found[0]
 
+    def accept(self, name: str, sha256: str) -> Macro:
+        """Trust a macro as it was shown. MacroError MACRO_CHANGED when its file has another content by now."""
+        for macro, file in self._files():
+            if isinstance(macro, Macro) and _same(macro.name, name) and macro.sha256 == sha256:
+                self._trust.trust(self._folder.path(file).text, sha256)
+                return replace(macro, standing="trusted")
+        found = self.get(name)
+        raise MacroError(f"The macro “{found.name}” is another one than was shown.", code="MACRO_CHANGED", hint="Look at it again.")
+
     def save(self, macro: Macro, *, replacing: bool = False) -> Macro:
-        """Keep a macro. MacroError MACRO_EXISTS when the name is taken, unless `replacing`."""
+        """Keep a macro; what this person saves is trusted. MacroError MACRO_EXISTS when the name is taken, unless `replacing`."""
         named = replace(macro, name=_name(macro.name))
         taken = self._find(named.name)
         if taken is not None and not replacing:
             raise MacroError(
                 f"There is a macro “{taken[0].name}” already.", code="MACRO_EXISTS", hint="Choose another name, or replace it."
             )
-        self._folder.write(taken[1] if taken is not None else self._free_file(named.name), named.to_json())
-        return named
+        return self._write(taken[1] if taken is not None else self._free_file(named.name), named, trusted=True)
 
     def rename(self, name: str, new_name: str) -> Macro:
-        """Give a macro another name; its count goes with it."""
+        """Give a macro another name; its count goes with it. One that is not trusted stays so."""
         found = self._find(name)
         if found is None:
             return self.get(name)
@@ -171,9 +195,9 @@ class MacroStore:
         if other is not None and other[1] != file:
             raise MacroError(f"There is a macro “{other[0].name}” already.", code="MACRO_EXISTS", hint="Choose another name.")
         target = file if other is not None else self._free_file(renamed.name)
-        self._folder.write(target, renamed.to_json())
+        renamed = self._write(target, renamed, trusted=macro.trusted)
         if target != file:
-            self._folder.delete(file)
+            self._remove(file)
         counts = self._counts()
         if macro.name in counts:
             counts[renamed.name] = counts.pop(macro.name)
@@ -186,7 +210,7 @@ class MacroStore:
         if found is None:
             self.get(name)
             return
-        self._folder.delete(found[1])
+        self._remove(found[1])
         counts = self._counts()
         if counts.pop(found[0].name, None) is not None:
             self._keep(counts)
@@ -205,15 +229,29 @@ class MacroStore:
     # --- files ----------------------------------------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[tuple[Macro | Problem, str]]:
+        trusted = self._trust.hashes()
         for file in self._folder.list():
             try:
-                yield read_macro(self._folder.read(file), self._tools, judge=False).macro, file
+                read = self._folder.read(file)
+                macro = read_macro(read.value, self._tools, judge=False).macro
+                yield replace(macro, standing=standing(trusted.get(read.path.text), read.sha256), sha256=read.sha256), file
             except (VaultError, PlanError) as error:
                 yield Problem("MACRO_INVALID", f"The macro file {file}.json is left out: {error.message}", path=f"{file}.json"), file
 
     def _find(self, name: str) -> tuple[Macro, str] | None:
-        wanted = name.strip().casefold()
-        return next(((macro, file) for macro, file in self._files() if isinstance(macro, Macro) and macro.name.casefold() == wanted), None)
+        named = [(macro, file) for macro, file in self._files() if isinstance(macro, Macro) and _same(macro.name, name)]
+        # A file that came with a sync cannot stand in the way of the person's own macro by taking its name.
+        return min(named, key=lambda each: not each[0].trusted, default=None)
+
+    def _write(self, file: str, macro: Macro, *, trusted: bool) -> Macro:
+        written = self._folder.write(file, macro.to_json())
+        if trusted:
+            self._trust.trust(written.path.text, written.sha256)
+        return replace(macro, standing="trusted" if trusted else "new", sha256=written.sha256)
+
+    def _remove(self, file: str) -> None:
+        self._folder.delete(file)
+        self._trust.distrust(self._folder.path(file).text)
 
     def _free_file(self, name: str) -> str:
         """A file name made from the macro's name; the name itself stays inside the document."""
@@ -238,6 +276,10 @@ class MacroStore:
             os.replace(file.name, self._usage)
         except OSError:
             return
+
+
+def _same(name: str, other: str) -> bool:
+    return name.strip().casefold() == other.strip().casefold()
 
 
 def _name(value: object) -> str:

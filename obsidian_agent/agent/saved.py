@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ from obsidian_agent.tools.base import Tool
 MAX_FILE = 2 * 1024 * 1024
 
 
+def untrusted(macro: Macro) -> MacroError:
+    """Why a macro does not run, and what to do about it."""
+    why = "has changed since you accepted it" if macro.standing == "changed" else "came with the vault: nobody accepted it on this computer"
+    hint = f"Read it and accept it: obsidian-agent macro trust {shlex.quote(macro.name)}; without a terminal add --hash {macro.sha256}."
+    return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED", hint=hint)
+
+
 class SavedActions:
     """The macros of one vault. Every method may block."""
 
@@ -29,9 +37,24 @@ class SavedActions:
         """Macros that can be read, sorted by name."""
         return self._macros.all()
 
+    def trusted(self) -> Sequence[Macro]:
+        """Those that this person saved, imported or accepted here: the only ones that words may find."""
+        return [macro for macro in self._macros.all() if macro.trusted]
+
     def get(self, name: str) -> Macro:
         """One macro; MacroError when there is none of that name."""
         return self._macros.get(name)
+
+    def to_run(self, name: str) -> Macro:
+        """A macro that may run. MacroError MACRO_UNTRUSTED when this person has not accepted it as it is."""
+        macro = self._macros.get(name)
+        if not macro.trusted:
+            raise untrusted(macro)
+        return macro
+
+    def accept(self, name: str, sha256: str) -> Macro:
+        """Trust a macro with the content that was shown. MacroError MACRO_CHANGED when it is another one by now."""
+        return self._macros.accept(name, sha256)
 
     def used(self, name: str) -> int:
         """How often it was run."""

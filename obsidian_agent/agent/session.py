@@ -345,8 +345,8 @@ class Session:
             yield event
 
     async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
-        """Preview a saved action; NeedsInput when values are missing."""
-        macro = await asyncio.to_thread(self.saved.get, name)
+        """Preview a saved action; NeedsInput when values are missing. Raises MacroError, also for one that is not trusted."""
+        macro = await asyncio.to_thread(self.saved.to_run, name)
         async for event in self._preview(macro.for_values(values), values, frozenset(), None):
             yield event
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from obsidian_agent.agent.macros import Macro
+from obsidian_agent.agent.saved import untrusted
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, of_problems
 from obsidian_agent.cli.opening import open_session, pairs, parameters
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.plans import reject, run_document, show_preview
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.plans import refuse, reject, run_document, show_preview
 from obsidian_agent.errors import PlanError
 
 
@@ -24,6 +27,7 @@ def macro_command(options: argparse.Namespace, out: Output) -> Exit:
         "save": _save,
         "run": _run,
         "show": _show,
+        "trust": _trust,
         "edit": _edit,
         "rename": _rename,
         "delete": _delete,
@@ -37,9 +41,12 @@ def _list(options: argparse.Namespace, session: Session, out: Output) -> Exit:
     macros = session.saved.list()
     if out.as_json:
         out.document({"macros": [_listed(macro, session) for macro in macros]})
+    marks = {"trusted": "", "new": "  [not accepted here]", "changed": "  [changed since you accepted it]"}
     for macro in macros:
         inputs = f" ({', '.join(macro.plan.parameters)})" if macro.plan.parameters else ""
-        out.line(f"{macro.name}{inputs}{f': {macro.description}' if macro.description else ''}")
+        out.line(f"{macro.name}{inputs}{f': {macro.description}' if macro.description else ''}{marks[macro.standing]}")
+    if not out.as_json and not all(macro.trusted for macro in macros):
+        out.note("What is not accepted does not run. Read and accept it: obsidian-agent macro trust NAME, or --all.")
     if not macros:
         out.line("No macros yet; a good run is saved with: obsidian-agent macro save NAME --run RUN")
     return Exit.DONE
@@ -47,7 +54,8 @@ def _list(options: argparse.Namespace, session: Session, out: Output) -> Exit:
 
 def _listed(macro: Macro, session: Session) -> dict[str, Any]:
     inputs = {name: parameter.model_dump(mode="json", by_alias=True) for name, parameter in macro.plan.parameters.items()}
-    return {"name": macro.name, "description": macro.description, "parameters": inputs, "used": session.saved.used(macro.name)}
+    listed = {"name": macro.name, "description": macro.description, "parameters": inputs, "used": session.saved.used(macro.name)}
+    return listed | {"standing": macro.standing, "sha256": macro.sha256}
 
 
 def _save(options: argparse.Namespace, session: Session, out: Output) -> Exit:
@@ -60,6 +68,12 @@ def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
     macro = session.saved.get(options.name)
     values = parameters(options)
     document = macro.for_values(values)
+    if not macro.trusted and not options.dry_run:
+        # --yes approves what a person knows, and this they have not seen.
+        if options.yes or out.as_json or not sys.stdin.isatty():
+            return refuse((untrusted(macro).problem(),), out)
+        if not _accepted(session, [macro], out):
+            return Exit.NOT_APPROVED
     if not options.dry_run:
         code = run_document(session, document, values, options.yes, out)
         if code == Exit.DONE:
@@ -76,6 +90,33 @@ def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
 def _show(options: argparse.Namespace, session: Session, out: Output) -> Exit:
     out.document(session.saved.get(options.name).to_json())
     return Exit.DONE
+
+
+def _trust(options: argparse.Namespace, session: Session, out: Output) -> Exit:
+    if options.hash is not None:
+        if options.name is None:
+            raise UsageError("--hash goes with the name of one macro.")
+        return _kept(session.saved.accept(options.name, options.hash.strip().lower()), "Accepted", out)
+    macros = session.saved.list() if options.all else [session.saved.get(options.name)]
+    waiting = [macro for macro in macros if not macro.trusted]
+    if waiting and not _accepted(session, waiting, out):
+        return Exit.NOT_APPROVED
+    if out.as_json:
+        out.document({"outcome": "done", "accepted": []})
+    out.line("Accepted: " + ", ".join(macro.name for macro in waiting) if waiting else "Nothing waits to be accepted.")
+    return Exit.DONE
+
+
+def _accepted(session: Session, macros: Sequence[Macro], out: Output) -> bool:
+    """Show macros whole, ask, and trust them as they were shown. Without a terminal the answer is no."""
+    for macro in macros:
+        out.line(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
+    question = f"Accept {'this macro' if len(macros) == 1 else f'these {len(macros)} macros'} on this computer? Nothing runs by that."
+    if not _confirmed(question, False, out, "Not accepted: run it in a terminal to be asked, or add --hash with the hash of list --json."):
+        return False
+    for macro in macros:
+        session.saved.accept(macro.name, macro.sha256)
+    return True
 
 
 def _edit(options: argparse.Namespace, session: Session, out: Output) -> Exit:
@@ -126,11 +167,10 @@ def _kept(macro: Macro, verb: str, out: Output) -> Exit:
     return Exit.DONE
 
 
-def _confirmed(question: str, yes: bool, out: Output) -> bool:
+def _confirmed(question: str, yes: bool, out: Output, message: str = "Not done: add --yes, or run it in a terminal to be asked.") -> bool:
     if yes:
         return True
     if out.as_json or not sys.stdin.isatty():
-        message = "Not done: add --yes, or run it in a terminal to be asked."
         if out.as_json:
             out.document({"outcome": "refused", "message": message, "errors": [{"code": "NOT_APPROVED", "message": message}]})
         out.note(message)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from obsidian_agent.plan.active_content import added_content
 from obsidian_agent.plan.result import Flag, Instance
 from obsidian_agent.tools.base import RunContext
 from obsidian_agent.vault.changes import NetChange
@@ -14,21 +14,7 @@ MANY_FILES = 50
 FEW_STRANGERS = 10
 SHRINK_BYTES = 200
 SHRINK_RATIO = 0.5
-
-# An image or embed with an address is fetched by Obsidian when the note is opened: that is how text leaves a vault unasked.
-_REMOTE = re.compile(
-    rb"(?:!\[[^\]\n]*\]\(\s*<?|<(?:img|iframe|video|audio|script|link|embed|object)\b[^>]*?(?:src|href|data)\s*=\s*[\"']?|^\[[^\]\n]+\]:\s*)"
-    rb"(?:https?:)?//([^/\s)\"'>]+)",
-    re.I | re.M,
-)
-# A web page on a canvas is loaded when the canvas is opened (JSON Canvas 1.0, nodes of type "link"); text cards hold Markdown.
-_REMOTE_CARD = re.compile(_REMOTE.pattern + rb"""|"url"\s*:\s*"(?:https?:)?//([^/\s"]+)""", re.I | re.M)
-_CODE = re.compile(
-    rb"^\s*(?:```|~~~)\s*(?:dataviewjs|js-engine|run-?\w*|execute-?code|button)\b|<%[-_*+]?|<script\b|\$=|\bjavascript:", re.I | re.M
-)
-
-_CODE_MARKS = (b"```", b"~~~", b"<%", b"$=", b"<s", b"<S", b"cript:", b"CRIPT:")
-"""Without one of these the pattern cannot match; looking for them costs a tenth."""
+MOST_NAMES = 5
 
 
 def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:
@@ -65,27 +51,20 @@ def _content_flags(change: NetChange, base: VaultView) -> Iterator[Flag]:
     if content is None:
         return
     path = (change.new_path or change.path).text
-    pattern = _REMOTE_CARD if path.endswith(".canvas") else _REMOTE
-    remote = b"//" in content and pattern.search(content)
-    code = any(mark in content for mark in _CODE_MARKS) and _CODE.search(content)
-    before = base.read(change.before) if change.before is not None and (remote or code or len(content) < _size(change, base)) else b""
-    if remote:
-        hosts = sorted(_hosts(pattern, content) - _hosts(pattern, before))
-        if hosts:
-            yield Flag("remoteUrl", "Obsidian would load from " + ", ".join(host.decode("utf-8", "replace") for host in hosts) + ".", path)
-    if code and not _CODE.search(before):
-        yield Flag("runsAsCode", "It contains text that plugins may run as code.", path)
+    before = base.read(change.before) if change.before is not None else b""
+    # Obsidian fetches what a note shows when the note is opened: that is how text leaves a vault unasked.
+    active = added_content(path, content, before, change.before.text if change.before is not None else None)
+    if active.hosts:
+        yield Flag("remoteUrl", f"Obsidian would load from {_few(active.hosts)}.", path)
+    if active.code:
+        yield Flag("runsAsCode", f"It contains text that plugins may run as code: {_few(active.code)}.", path)
     lost = len(before) - len(content)
     if lost > SHRINK_BYTES and len(content) < SHRINK_RATIO * len(before):
         yield Flag("shrink", f"It loses {round(100 * lost / len(before))} % of its text.", path)
 
 
-def _hosts(pattern: re.Pattern[bytes], text: bytes) -> set[bytes]:
-    return {found[found.lastindex or 0].lower() for found in pattern.finditer(text)}
-
-
-def _size(change: NetChange, base: VaultView) -> int:
-    return base.stat(change.before).size if change.before is not None else 0
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
 
 
 def _not_named(changes: Sequence[NetChange], context: RunContext, instruction: str) -> Iterator[Flag]:

@@ -34,9 +34,8 @@ class Commands(Provider):
         self._commands = list(self._own())
         screen = cast("MainScreen", self.screen)
         for macro in await screen.bridge.call(screen.bridge.session.saved.list):
-            self._commands.append(
-                Entry(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", "Saved action", _runner(screen, macro.name))
-            )
+            told = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
+            self._commands.append(Entry(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", told, _runner(screen, macro.name)))
 
     def _own(self) -> Iterator[Entry]:
         screen = cast("MainScreen", self.screen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
@@ -100,6 +100,13 @@ class Macro(Protocol):
     def description(self) -> str | None: ...
     @property
     def plan(self) -> ActionPlan: ...
+    @property
+    def standing(self) -> Literal["trusted", "new", "changed"]:
+        """Whether this person accepted the file as it is."""
+        ...
+
+    @property
+    def sha256(self) -> str: ...
     def to_json(self) -> Mapping[str, Any]:
         """The document as it is kept and exported."""
         ...
@@ -158,6 +165,10 @@ class Saved(Protocol):
 
     def list(self) -> Sequence[Macro]:
         """All, sorted by name."""
+        ...
+
+    def accept(self, name: str, sha256: str) -> Macro:
+        """Trust an action with the content that was shown."""
         ...
 
     def save(

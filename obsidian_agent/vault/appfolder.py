@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import VaultError
@@ -13,6 +15,15 @@ FILE_LIMIT: Final = 4 * 1024 * 1024
 """Largest file that is read, in bytes."""
 
 _SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON value as it is in its file; `sha256` is of the file's bytes."""
+
+    path: VaultPath
+    value: object
+    sha256: str
 
 
 class AppFolder:
@@ -37,23 +48,25 @@ class AppFolder:
         stems = (name.removesuffix(_SUFFIX) for name, kind, link in entries if kind == "file" and not link and name.endswith(_SUFFIX))
         return sorted(stem for stem in stems if clean_component(stem) == stem)
 
-    def read(self, name: str) -> object:
+    def read(self, name: str) -> Document:
         """The document of a name. FILE_NOT_FOUND, or NOT_TEXT when it is no JSON."""
         path = self.path(name)
+        data = self._store.read(path, FILE_LIMIT)
         try:
-            document: object = json.loads(self._store.read(path, FILE_LIMIT))
+            value: object = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise VaultError(
                 f"{path.text} is not valid JSON ({error}); put it right or delete it.", code="NOT_TEXT", path=path.text
             ) from error
-        return document
+        return Document(path, value, hashlib.sha256(data).hexdigest())
 
-    def write(self, name: str, document: object) -> VaultPath:
-        """Write a document, all or nothing and durable, and say where. The folders are made when missing."""
+    def write(self, name: str, value: object) -> Document:
+        """Write a document, all or nothing and durable. The folders are made when missing."""
         path = self.path(name)
+        data = (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
         self._store.make_folder(path.parent)
-        self._store.write_atomic(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
-        return path
+        self._store.write_atomic(path, data)
+        return Document(path, value, hashlib.sha256(data).hexdigest())
 
     def delete(self, name: str) -> bool:
         """Remove the file of a name; False when there was none."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.customs.trust import TrustStore
 from obsidian_agent.agent.macros import Macro, MacroError, MacroStore, read_macro
 from obsidian_agent.errors import PlanError
 from obsidian_agent.tools.registry import TOOLS
@@ -40,7 +41,8 @@ def vault(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> Vaul
 
 @pytest.fixture
 def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
-    return MacroStore(AppFolder(vault, "macros"), tmp_path / "state" / "macro-usage.json", TOOLS)
+    usage, trusted = tmp_path / "state" / "macro-usage.json", TrustStore(tmp_path / "trusted" / "trusted.json")
+    return MacroStore(AppFolder(vault, "macros"), usage, trusted, TOOLS)
 
 
 # --- reading a document ---------------------------------------------------------------------------------------------------------
@@ -207,3 +209,65 @@ def test_goal_and_lines_say_the_values(vault):
     assert made["goal"] == "Start A & B: ${other|default:x}"
     assert made["steps"][0]["preview"] == "Make A & B, $${kept}"
     assert made["steps"][0]["args"]["path"] == "Projects/${projectName}.md"
+
+
+# --- trust ----------------------------------------------------------------------------------------------------------------------
+
+
+def placed(vault: VaultStore, document: Macro, file: str) -> Path:
+    """The macro as a file that a sync or a clone brought."""
+    path = Path(vault.real_path) / ".obsidian-agent" / "macros" / f"{file}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document.to_json()))
+    return path
+
+
+def test_what_this_person_saves_is_trusted_and_what_came_with_the_vault_is_not(store, vault):
+    placed(vault, macro("Came along"), "x")
+    store.save(macro("Mine"))
+    assert [(each.name, each.standing) for each in store.all()] == [("Came along", "new"), ("Mine", "trusted")]
+
+
+def test_a_change_of_the_file_takes_trust_away_and_its_return_gives_it_back(store, vault):
+    path = placed(vault, macro("Mine"), "x")
+    shown = store.get("mine")
+    assert store.accept("mine", shown.sha256).trusted
+    data = path.read_bytes()
+    path.write_bytes(data + b" ")
+    assert store.get("Mine").standing == "changed"
+    path.write_bytes(data)
+    assert store.get("Mine").trusted
+
+
+def test_only_what_was_shown_is_accepted(store, vault):
+    path = placed(vault, macro("Mine"), "x")
+    shown = store.get("Mine")
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(MacroError) as caught:
+        store.accept("Mine", shown.sha256)
+    assert caught.value.code == "MACRO_CHANGED"
+    assert store.get("Mine").standing == "new"
+
+
+def test_renaming_keeps_how_a_macro_stands(store, vault):
+    placed(vault, macro("Came along"), "x")
+    store.save(macro("Mine"))
+    store.rename("Came along", "Still strange")
+    store.rename("Mine", "Still mine")
+    assert [(each.name, each.standing) for each in store.all()] == [("Still mine", "trusted"), ("Still strange", "new")]
+
+
+def test_a_deleted_macro_that_comes_back_has_to_be_accepted_again(store, vault):
+    store.save(macro("Mine"))
+    [path] = (Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir()
+    data = path.read_bytes()
+    store.delete("Mine")
+    path.write_bytes(data)
+    assert store.get("Mine").standing == "new"
+
+
+def test_a_strange_file_cannot_hide_the_persons_own_macro_by_taking_its_name(store, vault):
+    kept = store.save(macro("Mine"))
+    placed(vault, macro("mine", description="strange"), "0")
+    assert store.get("MINE") == kept
+    assert store.get("Mine").trusted

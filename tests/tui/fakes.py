@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -139,6 +139,8 @@ class Macro:
     name: str
     plan: ActionPlan
     description: str | None = None
+    standing: Literal["trusted", "new", "changed"] = "trusted"
+    sha256: str = "5a" * 32
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "plan": self.plan.to_json()}
@@ -211,6 +213,11 @@ class FakeSaved:
             raise ObsidianAgentError(f"There is an action “{name}” already.", code="MACRO_EXISTS")
         self.calls.append(("save", run_id, name, description, dict(parameters or {})))
         self.macros.append(Macro(name, plan_of(), description))
+
+    def accept(self, name: str, sha256: str) -> Macro:
+        self.calls.append(("accept", name, sha256))
+        self.macros[:] = [replace(macro, standing="trusted") if macro.name == name else macro for macro in self.macros]
+        return next(macro for macro in self.macros if macro.name == name)
 
     def count(self, name: str) -> None:
         self.calls.append(("count", name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Literal
 
 import pytest
 from textual import events
@@ -621,6 +622,43 @@ async def test_the_palette_runs_a_saved_action() -> None:
         await app.press("enter")
         await app.pilot.pause(0.3)
         assert session.called("run_macro") == [("Sort inbox", {})]
+
+
+@pytest.mark.parametrize(("standing", "why"), [("new", "came with the vault"), ("changed", "has changed since")])
+@pytest.mark.parametrize("palette", [False, True])
+async def test_a_saved_action_that_is_not_trusted_is_shown_and_asked_about_first(
+    standing: Literal["new", "changed"], why: str, palette: bool
+) -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("Sort inbox", plan_of(), standing=standing)]
+
+    async def choose() -> None:
+        if palette:
+            await app.press("ctrl+p")
+            await app.press(*"run saved")
+            await app.pilot.pause(0.3)
+            assert "not trusted" in app.screen()
+            await app.press("enter")
+        else:
+            await app.press("f2")
+            await app.pilot.pause(0.1)
+            assert ("not trusted" if standing == "new" else "changed") in app.screen()
+            await app.press("enter")
+        await app.pilot.pause(0.3)
+
+    async with driving(session) as app:
+        await choose()
+        assert why in app.screen()
+        assert '"goal"' in app.screen()
+        await app.press("escape")
+        await app.pilot.pause(0.2)
+        assert session.called("run_macro") == session.called("accept") == []
+        await choose()
+        await app.press("t")
+        await app.pilot.pause(0.3)
+        assert session.saved.calls.count(("accept", "Sort inbox", "5a" * 32)) == 1
+        assert session.called("run_macro") == [("Sort inbox", {})]
+        assert session.called("execute") == []
 
 
 async def test_a_saved_action_that_ran_is_counted() -> None:

@@ -26,9 +26,9 @@ def macros(store: VaultStore) -> AppFolder:
 def test_documents_come_back(macros: AppFolder, vault: Path) -> None:
     assert macros.list() == []
     document = {"name": "Daily ☀", "plan": {"steps": [1, 2.5, None, True, "é\n"]}}
-    path = macros.write("Daily: note", document)
+    path = macros.write("Daily: note", document).path
     assert path.text == ".obsidian-agent/macros/Daily - note.json"
-    assert macros.read("Daily: note") == document
+    assert macros.read("Daily: note").value == document
     assert json.loads((vault / path.text).read_text("utf-8")) == document
     assert (vault / path.text).read_text("utf-8").endswith("}\n")
     assert macros.list() == ["Daily - note"]
@@ -37,7 +37,7 @@ def test_documents_come_back(macros: AppFolder, vault: Path) -> None:
 def test_writing_again_replaces(macros: AppFolder, vault: Path) -> None:
     macros.write("a", 1)
     macros.write("a", 2)
-    assert macros.read("a") == 2
+    assert macros.read("a").value == 2
     assert os.listdir(vault / ".obsidian-agent/macros") == ["a.json"]
 
 
@@ -74,7 +74,7 @@ def test_a_huge_document_is_refused(macros: AppFolder, vault: Path) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.text(), st.sampled_from(["../../x", "..", "/etc/passwd", "C:\\x", ".hidden", "CON", "a/b", "x" * 500])))
 def test_no_name_leaves_the_folder(macros: AppFolder, vault: Path, name: str) -> None:
-    path = macros.write(name, name.encode("utf-8", "replace").decode())
+    path = macros.write(name, name.encode("utf-8", "replace").decode()).path
     assert path.text.startswith(".obsidian-agent/macros/")
     assert len(path.parts) == 3
     assert (vault / path.text).is_file()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from obsidian_agent.agent.customs.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
 from obsidian_agent.agent.customs.finding import CustomFile, FilesBelow, Finder, Kind
-from obsidian_agent.agent.customs.trust import TrustStore
+from obsidian_agent.agent.customs.trust import Standing, TrustStore, standing
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.store import VaultStore
 
 Parsed = TypeVar("Parsed")
-Standing = Literal["trusted", "new", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +130,7 @@ class _Reading:
     def _parsed(self, file: CustomFile, parse: Callable[[CustomFile], Parsed], describe: Callable[[Parsed], str]) -> Parsed | None:
         """What a file says; None when it is wrong, or not trusted."""
         self.seen.append(file)
-        known = self.hashes.get(file.path)
-        standing: Standing = "trusted" if known == file.sha256 else "changed" if known is not None else "new"
+        stands = standing(self.hashes.get(file.path), file.sha256)
         parsed: Parsed | None = None
         description = ""
         try:
@@ -140,5 +138,5 @@ class _Reading:
             description = describe(parsed)
         except Flawed as error:
             self.problems += error.problems
-        self.listed.append(Listed(file.path, file.kind, file.name, standing, file.sha256, len(file.data), description))
-        return parsed if standing == "trusted" or self.trust_all else None
+        self.listed.append(Listed(file.path, file.kind, file.name, stands, file.sha256, len(file.data), description))
+        return parsed if stands == "trusted" or self.trust_all else None

@@ -1,4 +1,7 @@
-"""Which files of a vault the person trusts: by path and by content. A file that changes by one byte is a stranger again."""
+"""Which files of a vault the person trusts: by path and by content. A file that changes by one byte is a stranger again.
+
+Agents, skills, instructions and macros are all asked for here.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from obsidian_agent.errors import ConfigError
+
+Standing = Literal["trusted", "new", "changed"]
+"""`changed`: another content of the file was trusted once."""
+
+
+def standing(known: str | None, sha256: str) -> Standing:
+    """How a file stands whose trusted content has the hash `known` (None: none was trusted)."""
+    return "trusted" if known == sha256 else "changed" if known is not None else "new"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,10 @@ class SavedActions(Modal[str]):
     BINDINGS = bindings("saved")
 
     def __init__(self, bridge: Bridge) -> None:
-        super().__init__("Saved actions", "Running one shows its preview first, like any plan.")
+        super().__init__(
+            "Saved actions",
+            "Running one shows its preview first, like any plan. One that is not trusted is shown whole, and asked about, before that.",
+        )
         self._bridge = bridge
         self._macros: Sequence[Macro] = ()
 
@@ -48,7 +51,8 @@ class SavedActions(Modal[str]):
     async def _reload(self, keep: str | None = None) -> None:
         self._macros = await self._bridge.call(self._bridge.session.saved.list)
         if self.is_attached:
-            choices = [_choice(macro) for macro in self._macros]
+            width = max((len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0)
+            choices = [_choice(macro, width) for macro in self._macros]
             cursor = next((index for index, choice in enumerate(choices) if choice.key == keep), None)
             self.query_one(SavedList).set_choices(choices, cursor)
 
@@ -133,7 +137,11 @@ def _description(imported: Imported, taken: bool) -> str:
     return "\n".join([*lines, "", "An action of this name exists and is replaced."] if taken else lines)
 
 
-def _choice(macro: Macro) -> Choice:
+_STANDINGS = {"trusted": ("", "$primary"), "new": ("○ not trusted", "$warning"), "changed": ("▲ changed", "$warning")}
+
+
+def _choice(macro: Macro, width: int) -> Choice:
     inputs = ", ".join(macro.plan.parameters)
     note = " · ".join(part for part in (macro.description or "", f"asks for {inputs}" if inputs else "") if part)
-    return Choice(macro.name, macro.name, note)
+    word, style = _STANDINGS[macro.standing]
+    return Choice(macro.name, macro.name, note, word, style, word_width=width)

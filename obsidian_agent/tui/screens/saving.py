@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.save_action import SaveAction
+from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import Field, ValuesForm
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import Candidate, NeedsInput
     from obsidian_agent.plan.model import ActionPlan, Parameter
+    from obsidian_agent.tui.port import Macro
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
 
@@ -27,12 +30,15 @@ class Saving:
         self._turns = turns
 
     async def run(self, name: str) -> None:
-        """Ask for the values of a saved action, then preview it."""
+        """Ask for the values of a saved action, then preview it. One that is not trusted is shown before anything else."""
         bridge = self._desk.bridge
         macros = await bridge.call(bridge.session.saved.list)
         macro = next((macro for macro in macros if macro.name == name), None)
         if macro is None:
             self._desk.say("bad", f"There is no saved action “{name}” any more.")
+            return
+        if macro.standing != "trusted" and not await self._accepted(macro):
+            self._desk.say("note", f"“{sanitize.line(name)}” is not trusted. Nothing was run.")
             return
         wanted = [_field(key, parameter) for key, parameter in macro.plan.parameters.items()]
         values = {}
@@ -45,6 +51,22 @@ class Saving:
         self._desk.say("you", f"Run saved action: {name}")
         self._turns.forget_plan(macro=macro.name)
         self._turns.start(bridge.session.run_macro(name, values), "Computing the preview")
+
+    async def _accepted(self, macro: Macro) -> bool:
+        """Show an action whole, and trust it as it was shown if the person wants that."""
+        why = (
+            "It has changed since you trusted it."
+            if macro.standing == "changed"
+            else "It came with the vault; you have not trusted it here."
+        )
+        text = sanitize.block(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
+        reading = Reading(
+            macro.name, [(line, "$foreground") for line in text.split("\n")], trusted=False, hint=f"{why} Nothing runs by that."
+        )
+        if not await self._desk.app.push_screen_wait(reading):
+            return False
+        await self._desk.bridge.call(self._desk.bridge.session.saved.accept, macro.name, macro.sha256)
+        return True
 
     async def save(self, run_id: str, plan: ActionPlan) -> None:
         """Save the plan of a run; what is refused is asked again."""

@@ -98,9 +98,9 @@ class Reading(Modal[bool]):
 
     BINDINGS = bindings("trust", without=("trust.distrust",))
 
-    def __init__(self, path: str, lines: Sequence[Line], *, trusted: bool) -> None:
-        hint = "You trust this file." if trusted else "Trust it only if you would tell the model all of this yourself."
-        super().__init__(sanitize.shortened(path, 200), hint)
+    def __init__(self, path: str, lines: Sequence[Line], *, trusted: bool, hint: str = "") -> None:
+        untrusted = hint or "Trust it only if you would tell the model all of this yourself."
+        super().__init__(sanitize.shortened(path, 200), "You trust this file." if trusted else untrusted)
         self._lines = lines
         self._trusted = trusted
 

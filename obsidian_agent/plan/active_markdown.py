@@ -1,0 +1,229 @@
+"""What a note's Markdown loads or runs, read with a CommonMark parser and what Obsidian and its plugins add to the language.
+
+Where Obsidian may read something otherwise than CommonMark does, both readings count: a warning too many is better than one too few.
+Indented text is never code. Code is taken for code only where no comment, formula or HTML can have shifted its borders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from obsidian_agent.plan.active_markup import Found, Tangled, addresses, read_markup
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_MOST_NESTED: Final = 100
+_MOST_REREAD: Final = 4
+"""Code in code in code … that is read as text."""
+
+_MOST_OPEN: Final = 1_000
+"""Brackets that stay open: the parser looks for the end of each."""
+
+_INERT: Final = frozenset(
+    re.findall(
+        r"\S+",
+        """text txt plain plaintext md markdown html xml svg css scss less js javascript ts typescript tsx json json5 jsonc jsonl
+        yaml yml toml ini cfg conf csv tsv diff patch log sh bash zsh fish shell console powershell ps1 bat cmd python py
+        python3 ipython r ruby rb perl php java kotlin scala groovy c h cpp c++ cs csharp objc swift go golang rust rs zig nim
+        lua vim lisp clojure scheme haskell hs elm ocaml ml fsharp erlang elixir dart julia matlab fortran cobol pascal ada asm
+        nasm sql graphql proto protobuf dockerfile docker makefile make cmake nginx apache http regex tex latex bibtex nix
+        terraform hcl solidity vb vbnet awk sed gitignore properties""",
+    )
+)
+"""Languages that are only coloured. Of any other a plugin may make what it likes; most of them draw Markdown."""
+_RUNS: Final = re.compile(
+    r"\w*js|.*[-_]js(?:[-_].*)?|js[-_].*|\w*(?:jsx|tsx|ts):?.*|run-?\w*|execute.*|templater|button|meta-bind|meta-bind-button|quickadd|react|"
+    r"svelte|vue|emera|mdx|datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
+    re.I,
+)
+_NOT_RUN: Final = _INERT | {"nodejs"}
+
+_MATHS_OR_COMMENT: Final = re.compile(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
+_FENCE_INFO: Final = re.compile(r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+([^\s`][^\n`]*)")
+_CODE_MARK: Final = re.compile(r"<%|<script|[\s/\"']on[a-z]{2,}\s*=|`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
+_LOADING_MARK: Final = re.compile(
+    r"""
+    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))             # an image, but not an embed of a note
+    | <[a-z](?![a-z0-9+.-]*:)                     # a tag, but not an autolink
+    | `{3} | ~{3} | `\s*(?:=|view\[|input\[)     # what plugins may draw
+    | ^[ \t]*(?:-[ \t]+)?["']?[\w -]{0,60}(?:banner|cover|image|img|thumb|poster|photo|picture|avatar|icon|logo|background)[\w -]{0,60}["']?[ \t]*:
+    """,
+    re.I | re.X | re.M,
+)
+_LINK_CODE: Final = re.compile(r"script:|data:|obsidian:|(?:\]\( *<?|\]: *<?)[^)\s]{0,200}(?:&(?:#|tab|newl|colon)|\\:)", re.I)
+_LINK_SIGNS: Final = ("script:", "data:", "obsidian:", "&", "\\:")
+_ADDRESS_SIGNS: Final = ("//", "\\", "/\\", "&", "http", "ftp", "ws:", "wss:", "file:")
+_ADDRESS_MARK: Final = re.compile(r"(?:https?|wss?|ftps?|file):|//|\\[\\/0-9a-fux]|/\\|&[#a-z]", re.I)
+"""In a text without tabs and line ends: what every remote address has in it, however it is written."""
+_TEMPLATER: Final = re.compile(r"<%")
+_WEB_EMBED: Final = re.compile(r"!\[\[([^\]\n]+)")
+_LOOSE_IMAGE: Final = re.compile(r"!\[[^\n]{0,500}?\]\(\s*<?([^)\n]{1,4000})")
+_LOOSE_REFERENCE: Final = re.compile(r"!\[([^\]\n]{0,300})\](?:\[([^\]\n]{0,300})\])?")
+_LOOSE_DEFINITION: Final = re.compile(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \t]*\n?[ \t>]*<?(\S+)", re.M)
+_DEEP: Final = re.compile(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
+_MARKER: Final = re.compile(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
+"""Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
+_STRUCTURE: Final = "<>`![]()"
+
+
+def is_quiet(text: str) -> bool:
+    """Whether nothing in a note can load or run anything: a quick look, before any parsing."""
+    # Looking for signs costs a tenth of matching patterns.
+    if ("`" in text or "<" in text) and _CODE_MARK.search(text):
+        return False
+    if ("```" in text or "~~~" in text) and any(_runs(info) for info in _FENCE_INFO.findall(text)):
+        return False
+    plain = text.replace("\n", "").replace("\t", "").replace("\r", "").lower()
+    if any(sign in plain for sign in _LINK_SIGNS) and _LINK_CODE.search(plain):
+        return False
+    return not (any(sign in plain for sign in _ADDRESS_SIGNS) and _ADDRESS_MARK.search(plain) and _LOADING_MARK.search(text))
+
+
+def read_markdown(text: str, found: Found, special: Callable[[str, str], bool] = lambda language, content: False) -> None:
+    """Everything in a note's text. `special` may read the content of a block by its language; True when it did. Raises `Tangled`."""
+    for script in _TEMPLATER.finditer(text):
+        # Templater takes a file as it is, in code and anywhere.
+        found.code.add(("<% %>", text[script.end() : script.end() + 5_000].partition("%>")[0].strip()))
+    definitions = {_label(label): address for label, address in _LOOSE_DEFINITION.findall(text)}
+    try:
+        _Reading(found, definitions, special).blocks(text, 0)
+    except RecursionError as error:
+        raise Tangled from error
+
+
+def _runs(info: str) -> bool:
+    """Whether a block of code with this behind its fence is run by a plugin. An entity may stand for anything."""
+    return "&" in info or "\\" in info or any(word not in _NOT_RUN and _RUNS.fullmatch(word) for word in _words(info))
+
+
+def _words(info: str) -> list[str]:
+    return re.findall(r"[^\s{}]+", info.lower().replace("{.", " "))
+
+
+class _Reading:
+    def __init__(self, found: Found, definitions: dict[str, str], special: Callable[[str, str], bool]) -> None:
+        self._found = found
+        self._definitions = definitions
+        self._special = special
+
+    def blocks(self, text: str, depth: int) -> None:
+        if depth > _MOST_REREAD or text.count("[") - text.count("]") > _MOST_OPEN or _DEEP.search(text):
+            raise Tangled
+        tokens = _parser().parse(_without_markers(text) + "\n")
+        doubtful = _MATHS_OR_COMMENT.search(text) is not None or any(token.type == "html_block" for token in tokens)
+        for token in tokens:
+            match token.type:
+                case "inline":
+                    self._inline(token.children or (), doubtful, depth)
+                case "html_block":
+                    read_markup(token.content, self._found)
+                    self._again(token.content, depth)
+                case "fence":
+                    self._fence(token, doubtful, depth)
+                case _:
+                    pass
+
+    def _again(self, text: str, depth: int) -> None:
+        """Read what one reading takes for code or HTML as a text of its own."""
+        if depth >= _MOST_REREAD:
+            raise Tangled
+        for token in _parser().parseInline(text):
+            self._inline(token.children or (), True, depth + 1)
+
+    def _fence(self, token: Token, doubtful: bool, depth: int) -> None:
+        from markdown_it.common.utils import unescapeAll
+
+        info = unescapeAll(token.info)
+        language = (_words(info) or [""])[0]
+        if _runs(info):
+            self._found.code.add((f"{language[:40]} block", token.content))
+        closed = token.map is not None and token.map[1] - token.map[0] == token.content.count("\n") + 2
+        if not language or language in _INERT:
+            if doubtful or not closed:
+                self.blocks(token.content, depth + 1)
+        elif not self._special(language, token.content):
+            self._found.search(token.content)
+            self.blocks(token.content, depth + 1)
+
+    def _inline(self, children: Sequence[Token], doubtful: bool, depth: int) -> None:
+        pieces: list[str] = []
+        for child in children:
+            match child.type:
+                case "text":
+                    pieces.append(child.content)
+                case "text_special":
+                    pieces.append(" " if child.content in _STRUCTURE else child.content)
+                case "softbreak" | "hardbreak":
+                    pieces.append("\n")
+                case "html_inline":
+                    pieces.append(child.content)
+                case "code_inline":
+                    pieces.append(" ")
+                    if len(child.markup) > 2 and _runs(child.content.strip().partition(" ")[0]):
+                        self._found.code.add(("block", child.content))
+                    self._code(child.content, doubtful, depth)
+                case "image":
+                    self._found.load(str(child.attrs.get("src", "")))
+                    self._found.follow(str(child.attrs.get("src", "")), "img")
+                    self._inline(child.children or (), doubtful, depth)
+                case "link_open":
+                    self._found.follow(str(child.attrs.get("href", "")))
+                case _:
+                    pieces.append(child.markup)
+        self._text("".join(pieces))
+
+    def _text(self, text: str) -> None:
+        read_markup(text, self._found)
+        self._found.code |= {("block", info) for info in _FENCE_INFO.findall(text) if _runs(info)}
+        for image in _LOOSE_IMAGE.finditer(text):
+            self._found.remote |= set(addresses(image[1]))
+        for embed in _WEB_EMBED.finditer(text):
+            self._found.load(embed[1])
+        for image in _LOOSE_REFERENCE.finditer(text):
+            self._found.load(self._definitions.get(_label(image[2] or image[1]), ""))
+        for script in re.finditer(r"(?:java|vb)script:\S+", text, re.I):
+            self._found.follow(script[0])
+
+    def _code(self, content: str, doubtful: bool, depth: int) -> None:
+        code = content.strip()
+        if re.match(r"\$=|js\s*[:=]|button\[", code, re.I):
+            self._found.code.add((f"inline {code[:2]}", code))
+        elif re.match(r"=|(?:view|input)\[", code, re.I):
+            self._found.search(code)
+        # A table's cells end at |, so that a code span over it is none.
+        if doubtful or code.startswith("=") or "|" in code or "\n" in code:
+            self._again(content, depth)
+
+
+def _without_markers(text: str) -> str:
+    for _ in range(_MOST_NESTED):
+        text, count = _MARKER.subn(r"\1", text)
+        if not count:
+            return text
+    raise Tangled
+
+
+def _label(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Imported here: a preview without anything to parse need not wait for it.
+    from markdown_it import MarkdownIt
+
+    class Lenient(MarkdownIt):
+        """Takes every address as it is written: which ones are harmless is not decided by the parser."""
+
+        def validateLink(self, url: str) -> bool:  # noqa: N802
+            return True
+
+        def normalizeLink(self, url: str) -> str:  # noqa: N802
+            return url
+
+    return Lenient("commonmark", {"maxNesting": _MOST_NESTED}).disable(["code", "text_join"])
