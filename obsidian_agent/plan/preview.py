@@ -178,8 +178,7 @@ class _DryRun:
             args = compiled.args.resolve(scope, notes)
             _refuse_null(step.args, args)
             proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context))
-            for change in proposal.changes:
-                self.overlay.apply(change, len(self.instances))
+            self.overlay.apply(proposal.changes, len(self.instances))
         except ObsidianAgentError as error:
             self._fail(step, index, error)
             return None

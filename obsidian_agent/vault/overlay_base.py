@@ -11,13 +11,13 @@ HASHED_MOVE_LIMIT = 16 * 1024 * 1024
 
 
 class HashedBase:
-    """Reads of a base view with the hash of everything read, and the names that its trash has or will have."""
+    """Reads of a base view with the hash of everything read, and the names in its trash."""
 
     def __init__(self, view: VaultView) -> None:
         self.view = view
         self._hashes: dict[str, str] = {}
         self._last_read: tuple[str, bytes] | None = None
-        self._trash_names: set[str] | None = None
+        self._trash_names: frozenset[str] | None = None
 
     def read(self, path: VaultPath) -> bytes:
         """The bytes of a file; reading the one that was read last costs nothing."""
@@ -50,9 +50,9 @@ class HashedBase:
         entry = self.view.locate(folder)
         return self.view.children(entry.path) if entry is not None and entry.kind == "folder" else []
 
-    def trash_names(self) -> set[str]:
-        """The names taken in the trash, case folded; add the ones that are to be used."""
+    def trash_names(self) -> frozenset[str]:
+        """The names taken in the trash, case folded."""
         if self._trash_names is None:
             names = getattr(self.view, "trash_names", None)
-            self._trash_names = {name.casefold() for name in names()} if names is not None else set()
+            self._trash_names = frozenset(name.casefold() for name in names()) if names is not None else frozenset()
         return self._trash_names

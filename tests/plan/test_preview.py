@@ -264,6 +264,14 @@ def test_files_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> 
     assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "secret.md")]
 
 
+def test_a_step_that_fails_half_way_leaves_nothing(make_vault: MakeVault) -> None:
+    store = make_vault({"a.md": "a", "F/x.md": "x"})
+    onto = step("r", "vault.rename", {"from": "a.md", "to": "f/x.md", "overwrite": True}, onError="skip")
+    ready = dry_run(store, plan(onto), policy=Policy(allow_deletes=True))
+    assert [(each.state, "another spelling" in (each.reason or "")) for each in ready.instances] == [("failed", True)]
+    assert ready.change_set.operations == ready.change_set.changes == ()
+
+
 def test_a_plan_that_did_not_validate_is_not_run(make_vault: MakeVault) -> None:
     with pytest.raises(PlanError) as refused:
         dry_run(make_vault({}), plan(step("x", "shell.exec", {})))
