@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
@@ -21,6 +22,7 @@ from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.filters import FilterContext
 from obsidian_agent.plan.flags import flags_of, opaque_flags
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
+from obsidian_agent.plan.policy import refusals
 from obsidian_agent.plan.result import Instance, Preview, Timings
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
 from obsidian_agent.plan.validate import Validated
@@ -102,6 +104,7 @@ class _DryRun:
         for step in self.checked.order:
             self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
+        self.errors.extend(islice(refusals(self.checked.policy, change_set, self.instances), MAX_PROBLEMS))
         flags = (*self.checked.flags, *opaque_flags(self.instances), *flags_of(change_set.changes, self.base, self.context, instruction))
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
