@@ -272,6 +272,7 @@ def _facts(operation: Operation) -> list[Any]:
         case MakeDir(path):
             return ["mkdir", path.text]
         case Move():
-            return ["trash" if operation.trash else "move", operation.path.text, operation.new_path.text, operation.before_hash]
+            inside = operation.inventory.digest if operation.inventory is not None else None
+            return ["trash" if operation.trash else "move", operation.path.text, operation.new_path.text, operation.before_hash, inside]
         case WriteFile():
             return ["write", operation.path.text, operation.before_hash, operation.after_hash]

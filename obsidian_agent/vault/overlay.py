@@ -241,15 +241,15 @@ class OverlayVault:
         origin = node.origin if node else path
         self._join(node, instance)
         if origin is not None:
-            self._log.add(Move(path, target, False, self._base.hash_for_move(origin)), instance)
+            self._log.add(self._move_of(path, target, origin, folder=False), instance)
         content = node.content if node else None
         self._books.drop(path)
         self._books.put(Node(target, "file", origin, content, instance), new=origin is None)
 
     def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
-        below = list(self.walk(path))
-        self._log.add(Move(path, target, True, None), instance)
-        self._log.folder_moved(path, target, self.origin(path))
+        below, origin = list(self.walk(path)), self.origin(path)
+        self._log.add(self._move_of(path, target, origin, folder=True), instance)
+        self._log.folder_moved(path, target, origin)
         for entry in [Entry(path, "folder"), *below]:
             node = self._books.get(entry.path)
             origin = node.origin if node else entry.path
@@ -272,12 +272,16 @@ class OverlayVault:
             return
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
-            before = None if folder or origin is None else self._base.hash_for_move(origin)
-            self._log.add(Move(entry.path, trash, folder, before, trash=True), instance)
+            self._log.add(self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance)
             self._trail.put(self._trashed, trash.name.casefold(), None)
         self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
             self._books.drop(item.path)
+
+    def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
+        """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
+        before, inventory = (None, None) if origin is None else self._base.bound(origin, folder=folder)
+        return Move(path, target, folder, before, trash, inventory)
 
     def _join(self, node: Node | None, instance: int) -> None:
         """Note that an instance changes further what another one made, of which the operations keep the end only."""
