@@ -149,7 +149,7 @@ def test_edits_in_a_moved_folder_travel_back_with_it(house: House) -> None:
     assert not house.session.runs.undo(None).conflicts
     assert (house.root / "F/a.md").read_text() == "mine\n"
     assert (house.root / "F/new.md").read_text() == "new\n"
-    assert {name for name in picture(house.root)} == {*before, "F/new.md"}
+    assert set(picture(house.root)) == {*before, "F/new.md"}
     assert not house.session.runs.redo().conflicts
     assert (house.root / "Done/F/a.md").read_text() == "mine\n"
 
