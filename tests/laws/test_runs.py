@@ -67,6 +67,7 @@ def a_run_is_its_preview(files: Files, more: set[str], found: Found, switched_of
         assert result.status == "done", result.errors
         after = home.seen()
         assert visible(after) == promised(before, ready)
+        assert {name for name in home.touched if before.get(name) != after.get(name)} == set(), "what others did since was taken along"
         assert verify(ready, home.session.view()) == ()
         if not ready.change_set.operations:
             assert after == before
@@ -143,3 +144,209 @@ def test_a_run_is_its_preview_or_nothing_and_undo_is_its_inverse(**story: Any) -
 @run_stories
 def test_2000_runs_are_their_previews_or_nothing_and_undo_is_their_inverse(**story: Any) -> None:
     a_run_is_its_preview(**story)
+
+
+# --- others at work between run, undo and redo ----------------------------------------------------------------------------------
+
+
+def related(one: str, other: str) -> bool:
+    """Whether one of two paths is, or lies in, the other."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def undo_leaves_others_alone(files: Files, more: set[str], found: Found, first: list[Edit], second: list[Edit]) -> None:
+    """What nobody touched comes back, and what others wrote stays: by an undo, and by the redo after it."""
+    with world(files, more) as home:
+        before = home.seen()
+        ready = home.preview(found)
+        if not ready.change_set.operations:
+            return
+        assert home.run(ready).status == "done"
+        home.do(first)
+        done = home.session.runs.undo(None)
+        home.check_theirs()
+        assert done.errors == ()
+        left = {conflict.path for conflict in done.conflicts}
+        assert first or not left
+        now, after = home.seen(), places(before, ready)
+        for name, entry in visible(before).items():
+            names = [name, after[name]] if name in after else [name]
+            excused = any(related(one, other) for one in names for other in home.touched | left)
+            if not excused and (name in after or not any(path.startswith(".trash/") for path in left)):
+                assert visible(now).get(name) == entry, (name, done)
+        home.do(second)
+        if done.restored:
+            assert home.session.runs.redo().errors == ()
+            home.check_theirs()
+
+
+others_stories = {"files": vaults, "more": extras, "found": plans}
+
+
+@held(80)
+@given(**others_stories, first=edits(), second=edits(max_size=2))
+def test_undo_and_redo_leave_alone_what_others_did(**story: Any) -> None:
+    undo_leaves_others_alone(**story)
+
+
+@pytest.mark.soak
+@held(2000)
+@given(**others_stories, first=edits(), second=edits(max_size=2))
+def test_2000_undos_and_redos_leave_alone_what_others_did(**story: Any) -> None:
+    undo_leaves_others_alone(**story)
+
+
+# --- kills, and others at work before the recovery ------------------------------------------------------------------------------
+
+
+def recovery_leaves_others_alone(
+    files: Files, more: set[str], found: Found, during: str, cut: int, others: list[Edit], second: int, finish: bool
+) -> None:
+    """A run, undo or redo that is cut off is finished or rolled back, whatever others do before, and however often that is cut off."""
+    with world(files, more) as home:
+        before = home.seen()
+        ready = home.preview(found)
+        runs = home.session.runs
+        with power_cut(cut if during == "run" else 1_000):
+            home.run(ready)
+        if during != "run" and ready.change_set.operations:
+            with power_cut(cut if during == "undo" else 1_000):
+                runs.undo(None)
+            if during == "redo":
+                with power_cut(cut):
+                    runs.redo()
+        broken = bool(runs.interrupted())
+        event(f"{during} broken: {broken}")
+        home.do(others)
+        if broken:
+            with power_cut(second):
+                runs.recover(None, finish)
+            if runs.interrupted():
+                runs.recover(None, finish)
+        assert runs.interrupted() == []
+        home.check_theirs()
+        if not others:
+            now = home.seen()
+            forward = (finish or not broken) == (during != "undo") if broken or during != "undo" else False
+            assert visible(now) == (promised(before, ready) if forward else visible(before))
+            if not forward:
+                assert now == before
+
+
+kills: dict[str, Any] = {
+    **others_stories,
+    "during": st.sampled_from(["run", "undo", "redo"]),
+    "cut": st.integers(0, 12),
+    "second": st.integers(0, 12),
+    "finish": st.booleans(),
+}
+
+
+@held(80)
+@given(**kills, others=edits())
+def test_recovery_leaves_alone_what_others_did(**story: Any) -> None:
+    recovery_leaves_others_alone(**story)
+
+
+@pytest.mark.soak
+@held(2000)
+@given(**kills, others=edits())
+def test_2000_recoveries_leave_alone_what_others_did(**story: Any) -> None:
+    recovery_leaves_others_alone(**story)
+
+
+# --- undo in parts --------------------------------------------------------------------------------------------------------------
+
+
+def undo_goes_on_with_the_same_run(files: Files, more: set[str], found: Found, chosen: int) -> None:
+    """After an undo to a step a plain undo takes back the rest of that run, and not an older one."""
+    with world(files, more) as home:
+        older = home.preview([("vault.createFile", {"path": "older run.md", "content": "x"})])
+        assert home.run(older).status == "done"
+        before = home.seen()
+        ready = home.preview(found)
+        result = home.run(ready)
+        if not result.undo_available or result.run_id is None:
+            return
+        runs = home.session.runs
+        clean = [cut for cut in runs.cuts(result.run_id) if cut.clean and cut.actions]
+        if not clean:
+            return
+        runs.undo(None, to_step=clean[chosen % len(clean)].step)
+        assert not runs.undo(None).conflicts
+        assert home.seen() == before
+        assert not runs.undo(None).conflicts
+        assert "older run.md" not in home.seen()
+
+
+parts_stories = {**others_stories, "chosen": st.integers(0, 5)}
+one_by_one: Found = [("vault.createFile", {"path": f"{name}.md", "content": name}) for name in ("one", "two")]
+
+
+@pytest.mark.xfail(strict=True, reason="plain undo takes an older run after an undo to a step")
+@held(60)
+@given(**parts_stories)
+@example(files={}, more=set(), found=one_by_one, chosen=0)
+def test_a_run_undone_in_parts_is_undone_before_an_older_one(**story: Any) -> None:
+    undo_goes_on_with_the_same_run(**story)
+
+
+@pytest.mark.xfail(strict=True, reason="plain undo takes an older run after an undo to a step")
+@pytest.mark.soak
+@held(2000)
+@given(**parts_stories)
+@example(files={}, more=set(), found=one_by_one, chosen=0)
+def test_2000_runs_undone_in_parts_are_undone_before_an_older_one(**story: Any) -> None:
+    undo_goes_on_with_the_same_run(**story)
+
+
+# --- a folder that went to another disk, and notes that were shortened after a kill -----------------------------------------------
+
+
+carrying = edits(*EDITS, CARRY_OFF)
+shortening = edits(*EDITS, SHORTEN)
+APPEND: Found = [("vault.updateFile", {"path": "A/one.md", "mode": "append", "content": "more"})]
+killed: dict[str, Any] = {"files": {"A/one.md": NOTE}, "more": set(), "found": APPEND, "during": "run", "cut": 0, "second": 0, "finish": True}
+
+
+@pytest.mark.xfail(strict=True, reason="a link that leads out of the vault makes undo fail for good")
+@held(60)
+@given(**others_stories, first=carrying, second=carrying)
+@example(files={"A/one.md": NOTE}, more=set(), found=APPEND, first=[(CARRY_OFF, 1, 0)], second=[])
+def test_undo_goes_on_where_a_folder_was_carried_off_to_another_disk(**story: Any) -> None:
+    undo_leaves_others_alone(**story)
+
+
+@pytest.mark.xfail(strict=True, reason="a link that leads out of the vault makes recovery fail for good")
+@held(60)
+@given(**kills, others=carrying)
+@example(**killed, others=[(CARRY_OFF, 1, 0)])
+def test_recovery_goes_on_where_a_folder_was_carried_off_to_another_disk(**story: Any) -> None:
+    recovery_leaves_others_alone(**story)
+
+
+@pytest.mark.xfail(strict=True, reason="recovery takes any shortened note for a write that was cut off")
+@held(60)
+@given(**kills, others=shortening)
+@example(**killed, others=[(SHORTEN, 0, 2)])
+def test_recovery_takes_no_shortened_note_for_a_write_of_ours(**story: Any) -> None:
+    recovery_leaves_others_alone(**story)
+
+
+@pytest.mark.xfail(strict=True, reason="the same as above, for longer")
+@pytest.mark.soak
+@held(2000)
+@given(**kills, others=edits(*EDITS, CARRY_OFF, SHORTEN))
+@example(**killed, others=[(CARRY_OFF, 1, 0)])
+@example(**killed, others=[(SHORTEN, 0, 2)])
+def test_2000_recoveries_bear_all_of_this(**story: Any) -> None:
+    recovery_leaves_others_alone(**story)
+
+
+@pytest.mark.xfail(strict=True, reason="the same as above, for longer")
+@pytest.mark.soak
+@held(2000)
+@given(**others_stories, first=carrying, second=carrying)
+@example(files={"A/one.md": NOTE}, more=set(), found=APPEND, first=[(CARRY_OFF, 1, 0)], second=[])
+def test_2000_undos_bear_folders_that_were_carried_off(**story: Any) -> None:
+    undo_leaves_others_alone(**story)
