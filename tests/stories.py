@@ -146,8 +146,8 @@ class World:
         self._outside.mkdir()
         fill(self.root, files, more)
         self.store = VaultStore.open(self.root)
-        policy = Policy(allow_deletes=deletes)
-        self.session: Session = build_session(Wiring(self.store, place / "state", policy, now=datetime(2026, 3, 14, tzinfo=UTC)))
+        self._wiring = Wiring(self.store, place / "state", Policy(allow_deletes=deletes), now=datetime(2026, 3, 14, tzinfo=UTC))
+        self.session = build_session(self._wiring)
         self.theirs: set[bytes] = set()
         """What other programs wrote and have not thrown away since."""
         self.touched: set[str] = set()
@@ -158,6 +158,10 @@ class World:
         """Everything in the vault; the trash counts as long as something is in it."""
         found = picture(self.root)
         return found if any(name.startswith(".trash/") for name in found) else {n: e for n, e in found.items() if n != ".trash"}
+
+    def again(self) -> Session:
+        """A new session over the same vault."""
+        return build_session(self._wiring)
 
     def preview(self, found: Found, switched_off: frozenset[int] = frozenset()) -> Preview:
         return self.session.dry_run(plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off))

@@ -45,7 +45,9 @@ def held(examples: int) -> Callable[[Law], Law]:
 # --- preview, run, undo ---------------------------------------------------------------------------------------------------------
 
 
-def a_run_is_its_preview(files: Files, more: set[str], found: Found, switched_off: frozenset[int], others: list[Edit], deletes: bool) -> None:
+def a_run_is_its_preview(
+    files: Files, more: set[str], found: Found, switched_off: frozenset[int], others: list[Edit], deletes: bool
+) -> None:
     """Others may do anything between the preview and the run: it happens as shown, or not at all."""
     if not deletes:
         found = [one for one in found if one[0] != "vault.delete"]
@@ -306,7 +308,15 @@ def test_2000_runs_undone_in_parts_are_undone_before_an_older_one(**story: Any) 
 carrying = edits(*EDITS, CARRY_OFF)
 shortening = edits(*EDITS, SHORTEN)
 APPEND: Found = [("vault.updateFile", {"path": "A/one.md", "mode": "append", "content": "more"})]
-killed: dict[str, Any] = {"files": {"A/one.md": NOTE}, "more": set(), "found": APPEND, "during": "run", "cut": 0, "second": 0, "finish": True}
+killed: dict[str, Any] = {
+    "files": {"A/one.md": NOTE},
+    "more": set(),
+    "found": APPEND,
+    "during": "run",
+    "cut": 0,
+    "second": 0,
+    "finish": True,
+}
 
 
 @pytest.mark.xfail(strict=True, reason="a link that leads out of the vault makes undo fail for good")
