@@ -70,10 +70,10 @@ Listed = Iterable[tuple[VaultPath, Iterable[str]]]
 
 def inventory_of(store: VaultStore, path: VaultPath, listed: Listed) -> Inventory:
     """The inventory of what is at `path`, which is `listed`. VaultError where a folder cannot be opened."""
+    recent = time.time_ns() - _RECENT_NS
     with FolderHandles(store) as handles:
         found = list(_entries(handles, path, listed))
         small = sum(item.size for *_, item in found) <= HASHED_BYTES
-        recent = time.time_ns() - _RECENT_NS
         items = [_known(handles, folder, name, item, small, recent) for folder, name, item in found]
     return Inventory(path, tuple(sorted(items, key=attrgetter("name"))))
 

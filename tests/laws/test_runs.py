@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.agent.verifying import verify
+from obsidian_agent.vault import inventory
 from obsidian_agent.vault.changes import Move
 from stories import (
     CARRY_OFF,
@@ -46,12 +48,12 @@ def held(examples: int) -> Callable[[Law], Law]:
 
 
 def a_run_is_its_preview(
-    files: Files, more: set[str], found: Found, switched_off: frozenset[int], others: list[Edit], deletes: bool
+    files: Files, more: set[str], found: Found, switched_off: frozenset[int], others: list[Edit], deletes: bool, big: bool
 ) -> None:
-    """Others may do anything between the preview and the run: it happens as shown, or not at all."""
+    """Others may do anything between the preview and the run: it happens as shown, or not at all. `big`: no folder is small."""
     if not deletes:
         found = [one for one in found if one[0] != "vault.delete"]
-    with world(files, more, deletes=deletes) as home:
+    with world(files, more, deletes=deletes) as home, patch.object(inventory, "HASHED_BYTES", 0 if big else inventory.HASHED_BYTES):
         start = home.seen()
         ready = home.preview(found, switched_off)
         assert home.seen() == start
@@ -83,8 +85,10 @@ def a_run_is_its_preview(
         assert home.seen() == before
 
 
-run_stories = given(files=vaults, more=extras, found=plans, switched_off=off, others=edits(max_size=2), deletes=st.booleans())
-quiet = {"more": set(), "switched_off": frozenset(), "others": [], "deletes": True}
+run_stories = given(
+    files=vaults, more=extras, found=plans, switched_off=off, others=edits(max_size=2), deletes=st.booleans(), big=st.booleans()
+)
+quiet = {"more": set(), "switched_off": frozenset(), "others": [], "deletes": True, "big": False}
 run_examples: list[dict[str, Any]] = [
     {
         "files": {"two.md": NOTE},
