@@ -144,6 +144,7 @@ class World:
         self.root = place / "vault"
         self._outside = place / "outside"
         self._outside.mkdir()
+        self._carried: Picture = {}
         fill(self.root, files, more)
         self.store = VaultStore.open(self.root)
         self._wiring = Wiring(self.store, place / "state", Policy(allow_deletes=deletes), now=datetime(2026, 3, 14, tzinfo=UTC))
@@ -173,9 +174,11 @@ class World:
         """Let other programs do these things."""
         for kind, where, how in found:
             self._do(kind, where, how)
+        self._carried = picture(self._outside)
 
     def check_theirs(self) -> None:
-        """Everything that other programs wrote is in the vault, or where they carried it."""
+        """Everything that other programs wrote is in the vault, or where they carried it, and nothing out there was touched."""
+        assert picture(self._outside) == self._carried
         kept = {entry[2] for folder in (self.root, self._outside) for entry in picture(folder).values() if entry[0] == "file"}
         assert self.theirs <= kept, self.theirs - kept
 
