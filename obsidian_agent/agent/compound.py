@@ -105,8 +105,7 @@ def after(view: VaultView, done: Sequence[NetChange], now_ms: float) -> VaultVie
     order = {"mkdir": 0, "rename": 1, "delete": 2, "create": 3, "modify": 4}
     try:
         for change in sorted(done, key=lambda change: order[change.kind]):
-            for each in _changes(change):
-                overlay.apply(each, 0)
+            overlay.apply(tuple(_changes(change)), 0)
     except ObsidianAgentError:
         return None
     return overlay

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, action_of
 from obsidian_agent.vault.changes import Move, OwnedOperation, WriteFile
+from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.handles import FolderHandles
+from obsidian_agent.vault.inventory import Inventory
 from obsidian_agent.vault.paths import VaultPath, is_trash, trash_path
 from obsidian_agent.vault.survey import Finding, State, Survey
+
+_NAMED: Final = 3
+"""Entries of a folder that a conflict names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,8 @@ class Preflight:
 
     def __init__(self, handles: FolderHandles, writer: RecordWriter, instances: Sequence[Instance]) -> None:
         self._survey = Survey(handles)
+        self._view = DiskView(handles.store)
+        self._bound: set[VaultPath] = set()
         self._writer = writer
         self._instances = instances
         self.work: list[list[Work]] = [[] for _ in instances]
@@ -46,6 +55,8 @@ class Preflight:
 
     def _check_one(self, owned: OwnedOperation) -> None:
         operation = owned.operation
+        if isinstance(operation, Move) and operation.inventory is not None:
+            self._check_inside(owned, operation.inventory)
         if isinstance(operation, Move) and is_trash(operation.new_path):
             self._make_trash(owned)
         action = action_of(operation)
@@ -57,6 +68,20 @@ class Preflight:
             return
         content = operation.content if isinstance(operation, WriteFile) else b""
         self._add(owned.instance, _as_found(action, finding), content, finding)
+
+    def _check_inside(self, owned: OwnedOperation, inventory: Inventory) -> None:
+        """Whether a folder holds what the preview saw in it; asked once of each folder, however often it, or one in it, is moved."""
+        above = inventory.path
+        while not above.is_root:
+            if above in self._bound:
+                return
+            above = above.parent
+        self._bound.add(inventory.path)
+        found = list(islice(self._view.differences(inventory), _NAMED + 1))
+        if found:
+            named = ", ".join(f"{path} {what}" for path, what in found[:_NAMED]) + (", and more" if len(found) > _NAMED else "")
+            message = f"{inventory.path.text} is no longer what the preview read: {named}. Preview the plan again."
+            self._report(owned, Problem("CONFLICT", message, path=found[0][0]))
 
     def _make_trash(self, owned: OwnedOperation) -> None:
         action = PutFolder(trash_path(), made=True)

@@ -16,7 +16,7 @@ from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parse import ParsedPlan, parse_plan
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.base import RunContext, Tool
@@ -79,7 +79,7 @@ def judge(
     if not checked.plan.steps:
         return Rejected((Problem("NO_STEPS", "The plan has no steps. Answer in words when there is nothing to do."),))
     errors = dry_run(checked)
-    if not errors:
+    if not errors or any(error.code in NOT_PERMITTED for error in errors):
         return Accepted(checked.plan, notes)
     written = json.dumps(checked.plan.to_json(), ensure_ascii=False)
     told = errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))

@@ -23,8 +23,11 @@ def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext,
     touched = [change for change in changes if change.kind != "mkdir"]
     if len(touched) > MANY_FILES:
         found.append(Flag("manyFiles", f"{len(touched)} files and folders change."))
+    arriving = {change.new_path.key: change for change in touched if change.new_path is not None}
     for change in touched:
         found.extend(_content_flags(change, base) if not change.folder else _folder_flags(change))
+        if change.kind == "delete" and not change.folder and (other := arriving.get(change.path.key)) is not None:
+            found.append(Flag("shrink", f"It goes to .trash: {other.path} takes its place.", change.path.text))
     if instruction is not None:
         found.extend(_not_named(touched, context, instruction))
     return tuple(found)
@@ -68,10 +71,12 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _not_named(changes: Sequence[NetChange], context: RunContext, instruction: str) -> Iterator[Flag]:
-    """Existing files that neither the words, nor the open note, nor the selection point at; a named folder names what is in it."""
+    """Existing files, and folders that move or go, that neither the words, nor the open note, nor the selection point at; a named folder
+    names what is in it."""
     said = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
     active = context.active_file.nfc if context.active_file else None
-    strangers = [change.path for change in changes if change.before is not None and change.path.nfc != active and not _named(change, said)]
+    existing = [change for change in changes if change.before is not None or change.folder]
+    strangers = [change.path for change in existing if change.path.nfc != active and not _named(change, said)]
     if len(strangers) > FEW_STRANGERS:
         yield Flag("notNamed", f"The instruction does not name {len(strangers)} of the files that change, such as {strangers[0]}.")
         return

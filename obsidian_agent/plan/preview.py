@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
@@ -21,6 +22,7 @@ from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.filters import FilterContext
 from obsidian_agent.plan.flags import flags_of, opaque_flags
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
+from obsidian_agent.plan.policy import refusals
 from obsidian_agent.plan.result import Instance, Preview, Timings
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
 from obsidian_agent.plan.validate import Validated
@@ -102,6 +104,7 @@ class _DryRun:
         for step in self.checked.order:
             self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
+        self.errors.extend(islice(refusals(self.checked.policy, change_set, self.instances), MAX_PROBLEMS))
         flags = (*self.checked.flags, *opaque_flags(self.instances), *flags_of(change_set.changes, self.base, self.context, instruction))
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
@@ -178,8 +181,7 @@ class _DryRun:
             args = compiled.args.resolve(scope, notes)
             _refuse_null(step.args, args)
             proposal = tool.propose(parse_input(tool, args), ToolContext(self.overlay, self.base, self.context))
-            for change in proposal.changes:
-                self.overlay.apply(change, len(self.instances))
+            self.overlay.apply(proposal.changes, len(self.instances))
         except ObsidianAgentError as error:
             self._fail(step, index, error)
             return None
@@ -270,6 +272,7 @@ def _facts(operation: Operation) -> list[Any]:
         case MakeDir(path):
             return ["mkdir", path.text]
         case Move():
-            return ["trash" if operation.trash else "move", operation.path.text, operation.new_path.text, operation.before_hash]
+            inside = operation.inventory.digest if operation.inventory is not None else None
+            return ["trash" if operation.trash else "move", operation.path.text, operation.new_path.text, operation.before_hash, inside]
         case WriteFile():
             return ["write", operation.path.text, operation.before_hash, operation.after_hash]

@@ -16,7 +16,7 @@ from obsidian_agent.plan.model import ActionPlan, Step
 from obsidian_agent.plan.names import dependency_problems, name_problems, reference_problems
 from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.plan.order import edges, execution_order
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.result import Flag
 from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.plan.shape import shape
@@ -24,9 +24,7 @@ from obsidian_agent.tools.base import Risk, Tool
 from obsidian_agent.vault import paths
 
 _RISKS = (Risk.READ_ONLY, Risk.WRITES, Risk.COMMANDS)
-_FINAL_CODES = frozenset(
-    {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PLAN_TOO_LARGE", "DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED"}
-)
+_FINAL_CODES = NOT_PERMITTED | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PLAN_TOO_LARGE"}
 _DEFAULT_POLICY = Policy()
 _PLACEHOLDER = "a b"
 """Stands for a value in a templated path: a legal name that begins no drive, scheme or dot name."""
@@ -38,7 +36,8 @@ class Validated:
 
     `order` and `needed` (per step the ids it needs) are complete only for a valid plan.
     `risk` is the author's claim, raised to `computed_risk` where it was too low. `missing` are the parameters that need a value
-    before a run; they are no problem of the plan. `final`: asking a model again cannot help, or must not.
+    before a run; they are no problem of the plan. `final`: asking a model again cannot help, or must not. `policy` is what the plan was
+    judged under; the preview judges its changes under the same.
     """
 
     plan: ActionPlan | None
@@ -53,6 +52,7 @@ class Validated:
     draft: ActionPlan | None = None
     missing: tuple[str, ...] = ()
     final: bool = False
+    policy: Policy = _DEFAULT_POLICY
 
     @property
     def valid(self) -> bool:
@@ -99,6 +99,7 @@ def validate(document: object, tools: Mapping[str, Tool], policy: Policy = _DEFA
         plan,
         tuple(name for name, declared in plan.parameters.items() if declared.default is None and name not in CONTEXT_NAMES),
         final=any(problem.code in _FINAL_CODES for problem in problems) or any("${" in step.tool for step in plan.steps),
+        policy=policy,
     )
 
 

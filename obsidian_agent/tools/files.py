@@ -15,7 +15,7 @@ from obsidian_agent.vault import paths
 from obsidian_agent.vault.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
 from obsidian_agent.vault.frontmatter import merge_new
 from obsidian_agent.vault.paths import PathUse, VaultPath
-from obsidian_agent.vault.text import encode
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.view import VaultView
 
 # --- vault.ensureFolder -------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ CREATE_FILE = Tool(
 
 class WriteFileInput(ToolModel):
     path: PathText = Field(min_length=1)
-    content: LongText = Field(description="The whole new content; nothing of the old one is kept.")
+    content: LongText = Field(description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture.")
     if_match: str | None = Field(default=None, description="Write only while the file has this hash.")
 
 
@@ -164,6 +164,8 @@ class WriteFileOutput(ToolModel):
 
 def _write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal:
     path, before = _target(args.path, ctx.view)
+    if before is not None:
+        decode(before, path.text)
     if args.if_match is not None and (before is None or content_hash(before) != args.if_match.lower()):
         state = "does not exist" if before is None else "has other content than the hash in ifMatch says"
         raise Conflict(f"{path} {state}.", path=path.text, hint="Read the file again and use its hash.")

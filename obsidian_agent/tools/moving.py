@@ -22,7 +22,7 @@ class RenameInput(ToolModel):
     from_: PathText = Field(alias="from", min_length=1)
     to: PathText = Field(min_length=1, description="The full new path with name and extension, never a folder to move into.")
     update_links: bool = Field(default=True, description="Rewrite the links that lead there.")
-    overwrite: bool = Field(default=False, description="A file in the way goes to the trash.")
+    overwrite: bool = Field(default=False, description="A file in the way goes to the trash, where deletes are allowed.")
 
 
 class RenameOutput(ToolModel):

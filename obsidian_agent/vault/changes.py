@@ -11,6 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Literal
 
+from obsidian_agent.vault.inventory import Inventory
 from obsidian_agent.vault.paths import VaultPath
 
 
@@ -87,7 +88,8 @@ class MakeDir:
 class Move:
     """Rename of a file or folder to a free path in an existing folder; with `trash`, into `.trash/`.
 
-    `before_hash` is the content hash of a file (None for a folder): the file must still have it.
+    `before_hash` is the content hash of a file (None for a folder, or a file too large to be read): the file must still have it.
+    `inventory` is what was at the start in a folder that is moved, or the size and times of such a file: it must still be so.
     """
 
     path: VaultPath
@@ -95,6 +97,7 @@ class Move:
     folder: bool
     before_hash: str | None
     trash: bool = False
+    inventory: Inventory | None = None
 
 
 @dataclass(frozen=True, slots=True)

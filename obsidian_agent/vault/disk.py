@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.inventory import Inventory, differences, inventory_of
 from obsidian_agent.vault.paths import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
 from obsidian_agent.vault.store import VaultStore, missing, not_a_file, not_a_folder
 from obsidian_agent.vault.trees import ScanKind, kind_of
@@ -26,11 +27,11 @@ class _Item:
 
 @dataclass
 class _Listing:
-    """One folder as it was when it was listed; `items` by the name on disk, without protected and unreadable names."""
+    """One folder as it was when it was listed; `items` by the name on disk, without protected names. Nobody can ask for `unreadable` ones."""
 
     path: VaultPath
     items: dict[str, _Item] = field(default_factory=dict)
-    unreadable: int = 0
+    unreadable: list[str] = field(default_factory=list)
 
     @cached_property
     def by_nfc(self) -> dict[str, str]:
@@ -69,7 +70,7 @@ class DiskView:
     @property
     def unreadable_names(self) -> int:
         """How much of what was listed so far is left out: entries whose names nobody could ask for, folders that may not be read."""
-        return sum(listing.unreadable for listing in self._listings.values()) + len(self._closed)
+        return sum(len(listing.unreadable) for listing in self._listings.values()) + len(self._closed)
 
     def invalidate(self, folder: VaultPath) -> None:
         """Forget what is known of a folder and everything below it, and the index."""
@@ -137,18 +138,31 @@ class DiskView:
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not; neither is what this user may not read."""
-        start = self._existing_folder(folder)
-        entries: list[Entry] = []
-        pending = [start]
-        while pending:
-            here = pending.pop()
-            listing = self._listing(here) if here is start else self._listing_if_allowed(here)
-            for entry in self._entries(listing):
-                entries.append(entry)
-                if entry.kind == "folder" and not listing.items[entry.path.name].link:
-                    pending.append(entry.path)
-        entries.sort(key=_text)
-        return iter(entries)
+        listings = self._listings_below(self._existing_folder(folder))
+        return iter(sorted((entry for listing in listings for entry in self._entries(listing)), key=_text))
+
+    def inventory(self, path: VaultPath) -> Inventory | None:
+        """What goes along when the file or folder at `path` is moved, as this view lists it; None on a platform where nothing can be moved.
+
+        PATH_NOT_ALLOWED for a link to a folder, which is not moved.
+        """
+        found = self._item(path)
+        if found is None:
+            raise missing(path)
+        real, item = found
+        if item.link and item.kind == "folder":
+            raise VaultError(f"{real} is a link to a folder, so it is left where it is.", code="PATH_NOT_ALLOWED", path=real.text)
+        return inventory_of(self._store, real, self._listed(real, item)) if self._store.root_fd >= 0 else None
+
+    def differences(self, before: Inventory) -> Iterator[tuple[str, str]]:
+        """How what an inventory lists differs from what this view sees: paths, each with what became of it."""
+        found = self._item(before.path)
+        return differences(self._store, before, [] if found is None else self._listed(*found))
+
+    def _listed(self, path: VaultPath, item: _Item) -> Iterator[tuple[VaultPath, list[str]]]:
+        if item.kind != "folder":
+            return iter([(path.parent, [path.name])])
+        return ((listing.path, [*listing.items, *listing.unreadable]) for listing in self._listings_below(path))
 
     def trash_names(self) -> set[str]:
         """The names that are taken in the vault's `.trash/`; empty while there is none."""
@@ -205,6 +219,15 @@ class DiskView:
             raise not_a_folder(path)
         return entry.path
 
+    def _listings_below(self, start: VaultPath) -> Iterator[_Listing]:
+        """The listing of a folder and of those below it, none through a link."""
+        pending = [start]
+        while pending:
+            here = pending.pop()
+            listing = self._listing(here) if here is start else self._listing_if_allowed(here)
+            yield listing
+            pending.extend(from_disk(here, name) for name, item in listing.items.items() if item.kind == "folder" and not item.link)
+
     def _entries(self, listing: _Listing) -> Iterator[Entry]:
         for name, item in listing.items.items():
             if item.kind != "other":
@@ -242,7 +265,7 @@ class DiskView:
                 try:
                     from_disk(folder, name)
                 except PathRefused:
-                    known.unreadable += 1
+                    known.unreadable.append(name)
                 else:
                     known.items[name] = _Item(kind, link)
         return known

@@ -34,6 +34,7 @@ from obsidian_agent.vault.net import MovedFile, net_changes
 from obsidian_agent.vault.overlay_base import HashedBase
 from obsidian_agent.vault.overlay_books import Books, Node
 from obsidian_agent.vault.overlay_log import StructureLog
+from obsidian_agent.vault.overlay_trail import Trail
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import Entry, FileStat, VaultView
 
@@ -47,10 +48,12 @@ class OverlayVault:
     def __init__(self, base: VaultView, now_ms: float) -> None:
         self._base = HashedBase(base)
         self._now_ms = now_ms
-        self._books = Books()
+        self._trail = Trail()
+        self._books = Books(self._trail)
         self._log = StructureLog()
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
-        self._joined: set[tuple[int, int]] = set()
+        self._joined: dict[tuple[int, int], None] = {}
+        self._trashed: dict[str, None] = {}
         self.index: VaultIndex | None = None
         """Set and used by `index.index_of` only."""
 
@@ -63,11 +66,16 @@ class OverlayVault:
         return None if self._books.removed(path) else self._base.view.locate(path)
 
     def twin(self, path: VaultPath) -> VaultPath | None:
-        known = self._books.twin(path)
-        if known is not None:
-            return known.path
+        same = self._books.get(path)
+        if same is not None:
+            return same.path
         found = self._base.view.twin(path)
-        return None if found is None or self._books.removed(found) else found
+        if found is not None and self._books.removed(found):
+            found = None
+        if found is not None and found.nfc == path.nfc:
+            return found
+        known = self._books.twin(path)
+        return found if known is None else known.path
 
     def read(self, path: VaultPath) -> bytes:
         node = self._books.get(path)
@@ -147,15 +155,28 @@ class OverlayVault:
         """The free name that a deleted entry gets in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
         taken = self._base.trash_names()
         name, count = path.name, 1
-        while name.casefold() in taken:
+        while name.casefold() in taken or name.casefold() in self._trashed:
             count += 1
             name = f"{path.stem} {count}{path.name[len(path.stem) :]}"
         return paths.trash_path(name)
 
     # --- changing --------------------------------------------------------------------------------------------------------------
 
-    def apply(self, change: FileChange, instance: int) -> None:
-        """Fold one change of instance number `instance`. Raises ToolError or VaultError and then leaves the overlay as it was."""
+    def apply(self, changes: Sequence[FileChange], instance: int) -> None:
+        """Fold the changes of instance number `instance`: all of them, or none. ToolError or VaultError leaves the overlay as it was."""
+        log, touched = self._log.mark(), len(self._books.touched)
+        try:
+            for change in changes:
+                self._fold(change, instance)
+        except BaseException:
+            self._trail.rewind()
+            self._log.rewind(log)
+            self._books.rewind(touched)
+            raise
+        finally:
+            self._trail.clear()
+
+    def _fold(self, change: FileChange, instance: int) -> None:
         match change:
             case CreateFile():
                 self._create(change, instance)
@@ -186,7 +207,7 @@ class OverlayVault:
         node = self._books.get(entry.path)
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:
-            self._cursors[origin.nfc] = (change.content, change.cursor)
+            self._trail.put(self._cursors, origin.nfc, (change.content, change.cursor))
         if node is None:
             self._base.hash_of(entry.path)
             self._books.put(Node(entry.path, "file", entry.path, change.content, instance))
@@ -220,15 +241,15 @@ class OverlayVault:
         origin = node.origin if node else path
         self._join(node, instance)
         if origin is not None:
-            self._log.add(Move(path, target, False, self._base.hash_for_move(origin)), instance)
+            self._log.add(self._move_of(path, target, origin, folder=False), instance)
         content = node.content if node else None
         self._books.drop(path)
         self._books.put(Node(target, "file", origin, content, instance), new=origin is None)
 
     def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
-        below = list(self.walk(path))
-        self._log.add(Move(path, target, True, None), instance)
-        self._log.folder_moved(path, target, self.origin(path))
+        below, origin = list(self.walk(path)), self.origin(path)
+        self._log.add(self._move_of(path, target, origin, folder=True), instance)
+        self._log.folder_moved(path, target, origin)
         for entry in [Entry(path, "folder"), *below]:
             node = self._books.get(entry.path)
             origin = node.origin if node else entry.path
@@ -251,17 +272,21 @@ class OverlayVault:
             return
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
-            before = None if folder or origin is None else self._base.hash_for_move(origin)
-            self._log.add(Move(entry.path, trash, folder, before, trash=True), instance)
-            self._base.trash_names().add(trash.name.casefold())
+            self._log.add(self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance)
+            self._trail.put(self._trashed, trash.name.casefold(), None)
         self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
             self._books.drop(item.path)
 
+    def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
+        """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
+        before, inventory = (None, None) if origin is None else self._base.bound(origin, folder=folder)
+        return Move(path, target, folder, before, trash, inventory)
+
     def _join(self, node: Node | None, instance: int) -> None:
         """Note that an instance changes further what another one made, of which the operations keep the end only."""
         if node is not None and node.touched != instance and (node.content is not None or node.origin is None):
-            self._joined.add((node.touched, instance))
+            self._trail.put(self._joined, (node.touched, instance), None)
 
     def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
         """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
@@ -294,7 +319,7 @@ class OverlayVault:
     def change_set(self) -> ChangeSet:
         """The operations in the order of execution and the net changes, as far as the plan has been folded."""
         operations = list(self._log.operations)
-        for node in sorted(self._books.nodes, key=attrgetter("touched")):
+        for node in sorted(self._books.nodes, key=lambda node: (node.touched, node.path.text)):
             if node.content is None:
                 continue
             before = None if node.origin is None else self._base.hash_of(node.origin)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from obsidian_agent.vault.changes import content_hash
+from obsidian_agent.vault.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import Entry, VaultView
 
-HASHED_MOVE_LIMIT = 16 * 1024 * 1024
-"""Larger files are moved without a content check: their bytes do not change, and reading them would make the preview wait."""
-
 
 class HashedBase:
-    """Reads of a base view with the hash of everything read, and the names that its trash has or will have."""
+    """Reads of a base view with the hash of everything read, and the names in its trash."""
 
     def __init__(self, view: VaultView) -> None:
         self.view = view
         self._hashes: dict[str, str] = {}
+        self._inventories: dict[str, Inventory | None] = {}
         self._last_read: tuple[str, bytes] | None = None
-        self._trash_names: set[str] | None = None
+        self._trash_names: frozenset[str] | None = None
 
     def read(self, path: VaultPath) -> bytes:
         """The bytes of a file; reading the one that was read last costs nothing."""
@@ -36,9 +35,15 @@ class HashedBase:
             known = self._hashes[path.nfc]
         return known
 
-    def hash_for_move(self, path: VaultPath) -> str | None:
-        """As `hash_of`; None for a file over `HASHED_MOVE_LIMIT`."""
-        return None if self.view.stat(path).size > HASHED_MOVE_LIMIT else self.hash_of(path)
+    def bound(self, path: VaultPath, *, folder: bool) -> tuple[str | None, Inventory | None]:
+        """What an entry that is moved must still be: a file its hash, a folder, or a file over `HASHED_FILE`, its inventory."""
+        if not folder and self.view.stat(path).size <= HASHED_FILE:
+            return self.hash_of(path), None
+        known = self._inventories.get(path.nfc)
+        if known is None:
+            look = getattr(self.view, "inventory", None)
+            known = self._inventories[path.nfc] = None if look is None else look(path)
+        return None, known
 
     def path_of(self, path: VaultPath) -> VaultPath | None:
         """The path as the base spells it; None: not there."""
@@ -50,9 +55,9 @@ class HashedBase:
         entry = self.view.locate(folder)
         return self.view.children(entry.path) if entry is not None and entry.kind == "folder" else []
 
-    def trash_names(self) -> set[str]:
-        """The names taken in the trash, case folded; add the ones that are to be used."""
+    def trash_names(self) -> frozenset[str]:
+        """The names taken in the trash, case folded."""
         if self._trash_names is None:
             names = getattr(self.view, "trash_names", None)
-            self._trash_names = {name.casefold() for name in names()} if names is not None else set()
+            self._trash_names = frozenset(name.casefold() for name in names()) if names is not None else frozenset()
         return self._trash_names

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from obsidian_agent.vault.overlay_trail import Trail
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import Entry, EntryKind
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Node:
     """An entry that is not in the base under this path: new, changed or moved here. `content` None means the bytes at `origin`."""
 
@@ -28,12 +29,13 @@ class Node:
 class Books:
     """The entries that differ from the base, found by their path, by their folder and by where they came from."""
 
-    def __init__(self) -> None:
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
         self._nodes: dict[str, Node] = {}
         self._children: dict[str, dict[str, Node]] = {}
-        self._keys: dict[str, Node] = {}
-        self._removed: set[str] = set()
-        self._created: set[str] = set()
+        self._twins: dict[str, dict[str, Node]] = {}
+        self._removed: dict[str, None] = {}
+        self._created: dict[str, None] = {}
         self._current: dict[str, VaultPath | None] = {}
         self._touched: list[VaultPath] = []
 
@@ -52,8 +54,8 @@ class Books:
         return self._nodes.get(path.nfc)
 
     def twin(self, path: VaultPath) -> Node | None:
-        """The entry whose path equals `path` in NFC and case folding."""
-        return self._keys.get(path.key)
+        """An entry whose path equals `path` in NFC and case folding."""
+        return next(iter(self._twins.get(path.key, {}).values()), None)
 
     def inside(self, folder: VaultPath) -> Collection[Node]:
         """The entries directly in a folder."""
@@ -81,30 +83,39 @@ class Books:
 
     def put(self, node: Node, *, new: bool = False) -> None:
         """Enter an entry; `new` when it is a file that the plan makes."""
-        nfc = node.path.nfc
-        self._nodes[nfc] = node
-        self._touched.append(node.path)
-        self._children.setdefault(node.path.parent.nfc, {})[nfc] = node
-        self._keys[node.path.key] = node
+        nfc, path, trail = node.path.nfc, node.path, self._trail
+        self._touched.append(path)
+        trail.put(self._nodes, nfc, node)
+        trail.put(self._group(self._children, path.parent.nfc), nfc, node)
+        trail.put(self._group(self._twins, path.key), nfc, node)
         if node.origin is not None:
-            self._current[node.origin.nfc] = node.path
+            trail.put(self._current, node.origin.nfc, path)
         if new:
-            self._created.add(node.path.key)
+            trail.put(self._created, path.key, None)
 
     def rewrite(self, node: Node, content: bytes, instance: int) -> None:
         """New bytes for an entry that is in the books."""
-        node.content, node.touched = content, instance
-        self._touched.append(node.path)
+        self.put(replace(node, content=content, touched=instance))
 
     def drop(self, path: VaultPath) -> None:
         """Nothing is at `path` any more."""
-        node = self._nodes.pop(path.nfc, None)
+        trail, node = self._trail, self._nodes.get(path.nfc)
         self._touched.append(path)
         if node is not None:
-            self._children[path.parent.nfc].pop(path.nfc, None)
-            self._keys.pop(path.key, None)
-            self._created.discard(path.key)
+            trail.drop(self._nodes, path.nfc)
+            trail.drop(self._children[path.parent.nfc], path.nfc)
+            trail.drop(self._twins[path.key], path.nfc)
+            trail.drop(self._created, path.key)
         origin = node.origin if node else path
         if origin is not None:
-            self._current[origin.nfc] = None
-        self._removed.add(path.nfc)
+            trail.put(self._current, origin.nfc, None)
+        trail.put(self._removed, path.nfc, None)
+
+    def rewind(self, touched: int) -> None:
+        """Forget that paths were touched after the first `touched` of them; their entries are put back by the trail."""
+        del self._touched[touched:]
+
+    def _group(self, groups: dict[str, dict[str, Node]], key: str) -> dict[str, Node]:
+        if key not in groups:
+            self._trail.put(groups, key, {})
+        return groups[key]

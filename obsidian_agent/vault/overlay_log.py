@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from obsidian_agent.vault.changes import MakeDir, Move, Operation, OwnedOperation
 from obsidian_agent.vault.net import Deletion, FolderMove
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.view import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class LogMark:
+    """How far a log had come: its lists, and how many of their entries there were."""
+
+    operations: tuple[list[OwnedOperation], int]
+    folder_moves: tuple[list[FolderMove], int]
+    deletions: tuple[list[Deletion], int]
 
 
 class StructureLog:
@@ -32,6 +42,17 @@ class StructureLog:
     def deletions(self) -> Sequence[Deletion]:
         """The entries of the start that are in the trash now; one inside a deleted folder is not listed again."""
         return self._deletions
+
+    def mark(self) -> LogMark:
+        """How far the log has come. Lists only grow or are replaced by others, so this is enough to come back."""
+        moves, deletions = self._folder_moves, self._deletions
+        return LogMark((self._operations, len(self._operations)), (moves, len(moves)), (deletions, len(deletions)))
+
+    def rewind(self, mark: LogMark) -> None:
+        """Forget what came after a mark."""
+        self._operations, self._folder_moves, self._deletions = mark.operations[0], mark.folder_moves[0], mark.deletions[0]
+        for entries, count in (mark.operations, mark.folder_moves, mark.deletions):
+            del entries[count:]
 
     def add(self, operation: Operation, instance: int) -> None:
         """One more operation, of instance number `instance`."""

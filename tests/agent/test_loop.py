@@ -438,8 +438,12 @@ async def test_after_two_corrections_the_person_sees_the_plan(desk: Desk) -> Non
     check_pairs(desk.talk.messages)
 
 
-async def test_what_is_not_permitted_is_shown_to_the_person_at_once(desk: Desk) -> None:
-    provider = scripted(propose(step("vault.delete", path="Garden.md")))
+@pytest.mark.parametrize(
+    "proposal",
+    [step("vault.delete", path="Garden.md"), step("vault.rename", **{"from": "Garden.md", "to": "Projects/Plan.md", "overwrite": True})],
+)
+async def test_what_is_not_permitted_is_shown_to_the_person_at_once(desk: Desk, proposal: dict[str, Any]) -> None:
+    provider = scripted(propose(proposal))
     events = await desk.turn(provider, "Delete it")
     assert isinstance(events[-1], PlanReady)
     assert len(provider.requests) == 1

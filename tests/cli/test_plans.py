@@ -107,6 +107,7 @@ def test_a_note_edited_after_the_run_is_not_overwritten_by_undo(call: Call, writ
     ("document", "exit_code", "code"),
     [
         (plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), 3, "DELETE_DISABLED"),
+        (plan({"id": "r", "tool": "vault.rename", "args": {"from": "a.md", "to": "Daily/d.md", "overwrite": True}}), 3, "DELETE_DISABLED"),
         (plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"), 3, "COMMANDS_DISABLED"),
         (plan({"id": "w", "tool": "vault.writeFile", "args": {"path": "../x.md", "content": ""}}), 2, "PATH_OUTSIDE_VAULT"),
         (plan({"id": "w", "tool": "vault.writeFile", "args": {"path": ".obsidian/app.json", "content": ""}}), 2, "PATH_NOT_ALLOWED"),

@@ -67,13 +67,14 @@ class House:
             yield journal
 
     def told(self, story: list[FileChange]) -> OverlayVault:
-        """The story as an overlay; what cannot be done is left out."""
+        """The story as an overlay; what cannot be done is left out, whole."""
         overlay = OverlayVault(DiskView(self.store), 0)
         for number, change in enumerate(story):
-            with suppress(ObsidianAgentError):
-                if isinstance(change, ModifyFile):
-                    overlay.read(change.path)
-                overlay.apply(change, number)
+            before = overlay.change_set()
+            try:
+                overlay.apply([change], number)
+            except ObsidianAgentError:
+                assert overlay.change_set() == before
         return overlay
 
     def seen(self) -> Picture:

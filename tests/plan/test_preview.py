@@ -264,6 +264,47 @@ def test_files_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> 
     assert [(flag.kind, flag.path) for flag in ready.flags] == [("notNamed", "secret.md")]
 
 
+OVERWRITE = step("r", "vault.rename", {"from": "a.md", "to": "b.md", "overwrite": True})
+CREATE_A = create("c", "a.md", "new")
+
+
+@pytest.mark.parametrize("steps", [[OVERWRITE], [{**OVERWRITE, "onError": "skip"}], [CREATE_A, OVERWRITE]])
+def test_a_note_goes_to_the_trash_only_where_deletes_are_allowed(make_vault: MakeVault, steps: list[dict[str, Any]]) -> None:
+    store = make_vault({"b.md": "b"} if len(steps) > 1 else {"a.md": "a", "b.md": "b"})
+    ready = dry_run(store, plan(*steps))
+    assert [(each.code, each.step_id, each.path) for each in ready.errors] == [("DELETE_DISABLED", "r", "b.md")]
+    assert ready.plan_hash is None
+    assert dry_run(store, plan(*steps), policy=Policy(allow_deletes=True)).errors == ()
+
+
+@pytest.mark.parametrize("steps", [[OVERWRITE], [create("b", "b.md"), OVERWRITE]])
+def test_where_no_note_of_the_vault_is_in_the_way_overwriting_is_no_delete(make_vault: MakeVault, steps: list[dict[str, Any]]) -> None:
+    ready = dry_run(make_vault({"a.md": "a"}), plan(*steps))
+    assert (ready.errors, ready.flags) == ((), ())
+    assert changed(ready) == ["rename a.md"]
+
+
+def test_a_note_that_another_takes_the_place_of_is_flagged(make_vault: MakeVault) -> None:
+    ready = dry_run(make_vault({"a.md": "a", "b.md": "b"}), plan(OVERWRITE), policy=Policy(allow_deletes=True))
+    assert [(flag.kind, flag.path, "a.md takes its place" in flag.detail) for flag in ready.flags] == [("shrink", "b.md", True)]
+
+
+def test_folders_that_the_words_do_not_name_are_flagged(make_vault: MakeVault) -> None:
+    move = step("m", "vault.rename", {"from": "Secret", "to": "Old"})
+    store = make_vault({"Secret/a.md": ""})
+    flags = dry_run(store, plan(move), instruction="tidy up").flags
+    assert [(flag.kind, flag.path) for flag in flags] == [("notNamed", "Secret")]
+    assert dry_run(store, plan(move), instruction="move my secret notes").flags == ()
+
+
+def test_a_step_that_fails_half_way_leaves_nothing(make_vault: MakeVault) -> None:
+    store = make_vault({"a.md": "a", "F/x.md": "x"})
+    onto = step("r", "vault.rename", {"from": "a.md", "to": "f/x.md", "overwrite": True}, onError="skip")
+    ready = dry_run(store, plan(onto), policy=Policy(allow_deletes=True))
+    assert [(each.state, "another spelling" in (each.reason or "")) for each in ready.instances] == [("failed", True)]
+    assert ready.change_set.operations == ready.change_set.changes == ()
+
+
 def test_a_plan_that_did_not_validate_is_not_run(make_vault: MakeVault) -> None:
     with pytest.raises(PlanError) as refused:
         dry_run(make_vault({}), plan(step("x", "shell.exec", {})))

@@ -39,8 +39,7 @@ class Bench:
     def run(self, tool: Tool, **args: Any) -> dict[str, Any]:
         """The output document of a call whose changes are folded."""
         self.last = self.propose(tool, **args)
-        for change in self.last.changes:
-            self.overlay.apply(change, self.steps)
+        self.overlay.apply(self.last.changes, self.steps)
         self.steps += 1
         return self.last.output.model_dump(mode="json", by_alias=True, exclude_none=True)
 

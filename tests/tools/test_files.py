@@ -178,6 +178,14 @@ def test_if_match_guards_the_write(bench):
     assert vault.run(WRITE_FILE, path="a.md", content="new", ifMatch=content_hash(b"old").upper())["created"] is False
 
 
+@pytest.mark.parametrize(("path", "data"), [("pic.png", b"\x89PNG\r\n\x1a\n\0"), ("old.md", "für".encode("latin-1"))])
+@pytest.mark.parametrize("guard", [{}, {"ifMatch": "x" * 64}])
+def test_write_file_replaces_no_picture_and_no_note_in_another_encoding(bench, path, data, guard):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench({path: data}).run(WRITE_FILE, path=path, content="new", **guard)
+    assert (caught.value.code, caught.value.problem().path) == ("NOT_TEXT", path)
+
+
 @pytest.mark.parametrize(
     ("path", "code"), [("A.md", "FILE_EXISTS"), ("AGENTS.md", "PATH_NOT_ALLOWED"), ("run.sh", "PATH_NOT_ALLOWED"), ("folder", "NOT_TEXT")]
 )

@@ -98,5 +98,5 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
 def test_what_changes_over_it_is_seen(make_vault: MakeVault) -> None:
     store = make_vault({"A/x.md": "#t\n", "Private/y.md": "#t\n"})
     overlay = OverlayVault(HidingView(DiskView(store), hidden, store.resolve), 0.0)
-    overlay.apply(CreateFile(parse("A/new.md", PathUse.CREATE), b"#t\n"), 0)
+    overlay.apply([CreateFile(parse("A/new.md", PathUse.CREATE), b"#t\n")], 0)
     assert [found.text for found in index_of(overlay).tagged("t", ROOT)] == ["A/new.md", "A/x.md"]

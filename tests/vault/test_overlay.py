@@ -38,7 +38,7 @@ def fold(make_vault: MakeVault) -> Fold:
     def run(files: dict[str, str], *changes: FileChange) -> tuple[OverlayVault, ChangeSet]:
         overlay = OverlayVault(DiskView(make_vault(files)), 0.0)
         for number, change in enumerate(changes):
-            overlay.apply(change, number)
+            overlay.apply([change], number)
         return overlay, overlay.change_set()
 
     return run
@@ -150,7 +150,7 @@ def test_a_deleted_note_goes_to_a_free_name_in_the_trash(fold: Fold) -> None:
 
 def test_the_trash_as_it_is_on_disk_is_respected(make_vault: MakeVault) -> None:
     overlay = OverlayVault(DiskView(make_vault({"n.md": "1", ".trash/n.md": "old"})), 0.0)
-    overlay.apply(DeleteEntry(path("n.md")), 0)
+    overlay.apply([DeleteEntry(path("n.md"))], 0)
     assert steps(overlay.change_set()) == ["0 trash n.md -> .trash/n 2.md"]
 
 
@@ -205,13 +205,13 @@ def test_overwriting_by_rename_puts_the_old_note_into_the_trash(fold: Fold) -> N
 def test_what_cannot_be_is_refused(make_vault: MakeVault, change: FileChange, code: str) -> None:
     overlay = OverlayVault(DiskView(make_vault({"a.md": "a", "F/b.md": "b"})), 0.0)
     with pytest.raises(ObsidianAgentError) as refused:
-        overlay.apply(change, 0)
+        overlay.apply([change], 0)
     assert refused.value.code == code
     assert overlay.change_set() == ChangeSet()
 
 
 def test_names_on_disk_keep_their_spelling(make_vault: MakeVault) -> None:
     overlay = OverlayVault(DiskView(make_vault({"Cafe\u0301/n.md": "n"})), 0.0)
-    overlay.apply(CreateFile(path("Caf\u00e9/new.md"), b"x"), 0)
-    overlay.apply(ModifyFile(path("Caf\u00e9/n.md"), b"y"), 1)
+    overlay.apply([CreateFile(path("Caf\u00e9/new.md"), b"x")], 0)
+    overlay.apply([ModifyFile(path("Caf\u00e9/n.md"), b"y")], 1)
     assert steps(overlay.change_set()) == ["0 write Cafe\u0301/new.md x", "1 write Cafe\u0301/n.md y"]

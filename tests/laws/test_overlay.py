@@ -1,0 +1,106 @@
+"""A proposal is folded whole or not at all: one that cannot be done leaves an overlay that nobody could tell from one never asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import HealthCheck, event, example, given, settings
+from hypothesis import strategies as st
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.vault.changes import CreateFile, CursorMark, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.index import index_of
+from obsidian_agent.vault.overlay import OverlayVault
+from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.store import VaultStore
+
+# Names in several spellings, and names that are files in one vault and folders in another.
+NAMES = [
+    "a.md",
+    "A.md",
+    "n.md",
+    "F",
+    "f",
+    "F/a.md",
+    "F/A.md",
+    "f/b.md",
+    "F/S",
+    "F/S/a.md",
+    "F/s/c.md",
+    "É/x.md",
+    "E\u0301/x.md",
+    "G/H/i.md",
+]
+PATHS = [parse(name, PathUse.READ) for name in NAMES]
+FILES = {"a.md": b"[[n]] #t", "n.md": b"[[a]]", "F/a.md": b"1", "F/S/a.md": b"[[a]]", "\u00c9/x.md": b"x"}
+
+paths = st.sampled_from(PATHS)
+contents = st.sampled_from([b"", b"new [[n]]", b"#t other"])
+changes: st.SearchStrategy[FileChange] = st.one_of(
+    st.builds(CreateFile, paths, contents),
+    st.builds(ModifyFile, paths, contents, st.sampled_from([None, CursorMark(0, replaced=False)])),
+    st.builds(RenameEntry, paths, paths, st.booleans()),
+    st.builds(DeleteEntry, paths),
+    st.builds(MakeFolder, paths),
+)
+proposals = st.lists(changes, min_size=1, max_size=4)
+
+
+def state(overlay: OverlayVault) -> dict[str, Any]:
+    """Everything that can be asked of an overlay."""
+    index = index_of(overlay)
+    entries = {entry.path.text: entry.kind for entry in overlay.walk(ROOT)}
+    files = [entry.path for entry in overlay.walk(ROOT) if entry.kind == "file"]
+    return {
+        "entries": entries,
+        "bytes": {path.text: overlay.read(path) for path in files},
+        "stats": {path.text: overlay.stat(path) for path in files},
+        "children": {text: overlay.children(parse(text, PathUse.READ)) for text, kind in entries.items() if kind == "folder"},
+        "asked": {path.text: _asked(overlay, path) for path in PATHS},
+        "changes": overlay.change_set(),
+        "joined": overlay.change_set().joined,
+        "touched": list(overlay.touched),
+        "links": {path.text: index.linking(path) for path in files},
+        "tagged": index.tagged("t", ROOT),
+        "files": list(index.files()),
+    }
+
+
+def _asked(overlay: OverlayVault, path: VaultPath) -> tuple[object, ...]:
+    return (
+        overlay.locate(path),
+        overlay.twin(path),
+        overlay.origin(path),
+        overlay.current(path),
+        overlay.moved_from(path),
+        overlay.created_here(path),
+        overlay.cursor_mark(path),
+        overlay.trash_target(path),
+    )
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(story=st.lists(proposals, min_size=1, max_size=5))
+@example(story=[[RenameEntry(PATHS[0], parse("f/S/n.md", PathUse.READ), overwrite=True)]])
+@example(story=[[DeleteEntry(PATHS[0]), ModifyFile(PATHS[0], b"")]])
+@example(story=[[ModifyFile(PATHS[0], b"x"), MakeFolder(PATHS[0])], [CreateFile(PATHS[1], b"")]])
+def test_a_proposal_that_cannot_be_done_leaves_nothing(story: list[list[FileChange]]) -> None:
+    with TemporaryDirectory() as place:
+        for name, content in FILES.items():
+            (Path(place) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(place) / name).write_bytes(content)
+        with VaultStore.open(place) as store:
+            asked, spared = OverlayVault(DiskView(store), 0.0), OverlayVault(DiskView(store), 0.0)
+            for number, proposal in enumerate(story):
+                before = state(asked)
+                try:
+                    asked.apply(proposal, number)
+                except ObsidianAgentError:
+                    event("raises")
+                    assert state(asked) == before
+                else:
+                    spared.apply(proposal, number)
+                assert state(asked) == state(spared)
