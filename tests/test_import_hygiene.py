@@ -8,7 +8,7 @@ import sys
 import pytest
 
 CORE = ["agent.session", "agent.executor", "bootstrap", "journal.undo", "journal.recover", "plan.preview", "tools.registry", "vault.store"]
-HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog")
+HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
 
 
 def imported(statement: str) -> set[str]:

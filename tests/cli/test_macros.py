@@ -241,5 +241,30 @@ def test_on_a_terminal_all_that_wait_are_shown_and_accepted_with_one_answer(
     assert standings == ({"trusted"} if code == 0 else {"new"})
 
 
+@pytest.mark.parametrize(
+    ("answers", "code", "standing", "ran"),
+    [("yes\nyes\n", 0, "trusted", True), ("yes\nno\n", 3, "trusted", False), ("no\n", 3, "new", False)],
+)
+def test_on_a_terminal_a_run_shows_a_strange_macro_whole_and_asks_before_its_preview(
+    call: Call,
+    strange: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answers: str,
+    code: int,
+    standing: str,
+    ran: bool,
+) -> None:
+    monkeypatch.setattr("sys.stdin", terminal := io.StringIO(answers))
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    state = ["--vault", str(tmp_path / "vault"), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+    assert main(["macro", "run", "Tidy", "--allow-deletes", *state]) == code
+    shown = capsys.readouterr().out
+    assert shown.index('"phrases"') < shown.index("Accept this macro")
+    assert [each["standing"] for each in call("macro", "list")[1]["macros"]] == [standing]
+    assert (tmp_path / "vault/b.md").exists() == ran
+
+
 def snapshot(tmp_path: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in (tmp_path / "vault").rglob("*") if path.is_file()}
