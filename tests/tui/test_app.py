@@ -85,12 +85,16 @@ async def test_no_key_approves_but_a_in_the_plan_after_its_grace() -> None:
     async with driving() as app:
         await app.send("Make notes")
         for _ in range(4):
-            await app.press("a")
+            await app.pilot.press("a")
             app.now += 0.3
+        await app.pilot.press("r")
+        await app.settle()
         assert app.session.called("execute") == []
-        await app.press("r")
         assert app.stage == "plan", "a key that came too early prolongs the wait"
-        app.now += 0.6
+        assert app.prompt.text == "aaaar", "what is typed on is of the message"
+        app.prompt.text = ""
+        app.panes.go("work")
+        await app.settle()
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
         assert "[[Garden]]" in app.screen()
@@ -311,7 +315,8 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
     session.texts["Projects/Attic.md"] = "# Attic\n"
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "down", "enter")
+        await app.press("a")
+        await app.press("down", "enter")
         assert app.panes.note.path == "Projects/Attic.md"
         assert "# Attic" in app.screen()
 
@@ -324,7 +329,8 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
     ]
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "u")
+        await app.press("a")
+        await app.press("u")
         await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Conflicts)
         await app.press("enter")
@@ -338,7 +344,8 @@ async def test_saving_a_run_with_a_parameter() -> None:
     session = FakeSession()
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "m")
+        await app.press("a")
+        await app.press("m")
         await app.pilot.pause(0.1)
         screen = app.app.screen
         assert isinstance(screen, SaveAction)
@@ -359,7 +366,8 @@ async def test_a_name_that_is_taken_is_asked_again() -> None:
     session.saved.macros = [Macro("Taken", plan_of())]
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "m")
+        await app.press("a")
+        await app.press("m")
         await app.pilot.pause(0.1)
         app.app.screen.query_one("#name", Input).value = "Taken"
         await app.press("ctrl+s")
@@ -751,7 +759,8 @@ async def test_a_plan_without_literal_texts_can_be_saved() -> None:
     session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")]))]])
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "m")
+        await app.press("a")
+        await app.press("m")
         await app.pilot.pause(0.1)
         assert "Asks for: where" in app.screen()
         await app.press("enter")
@@ -762,7 +771,8 @@ async def test_a_plan_without_literal_texts_can_be_saved() -> None:
 async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
     async with driving() as app:
         await app.planned()
-        await app.press("a", "u")
+        await app.press("a")
+        await app.press("u")
         assert len(app.main.query_one(ResultList).rows) == 0
 
 
