@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from obsidian_agent.agent.events import ExecutionResult
+from obsidian_agent.agent.findings import findings
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tui.sanitize import block
+from obsidian_agent.tui.sanitize import block, line
 
 # JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
 _CONTROL = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -32,20 +35,69 @@ class Output:
         _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
     def line(self, text: str = "") -> None:
-        """A line for people; nothing in JSON mode."""
+        """One line for people, whatever is in it; nothing in JSON mode. What a terminal would break goes on indented."""
         if not self.as_json:
+            _write(_one_line(text, sys.stdout) + "\n")
+
+    def text(self, text: str, indent: str = "    ") -> None:
+        """Foreign text of many lines, indented: none of them can be taken for a line of the program. Nothing in JSON mode."""
+        if not self.as_json:
+            for line_ in block(text).split("\n"):
+                _write(_wrapped(indent + line_, f"{indent}    ", sys.stdout) + "\n")
+
+    def answer(self, text: str) -> None:
+        """An answer: as it is for a program that reads it, indented on a terminal. Nothing in JSON mode."""
+        if on_terminal(sys.stdout):
+            self.text(text, "  ")
+        elif not self.as_json:
             _write(block(text) + "\n")
 
     def note(self, text: str) -> None:
-        """A remark on standard error."""
+        """A remark of one line on standard error."""
         if sys.stderr is not None:
-            print(block(text), file=sys.stderr)
+            print(_one_line(text, sys.stderr), file=sys.stderr)
+
+    def agreed(self, question: str) -> bool:
+        """Ask on the terminal; only a yes that is typed after the question is one."""
+        return ask(question).strip().lower() in ("y", "yes")
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Problems for people, one a line, with their place."""
         for problem in problems:
             place = " ".join(part for part in (problem.instance or problem.step_id, problem.path) if part)
             self.note(f"{problem.code}{f' ({place})' if place else ''}: {problem.message}")
+
+
+def ask(question: str) -> str:
+    """A line from the terminal. What was typed before the question was there is thrown away. EOFError at its end."""
+    with contextlib.suppress(ImportError, OSError, ValueError):  # no terminal, or none that can do it
+        import termios
+
+        sys.stdout.flush()
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    return input(line(question))
+
+
+def on_terminal(stream: TextIO | None) -> bool:
+    """Whether people look at it."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def _one_line(text: str, stream: TextIO | None) -> str:
+    return _wrapped(line(text), "    ", stream)
+
+
+def _wrapped(text: str, indent: str, stream: TextIO | None) -> str:
+    """On a terminal broken before its edge, with what follows indented: else a text could begin a line by its length alone."""
+    if not on_terminal(stream):
+        return text
+    room = shutil.get_terminal_size().columns - 1
+    if not text.isascii():
+        room //= 2  # wide characters take two columns
+    if len(text) <= room:
+        return text
+    step = max(room - len(indent), 10)
+    return f"\n{indent}".join([text[:room], *(text[at : at + step] for at in range(room, len(text), step))])
 
 
 def _write(text: str) -> None:
@@ -66,21 +118,30 @@ SIGNS = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+
 WORDS = {"create": "create", "modify": "modify", "delete": "delete", "rename": "rename", "mkdir": "new folder"}
 
 
-def preview_lines(preview: Preview, diffs: Sequence[str]) -> list[str]:
+def show_changes(preview: Preview, diffs: Sequence[str], out: Output) -> None:
     """A preview for people: goal, risk, flags, every change and its diff."""
-    lines = [f"Goal: {preview.plan.goal}", f"Risk: {preview.risk.value}"]
-    lines.extend(f"Assumes: {text}" for text in preview.plan.assumptions)
-    lines.extend(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}" for flag in preview.flags)
-    lines.append("")
+    out.line(f"Goal: {preview.plan.goal}")
+    out.line(f"Risk: {preview.risk.value}")
+    for text in preview.plan.assumptions:
+        out.line(f"Assumes: {text}")
+    for flag in preview.flags:
+        out.line(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}")
+    out.line()
     for change, diff in zip(preview.change_set.changes, diffs, strict=True):
         target = f" -> {change.new_path}" if change.new_path is not None else ""
         folder = "/" if change.folder else ""
-        lines.append(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
+        out.line(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
         if diff:
-            lines.append(diff.rstrip("\n"))
+            out.text(diff.rstrip("\n"))
     if not preview.change_set.changes:
-        lines.append("Nothing would change.")
-    return lines
+        out.line("Nothing would change.")
+
+
+def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
+    """What a plan that only reads has found."""
+    for what, lines in findings(approved, outputs):
+        out.line(f"{what}:")
+        out.text("\n".join(lines))
 
 
 def result_lines(result: ExecutionResult) -> list[str]:

@@ -77,9 +77,9 @@ class ObsidianAgentApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Keys are looked at before a screen, a pane or a binding gets them."""
-        typed = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
-        if not (typed and self.screen_stack and self.keyboard.take(event)):
-            await super().on_event(event)
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.screen_stack and self.keyboard.take(event):
+            return
+        await super().on_event(event)
 
     async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
         """As Textual's, but never while somebody is typing."""

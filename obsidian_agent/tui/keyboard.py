@@ -71,7 +71,7 @@ class Keyboard:
 
     async def pause(self) -> None:
         """Wait until no keys are coming: then a question may come onto the screen."""
-        while self._doing != "waiting" and (rest := PAUSE - (self.clock() - self._last)) > 0:
+        while self._doing != "waiting" and (rest := PAUSE - (self.clock() - self._last)) > 0:  # noqa: ASYNC110
             await asyncio.sleep(rest)
 
     @property

@@ -48,9 +48,9 @@ class Sending:
 
     def say_again(self) -> None:
         """The last message once more."""
-        prompt = self._desk.panes.chat.prompt
-        if prompt.last_said and called(prompt.last_said) is None:
-            self.take(prompt.last_said)
+        last = next((text for text in reversed(self._desk.panes.chat.prompt.said) if called(text) is None), None)
+        if last is not None:
+            self.take(last)
         else:
             self._desk.panes.chat.hint("There is no earlier message.")
 

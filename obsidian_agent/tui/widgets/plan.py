@@ -106,7 +106,7 @@ class PlanPane(Vertical):
         if not self.preview.valid:
             count = len(self.preview.errors)
             return f"Cannot be approved: {count} error{'s' if count != 1 else ''}."
-        if not self.preview.instances:
+        if not plan_rows.does_something(self.preview):
             return "Nothing to do."
         return None
 
