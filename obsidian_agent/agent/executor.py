@@ -168,4 +168,4 @@ def _cuts(preview: Preview, work: Sequence[Sequence[Work]]) -> list[Cut]:
 
 
 def _new_record(preview: Preview) -> NewRecord:
-    return NewRecord("run", preview.plan.goal, preview.plan.to_json(), preview.plan_hash)
+    return NewRecord("run", preview.plan.goal, preview.approved_plan.to_json(), preview.plan_hash)

@@ -45,7 +45,8 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     for tool in BUILTIN_TOOLS:
         fields = ", ".join(f"{info.alias}{'' if info.is_required() else '?'}" for info in tool.input.model_fields.values())
         out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
-    out.line("\nWithout a model:")
+    out.line()
+    out.line("Without a model:")
     for recipe in recipes:
         out.line(f"{recipe['name']:28} {recipe['description']} For example: {recipe['example']}")
     return Exit.DONE

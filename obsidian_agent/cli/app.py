@@ -8,7 +8,7 @@ import sys
 from obsidian_agent.bootstrap import build_chats, build_insight, build_session
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.opening import wiring_of
-from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.output import Output, ask
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.config.registry import known_vaults
 
@@ -40,7 +40,7 @@ def _choose() -> str | None:
     print("Which vault?")
     for number, vault in enumerate(vaults, 1):
         print(f"  {number}  {vault.name}  ({vault.path})")
-    answer = input("Number: ").strip()
+    answer = ask("Number: ").strip()
     if not answer.isdigit() or not 1 <= int(answer) <= len(vaults):
         raise UsageError("No vault was chosen.")
     return str(vaults[int(answer) - 1].path)

@@ -60,7 +60,9 @@ def _show(thread: ThreadState, out: Output) -> Exit:
         out.document({"id": thread.id, "title": thread.title, "created": thread.created, "updated": thread.updated, "said": said})
     out.line(f"# {thread.title}")
     for each in thread.said:
-        out.line(f"\n[{each.time[:16].replace('T', ' ')}] {each.role}\n{each.text}")
+        out.line()
+        out.line(f"[{each.time[:16].replace('T', ' ')}] {each.role}")
+        out.answer(each.text)
     return Exit.DONE
 
 
@@ -69,7 +71,8 @@ def _delete(store: ThreadStore, options: argparse.Namespace, out: Output) -> Exi
     if not options.yes:
         if out.as_json or not sys.stdin.isatty():
             raise UsageError("A conversation is deleted for good.", hint="Add --yes.")
-        if input(f"Delete “{thread.title}” for good? Type yes: ").strip().lower() not in ("y", "yes"):
+        out.line(f"Delete “{thread.title}” for good?")
+        if not out.agreed("Type yes: "):
             return Exit.NOT_APPROVED
     deleted = store.delete(options.id)
     if out.as_json:

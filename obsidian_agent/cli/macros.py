@@ -176,4 +176,4 @@ def _confirmed(question: str, yes: bool, out: Output, message: str = "Not done: 
         out.note(message)
         return False
     out.line(question)
-    return input("Type yes: ").strip().lower() in ("y", "yes")
+    return out.agreed("Type yes: ")

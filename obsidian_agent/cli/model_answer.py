@@ -24,7 +24,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit
-from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.output import Output, on_terminal
 from obsidian_agent.cli.sharing import approval
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
@@ -46,6 +46,12 @@ class Told:
     outcome: str = "error"
     exit: Exit = Exit.SERVICE
     streamed: str = field(default="")
+
+    def piece(self, text: str) -> str:
+        """A piece of the answer as it is written: indented on a terminal, so that none of its lines looks like the program's."""
+        if not on_terminal(sys.stdout):
+            return text
+        return ("" if self.streamed else "  ") + text.replace("\n", "\n  ")
 
 
 def answer_with_model(session: Session, question: str, out: Output) -> Exit:
@@ -79,7 +85,7 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
     match event:
         case TextDelta(text, thinking):
             if not thinking and not out.as_json:
-                sys.stdout.write(block(text))
+                sys.stdout.write(told.piece(block(text)))
                 sys.stdout.flush()
                 told.streamed += text
         case ToolCallStarted():
@@ -120,7 +126,8 @@ def _outputs(preview: Preview, told: Told, out: Output) -> None:
         return
     told.text = json.dumps(preview.outputs, ensure_ascii=False, indent=2)
     told.outcome, told.exit = "done", Exit.DONE
-    out.line(f"{preview.plan.goal}\n{told.text}")
+    out.line(preview.plan.goal)
+    out.answer(told.text)
 
 
 def _exit_of(problem: Problem) -> Exit:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from obsidian_agent.agent.events import ExecutionResult
+from obsidian_agent.agent.findings import findings
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tui.sanitize import block
+from obsidian_agent.tui.sanitize import block, line
 
 # JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
 _CONTROL = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -33,15 +36,41 @@ class Output:
         _write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
     def line(self, text: str = "") -> None:
-        """A line for people; nothing in JSON mode."""
+        """One line for people, whatever is in it; nothing in JSON mode. What a terminal would break goes on indented."""
         if not self.as_json:
-            shown = block(text)
-            _write((_painted(shown) if isinstance(text, Diff) and _colours() else shown) + "\n")
+            _write(_one_line(text, sys.stdout) + "\n")
+
+    def text(self, text: str, indent: str = "    ") -> None:
+        """Foreign text of many lines, indented: none of them can be taken for a line of the program. Nothing in JSON mode."""
+        if not self.as_json:
+            for line_ in block(text).split("\n"):
+                _write(_wrapped(indent + line_, f"{indent}    ", sys.stdout) + "\n")
+
+    def diff(self, diff: str) -> None:
+        """A unified diff, indented as foreign text is; coloured where people look at it and want colours. Nothing in JSON mode."""
+        if self.as_json:
+            return
+        colours = _colours()
+        for number, line_ in enumerate(block(diff).split("\n")):
+            shown = _wrapped(line_, "        ", sys.stdout, room_taken=4)
+            paint = 1 if number < _HEADER_LINES else _PAINT.get(line_[:1])
+            _write("    " + (f"\x1b[{paint}m{shown}\x1b[0m" if colours and paint is not None else shown) + "\n")
+
+    def answer(self, text: str) -> None:
+        """An answer: as it is for a program that reads it, indented on a terminal. Nothing in JSON mode."""
+        if on_terminal(sys.stdout):
+            self.text(text, "  ")
+        elif not self.as_json:
+            _write(block(text) + "\n")
 
     def note(self, text: str) -> None:
-        """A remark on standard error."""
+        """A remark of one line on standard error."""
         if sys.stderr is not None:
-            print(block(text), file=sys.stderr)
+            print(_one_line(text, sys.stderr), file=sys.stderr)
+
+    def agreed(self, question: str) -> bool:
+        """Ask on the terminal; only a yes that is typed after the question is one."""
+        return ask(question).strip().lower() in ("y", "yes")
 
     def problems(self, problems: Iterable[Problem]) -> None:
         """Problems for people, one a line, with their place."""
@@ -50,29 +79,47 @@ class Output:
             self.note(f"{problem.code}{f' ({place})' if place else ''}: {problem.message}")
 
 
-class Diff(str):
-    """A unified diff among the lines for people: coloured where they want colours."""
+def ask(question: str) -> str:
+    """A line from the terminal. What was typed before the question was there is thrown away. EOFError at its end."""
+    with contextlib.suppress(ImportError, OSError, ValueError):  # no terminal, or none that can do it
+        import termios
 
-    __slots__ = ()
+        sys.stdout.flush()
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    return input(line(question))
 
 
 _PAINT = {"-": 31, "+": 32, "@": 36}
+"""Colours of the terminal's own theme, by the sign of a diff's line."""
 
-
-def _painted(diff: str) -> str:
-    """A diff that was made harmless, with the colours of the terminal's theme; its two first lines name the file."""
-    head, lines = diff.split("\n")[:2], diff.split("\n")[2:]
-    return "\n".join(
-        [
-            *(f"\x1b[1m{line}\x1b[0m" for line in head),
-            *(f"\x1b[{_PAINT[line[0]]}m{line}\x1b[0m" if line[:1] in _PAINT else line for line in lines),
-        ]
-    )
+_HEADER_LINES = 2
 
 
 def _colours() -> bool:
     """Whether standard output is a terminal whose owner wants colours (no-color.org)."""
-    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return on_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def on_terminal(stream: TextIO | None) -> bool:
+    """Whether people look at it."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def _one_line(text: str, stream: TextIO | None) -> str:
+    return _wrapped(line(text), "    ", stream)
+
+
+def _wrapped(text: str, indent: str, stream: TextIO | None, *, room_taken: int = 0) -> str:
+    """On a terminal broken before its edge, with what follows indented: else a text could begin a line by its length alone."""
+    if not on_terminal(stream):
+        return text
+    room = shutil.get_terminal_size().columns - 1 - room_taken
+    if not text.isascii():
+        room //= 2  # wide characters take two columns
+    if len(text) <= room:
+        return text
+    step = max(room - len(indent), 10)
+    return f"\n{indent}".join([text[:room], *(text[at : at + step] for at in range(room, len(text), step))])
 
 
 def _write(text: str) -> None:
@@ -93,21 +140,30 @@ SIGNS = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+
 WORDS = {"create": "create", "modify": "modify", "delete": "delete", "rename": "rename", "mkdir": "new folder"}
 
 
-def preview_lines(preview: Preview, diffs: Sequence[str]) -> list[str]:
+def show_changes(preview: Preview, diffs: Sequence[str], out: Output) -> None:
     """A preview for people: goal, risk, flags, every change and its diff."""
-    lines = [f"Goal: {preview.plan.goal}", f"Risk: {preview.risk.value}"]
-    lines.extend(f"Assumes: {text}" for text in preview.plan.assumptions)
-    lines.extend(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}" for flag in preview.flags)
-    lines.append("")
+    out.line(f"Goal: {preview.plan.goal}")
+    out.line(f"Risk: {preview.risk.value}")
+    for text in preview.plan.assumptions:
+        out.line(f"Assumes: {text}")
+    for flag in preview.flags:
+        out.line(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}")
+    out.line()
     for change, diff in zip(preview.change_set.changes, diffs, strict=True):
         target = f" -> {change.new_path}" if change.new_path is not None else ""
         folder = "/" if change.folder else ""
-        lines.append(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
+        out.line(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
         if diff:
-            lines.append(Diff(diff.rstrip("\n")))
+            out.diff(diff.rstrip("\n"))
     if not preview.change_set.changes:
-        lines.append("Nothing would change.")
-    return lines
+        out.line("Nothing would change.")
+
+
+def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
+    """What a plan that only reads has found."""
+    for what, lines in findings(approved, outputs):
+        out.line(f"{what}:")
+        out.text("\n".join(lines))
 
 
 def result_lines(result: ExecutionResult) -> list[str]:

@@ -28,7 +28,7 @@ from obsidian_agent.agent.session import MissingInput, Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
 from obsidian_agent.cli.interrupts import interruptible
 from obsidian_agent.cli.opening import open_session, parameters, read_bytes
-from obsidian_agent.cli.output import Output, preview_lines, result_lines
+from obsidian_agent.cli.output import Output, result_lines, show_changes, show_findings
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.document import preview_document, rejected_document
@@ -130,6 +130,8 @@ def run_document(
         return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
     with interruptible() as cancel:
         result = session.apply(ready, _progress(out), cancel)
+    if result.success:
+        show_findings(ready, result.outputs, out)
     return finish(result, out)
 
 
@@ -159,9 +161,9 @@ def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), can
         return Exit.NOT_APPROVED
     out.line(message)
     for candidate in candidates:
-        out.line(f"- {candidate.title}: {dict(candidate.values)}")
+        out.line(f"  - {candidate.title}: {dict(candidate.values)}")
     for name in missing:
-        out.line(f"- missing: {name} (give it with --param {name}=…)")
+        out.line(f"  - missing: {name} (give it with --param {name}=…)")
     return Exit.NOT_APPROVED
 
 
@@ -182,8 +184,9 @@ def show_preview(session: Session, ready: Preview, out: Output) -> None:
         out.document(preview_document(ready, lambda change: session.diff(ready, change)))
         return
     out.problems((*ready.warnings, *ready.errors))
-    for line in preview_lines(ready, [session.diff(ready, change) for change in ready.change_set.changes]):
-        out.line(line)
+    show_changes(ready, [session.diff(ready, change) for change in ready.change_set.changes], out)
+    if ready.valid:
+        show_findings(ready, ready.outputs, out)
 
 
 def load_document(name: str) -> object:
@@ -217,7 +220,7 @@ def _shown(document: object, out: Output) -> Exit:
     plan = checked.plan.to_json()
     if out.as_json:
         out.document(plan)
-    out.line(json.dumps(plan, ensure_ascii=False, indent=2))
+    out.answer(json.dumps(plan, ensure_ascii=False, indent=2))
     return Exit.DONE
 
 
@@ -245,7 +248,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
                 if out.as_json:
                     result = result_document(ExecutionResult(None, "done", True, "done"))
                     out.document(result | {"answer": event.text, "sources": list(event.sources)})
-                out.line(event.text)
+                out.answer(event.text)
                 return Exit.DONE
             case TurnFailed():
                 out.problems(event.problems)
@@ -275,7 +278,7 @@ def _approved(session: Session, ready: Preview, out: Output) -> bool:
         out.note("Not approved: add --yes, or run it in a terminal to be asked.")
         return False
     show_preview(session, ready, out)
-    return input("Do this? Type yes: ").strip().lower() in ("y", "yes")
+    return out.agreed("Do this? Type yes: ")
 
 
 def _progress(out: Output) -> Any:

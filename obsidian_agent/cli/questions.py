@@ -37,7 +37,7 @@ def _told(event: TurnEvent, out: Output) -> Exit:
     match event:
         case Answer(text, sources):
             _document(out, text, sources, "done")
-            out.line(text)
+            out.answer(text)
             return Exit.DONE
         case NeedsInput(message, candidates, missing):
             return _asked_back(message, candidates, missing, out)
@@ -54,7 +54,7 @@ def _asked_back(message: str, candidates: tuple[Candidate, ...], missing: tuple[
     _document(out, "", (), "needs-input", (Problem("NEEDS_INPUT", message),), told)
     out.line(message)
     for candidate in candidates:
-        out.line(f"- {candidate.title}")
+        out.line(f"  - {candidate.title}")
     return Exit.NOT_APPROVED
 
 

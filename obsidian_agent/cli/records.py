@@ -111,7 +111,7 @@ def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
             out.document(undo_document(UndoResult(planned.run_id)) | {"outcome": "refused", "message": message})
         out.note(message)
         return False
-    return input("Do this? Type yes: ").strip().lower() in ("y", "yes")
+    return out.agreed("Do this? Type yes: ")
 
 
 def undo_document(result: UndoResult) -> dict[str, Any]:

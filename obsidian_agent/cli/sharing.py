@@ -10,6 +10,7 @@ import threading
 
 from obsidian_agent.agent.sharing import REFUSED, ApproveShare, Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.output import ask as ask_line
 from obsidian_agent.tui.sanitize import line
 
 _LEVELS = {Level.NAME: "its name", Level.PREVIEW: "some lines", Level.TEXT: "its whole text"}
@@ -73,7 +74,7 @@ async def _line(request: ShareRequest) -> str:
 
     def read() -> None:
         try:
-            said = input(_QUESTION.format(folder=folder))
+            said = ask_line(_QUESTION.format(folder=folder))
         except (EOFError, OSError):
             said = ""
         with contextlib.suppress(RuntimeError):  # the loop is gone: the command was interrupted

@@ -81,6 +81,8 @@ class _DryRun:
     warnings: list[Problem] = field(default_factory=list)
     unavailable: dict[str, str] = field(default_factory=dict)
     """Steps whose failure or skipping skips what depends on them, with the reason."""
+    left_out: set[str] = field(default_factory=set)
+    """Steps that are switched off, and those that need one of them."""
     failures: dict[str, str] = field(default_factory=dict)
     """The first failure of each step that had one."""
     overlay: OverlayVault = field(init=False)
@@ -119,6 +121,7 @@ class _DryRun:
             outputs=self.outputs,
             change_set=change_set,
             plan_hash=digest,
+            left_out=frozenset(self.left_out),
             timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
         )
 
@@ -126,6 +129,8 @@ class _DryRun:
 
     def _step(self, step: Step, compiled: CompiledStep) -> None:
         self.links = LinkWriter(self.overlay)
+        if step.id in self.disabled or not self.left_out.isdisjoint(self.checked.needed[step.id]):
+            self.left_out.add(step.id)
         reason = self._why_not(step)
         if reason is not None:
             self._leave_out(step, None, reason)

@@ -69,6 +69,13 @@ class Preview:
     change_set: ChangeSet = ChangeSet()
     plan_hash: str | None = None
     timings: Timings = Timings()
+    left_out: frozenset[str] = frozenset()
+    """Ids of the steps that are switched off, and of those that need one of them."""
+
+    @property
+    def approved_plan(self) -> ActionPlan:
+        """The plan without the steps that are left out: what an approval is about, and what a run is remembered by."""
+        return self.plan.model_copy(update={"steps": [step for step in self.plan.steps if step.id not in self.left_out]})
 
     @property
     def valid(self) -> bool:

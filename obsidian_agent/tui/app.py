@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from obsidian_agent.tui.commands import Commands
+from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 
 if TYPE_CHECKING:
-    from textual import events
     from textual.dom import DOMNode
 
     from obsidian_agent.agent.insight import Insight
@@ -58,19 +59,33 @@ class ObsidianAgentApp(App[None]):
         self._insight = insight
         self._settings = settings
         self._asking = asyncio.Lock()
+        self.keyboard = Keyboard(self)
         self._wanted_theme = SHORT.get(theme.lower(), theme)
         self._wanted_keymap = keymap or {}
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._session, self.approve_share, self._chats, self._insight, self._settings)
+        return MainScreen(self._session, self.approve_share, self.keyboard, self._chats, self._insight, self._settings)
 
     def on_mount(self) -> None:
+        self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
         if self._wanted_theme in self.available_themes:
             self.theme = self._wanted_theme
         else:
             self.theme = DARK
             self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
         self.set_keymap(self._wanted_keymap)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys are looked at before a screen, a pane or a binding gets them."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.screen_stack and self.keyboard.take(event):
+            return
+        await super().on_event(event)
+
+    async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
+        """As Textual's, but never while somebody is typing."""
+        if not self.keyboard.opens:
+            await self.keyboard.pause()
+        return await super().push_screen_wait(screen, mode=mode)
 
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
@@ -108,6 +123,7 @@ class ObsidianAgentApp(App[None]):
         from obsidian_agent.tui.screens.share import ask
 
         async with self._asking:
+            await self.keyboard.pause()
             return await ask(self, request, self._session.check_call, about)
 
     def action_help(self) -> None:

@@ -163,6 +163,11 @@ def deletions(changes: Iterable[NetChange]) -> list[str]:
     ]
 
 
+def does_something(preview: Preview) -> bool:
+    """Whether any step would run: not when all are switched off or skipped."""
+    return any(instance.state == "ready" for instance in preview.instances)
+
+
 def files_in_words(count: int) -> str:
     """`1 file`, `1,200 files`."""
     return f"{count:,} file{'s' if count != 1 else ''}"

@@ -26,6 +26,9 @@ _LONGEST_RUN = 8
 _LINE_ODD = re.compile(f"[{_CONTROL}{_HIDDEN}]+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
 _BLOCK_ODD = re.compile(f"(?:(?![\\t\\n])[{_CONTROL}{_HIDDEN}])+|[{_MARKS}]{{{_LONGEST_STACK + 1},}}")
 _MARK = re.compile(f"[{_MARKS}]")
+LINE_END = re.compile("\r\n?")
+"""Ends of lines as terminals and other systems write them."""
+
 _EMOJI_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 _WORD = re.compile(r"[^\W\d_]+")
 _LOOKALIKES = (

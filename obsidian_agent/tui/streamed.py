@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PART = 600
@@ -16,10 +17,22 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Markdown that can be drawn on its own. `gap`: an empty line follows."""
+    """Markdown that can be drawn on its own. `gap`: an empty line follows. `torn`: it ends where no paragraph does."""
 
     text: str
     gap: bool = True
+    torn: bool = False
+
+
+def mended(parts: Iterable[Part]) -> list[Part]:
+    """The same text, what was torn in one part again."""
+    whole: list[Part] = []
+    for part in parts:
+        if whole and whole[-1].torn:
+            whole[-1] = Part(whole[-1].text + part.text, part.gap, part.torn)
+        else:
+            whole.append(part)
+    return whole
 
 
 @dataclass(slots=True)
@@ -82,5 +95,5 @@ class Splitter:
 
     def _cut(self, at: int, parts: list[Part], *, gap: bool) -> None:
         text = self.tail[: len(self._reopened) + at - self._start]
-        parts.append(Part(f"{text.rstrip()}\n{self._mark}" if self._fence else text, gap))
+        parts.append(Part(f"{text.rstrip()}\n{self._mark}" if self._fence else text, gap, torn=not gap and not self._fence))
         self._start, self._reopened = at, self._fence

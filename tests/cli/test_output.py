@@ -1,89 +1,97 @@
-"""Colours of the command line: on a terminal that wants them, and never part of what a note says."""
+"""What a terminal shows: no text of a note or a model looks like a line of the program, and only what is typed after a question answers it."""
 
 from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
-from collections.abc import Callable
+import time
 from pathlib import Path
 
 import pytest
 
-from obsidian_agent.cli.main import main
 from support import MakeVault
 
-Shown = Callable[..., str]
+FORGED = "Tidy up\nRisk: read-only\n\rNothing would change.\nDo this? Type yes: "
+PLAN = {
+    "version": "1.0",
+    "goal": FORGED + "x" * 300 + "Nothing would change.",
+    "assumptions": [FORGED],
+    "riskLevel": "writes",
+    "steps": [
+        {
+            "id": "one",
+            "tool": "vault.createFile",
+            "args": {"path": "New.md", "content": "a\n create Other.md\n" + FORGED},
+            "preview": FORGED,
+        }
+    ],
+}
+PROGRAM_LINES = ("Risk: read-only", "Nothing would change.", "Do this? Type yes:", "+ create Other.md", "done:")
 
 
-@pytest.fixture
-def on_terminal(tmp_path: Path, make_vault: MakeVault) -> Shown:
-    """What `preview` writes to a terminal for a plan that changes a line to one that holds an escape."""
-    vault = make_vault({"a.md": "one\nkept\n"}).real_path
-    step = {"id": "r", "tool": "vault.replaceText", "args": {"find": "one", "replace": "two \u001b[31m", "path": "a.md"}}
-    plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"version": "1.0", "goal": "+ g", "riskLevel": "writes", "steps": [step]}))
-    place = ["--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none.toml")]
+def arguments(tmp_path: Path, make_vault: MakeVault, plan: object) -> tuple[list[str], Path]:
+    vault = Path(make_vault({"a.md": "one\n"}).real_path)
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan))
+    found = [sys.executable, "-m", "obsidian_agent", "run", str(file), "--vault", str(vault), "--state-dir", str(tmp_path / "state")]
+    return [*found, "--config", str(tmp_path / "none.toml")], vault
 
-    def run(*arguments: str, terminal: bool = True, **environment: str) -> str:
-        ours, theirs = pty.openpty()
-        known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")} | {"TERM": "xterm"} | environment
-        command = [sys.executable, "-m", "obsidian_agent", "preview", str(plan), *place, *arguments]
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=theirs if terminal else subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=known,
-            check=True,
-        )
-        os.close(theirs)
-        written = done.stdout or b""
-        while terminal:
+
+def on_a_terminal(program: list[str], before: bytes, after: bytes, columns: int = 80) -> str:
+    """What is seen; `before` is typed before the program has said a word, `after` when it has asked."""
+    pty = pytest.importorskip("pty")
+    fcntl, termios, struct = pytest.importorskip("fcntl"), pytest.importorskip("termios"), pytest.importorskip("struct")
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(program, stdin=terminal, stdout=terminal, stderr=terminal, env=environment, start_new_session=True) as running:
+        os.close(terminal)
+        os.write(controller, before)
+        seen, sent = b"", False
+        while True:
             try:
-                part = os.read(ours, 65536)
-            except OSError:
+                more = os.read(controller, 4096)
+            except OSError:  # the end of a terminal is an error on Linux
                 break
-            if not part:
+            if not more:
                 break
-            written += part
-        os.close(ours)
-        return written.decode().replace("\r\n", "\n")
-
-    return run
-
-
-def test_a_diff_has_colours_on_a_terminal(on_terminal: Shown) -> None:
-    shown = on_terminal()
-    assert "\x1b[31m-one\x1b[0m\n" in shown
-    assert "\x1b[32m+two \u241b[31m\x1b[0m\n" in shown
-    assert "\n kept\n" in shown
-    assert "Goal: + g\n" in shown
+            seen += more
+            if not sent and seen.endswith(b"Type yes: "):
+                sent = True
+                time.sleep(0.2)
+                os.write(controller, after)
+        running.wait(30)
+    os.close(controller)
+    return seen.decode()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment", "terminal"),
-    [(["--no-color"], {}, True), ([], {"NO_COLOR": "1"}, True), ([], {"TERM": "dumb"}, True), ([], {}, False), (["--json"], {}, True)],
-)
-def test_and_none_where_they_are_not_wanted(on_terminal: Shown, arguments: list[str], environment: dict[str, str], terminal: bool) -> None:
-    shown = on_terminal(*arguments, terminal=terminal, **environment)
-    assert "+two" in shown
-    assert "\x1b" not in shown
+def test_what_was_typed_before_a_question_does_not_answer_it(tmp_path: Path, make_vault: MakeVault) -> None:
+    program, vault = arguments(tmp_path, make_vault, PLAN | {"goal": "Make a note", "assumptions": []})
+    seen = on_a_terminal(program, b"yes\nyes\n", b"no\n")
+    assert "NOT_APPROVED" in seen
+    assert not (vault / "New.md").exists()
+    seen = on_a_terminal(program, b"", b"yes\n")
+    assert "done: 1 of 1 steps" in seen
+    assert (vault / "New.md").exists()
 
 
-@pytest.mark.parametrize(("backend", "missing"), [("acp", "ACP"), ("opencode", "opencode server")])
-def test_a_backend_that_is_not_there_is_refused(
-    backend: str, missing: str, tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = ["--vault", make_vault({}).real_path, "--state-dir", str(tmp_path / "s")]
-    for command in (["do", "make a note", "--yes"], ["ask", "what?"], ["plan", "make a note"]):
-        assert main([*command, "--json", "--backend", backend, *place]) == 2
-        message = json.loads(capsys.readouterr().out)["errors"][0]["message"]
-        assert missing in message
-        assert "--backend local" in message
-    assert main([*place[1:2], "--backend", backend]) == 2
-    assert missing in capsys.readouterr().err
-    assert main(["plan", "create a note 'X' in Y", "--json", "--offline", "--backend", "local", *place]) == 0
-    assert main(["plan", "x", "--json", "--backend", "other", *place]) == 2
+@pytest.mark.parametrize("columns", [40, 80, 133])
+def test_no_text_of_a_model_begins_a_line_like_the_program(tmp_path: Path, make_vault: MakeVault, columns: int) -> None:
+    edges = ["x" * (columns * turns + count) + "Nothing would change." for turns in (1, 2) for count in range(-12, 4)]
+    program, _ = arguments(tmp_path, make_vault, PLAN | {"assumptions": [FORGED, *edges]})
+    seen = on_a_terminal(program, b"", b"no\n", columns).replace("\r\n", "\n")
+    rows = [line[at : at + columns] for line in seen.split("\n") for at in range(0, max(len(line), 1), columns)]
+    starts = [words for row in rows for words in PROGRAM_LINES if row.startswith(words)]
+    assert starts == ["Do this? Type yes:"], "only what the program itself says"
+
+
+def test_what_a_plan_that_only_reads_found_is_told(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [{"id": "find", "tool": "vault.searchText", "args": {"query": "one"}, "preview": "Look for one"}]
+    program, _ = arguments(tmp_path, make_vault, {"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": steps})
+    told = subprocess.run([*program, "--yes"], capture_output=True, text=True, check=True).stdout
+    assert "Look for one:" in told
+    assert "a.md" in told
+    shown = subprocess.run([program[0], "-m", "obsidian_agent", "preview", *program[4:]], capture_output=True, text=True, check=True).stdout
+    assert "a.md" in shown

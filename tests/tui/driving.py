@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -26,8 +27,8 @@ class Driver:
 
     def __init__(self, app: ObsidianAgentApp, session: FakeSession, pilot: Pilot[None]) -> None:
         self.app, self.session, self.pilot = app, session, pilot
-        self.now = 1000.0
-        self.plan._clock = lambda: self.now
+        self.now = time.monotonic() + 1.0
+        app.keyboard.clock = lambda: self.now
 
     @property
     def main(self) -> MainScreen:
@@ -70,6 +71,8 @@ class Driver:
         await self.settle()
 
     async def press(self, *keys: str) -> None:
+        """Look for a second, then press keys one right after the other."""
+        self.now += 1.0
         await self.pilot.press(*keys)
         await self.settle()
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from textual import events
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Static, TextArea
 
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
+    ExecutionResult,
     NeedsInput,
     Notice,
     PlanningRetry,
@@ -20,6 +23,7 @@ from obsidian_agent.agent.events import (
     PreviewReady,
     PreviewStarted,
     RoundsUsedUp,
+    RunFinished,
     ShareDecided,
     ShareRequested,
     TextDelta,
@@ -31,6 +35,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.tools.base import Position, Selection
+from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.conflicts import Conflicts
@@ -86,12 +91,16 @@ async def test_no_key_approves_but_a_in_the_plan_after_its_grace() -> None:
     async with driving() as app:
         await app.send("Make notes")
         for _ in range(4):
-            await app.press("a")
+            await app.pilot.press("a")
             app.now += 0.3
+        await app.pilot.press("r")
+        await app.settle()
         assert app.session.called("execute") == []
-        await app.press("r")
         assert app.stage == "plan", "a key that came too early prolongs the wait"
-        app.now += 0.6
+        assert app.prompt.text == "aaaar", "what is typed on is of the message"
+        app.prompt.text = ""
+        app.panes.go("work")
+        await app.settle()
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
         assert "[[Garden]]" in app.screen()
@@ -312,7 +321,8 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
     session.texts["Projects/Attic.md"] = "# Attic\n"
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "down", "enter")
+        await app.press("a")
+        await app.press("down", "enter")
         assert app.panes.note.path == "Projects/Attic.md"
         assert "# Attic" in app.screen()
 
@@ -325,7 +335,8 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
     ]
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "u")
+        await app.press("a")
+        await app.press("u")
         await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Conflicts)
         await app.press("enter")
@@ -339,7 +350,8 @@ async def test_saving_a_run_with_a_parameter() -> None:
     session = FakeSession()
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "m")
+        await app.press("a")
+        await app.press("m")
         await app.pilot.pause(0.1)
         screen = app.app.screen
         assert isinstance(screen, SaveAction)
@@ -360,7 +372,8 @@ async def test_a_name_that_is_taken_is_asked_again() -> None:
     session.saved.macros = [Macro("Taken", plan_of())]
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "m")
+        await app.press("a")
+        await app.press("m")
         await app.pilot.pause(0.1)
         app.app.screen.query_one("#name", Input).value = "Taken"
         await app.press("ctrl+s")
@@ -789,7 +802,8 @@ async def test_a_plan_without_literal_texts_can_be_saved() -> None:
     session = FakeSession(script=[[PlanReady(plan), PreviewReady(preview_of(plan, [change("create", "A.md", content=b"x")]))]])
     async with driving(session) as app:
         await app.planned()
-        await app.press("a", "m")
+        await app.press("a")
+        await app.press("m")
         await app.pilot.pause(0.1)
         assert "Asks for: where" in app.screen()
         await app.press("enter")
@@ -800,7 +814,8 @@ async def test_a_plan_without_literal_texts_can_be_saved() -> None:
 async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
     async with driving() as app:
         await app.planned()
-        await app.press("a", "u")
+        await app.press("a")
+        await app.press("u")
         assert len(app.main.query_one(ResultList).rows) == 0
 
 
@@ -842,3 +857,117 @@ async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
         ):
             assert words in told
         assert "no end" not in told
+
+
+async def test_retry_says_the_last_message_again_when_it_is_typed() -> None:
+    async with driving() as app:
+        await app.send("Make notes")
+        await app.send("/history")
+        await app.press("escape")
+        await app.send("/retry")
+        assert app.session.called("turn") == [("Make notes",), ("Make notes",)]
+        assert app.hint() == ""
+
+
+async def test_an_earlier_plan_never_replaces_one_that_waits() -> None:
+    async with driving() as app:
+        await app.planned("Make notes")
+        await app.press("r")
+        await app.planned("Make other notes")
+        waiting = app.main.turns.pending
+        assert waiting is not None
+        await app.send("/plan")
+        assert app.main.turns.pending is waiting
+        assert app.session.called("preview_plan") == []
+        assert "A plan waits already" in app.hint()
+        app.panes.go("work")
+        await app.settle()
+        await app.press("r")
+        await app.send("/plan")
+        assert len(app.session.called("preview_plan")) == 1
+
+
+async def test_an_edit_of_the_plan_is_thrown_away_only_after_a_question() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("e")
+        await app.press("escape")
+        assert isinstance(app.app.screen, MainScreen), "nothing was edited, nothing is asked"
+        await app.press("e")
+        editor = app.app.screen.query_one(TextArea)
+        await app.press("x")
+        edited = editor.text
+        await app.press("escape")
+        assert isinstance(app.app.screen, Confirm)
+        await app.press("n")
+        assert isinstance(app.app.screen, PlanEditor)
+        assert editor.text == edited
+        await app.press("escape")
+        await app.press("y")
+        assert isinstance(app.app.screen, MainScreen)
+        assert app.session.called("preview_plan") == []
+
+
+async def test_an_error_of_a_run_can_be_read_whole() -> None:
+    words = "Something long that does not fit into a line. " * 12 + "THE END"
+    problem = Problem("VAULT_ERROR", words + "[/x]\x1b[2J", step_id="notes", path="Projects/Garden.md")
+    session = FakeSession(run_script=[RunFinished(ExecutionResult("r1", "stopped", False, "error", 0, 3, errors=(problem,)))])
+    async with driving(session, size=(80, 24)) as app:
+        await app.planned()
+        await app.press("a")
+        assert "THE END" not in app.screen().replace("\n", " ")
+        assert "shows the whole text" in app.screen()
+        await app.press("enter")
+        assert isinstance(app.app.screen, DiffScreen)
+        shown = " ".join(app.screen().split())
+        assert "THE END" in shown
+        assert "VAULT_ERROR" in shown
+        assert "Projects/Garden.md" in shown
+        assert "\x1b" not in app.screen()
+
+
+async def test_carriage_returns_of_a_pasted_text_are_ends_of_lines() -> None:
+    async with driving() as app:
+        for text in ("one\rtwo\rthree", "one\r\ntwo\r\nthree", "one\ntwo\rthree"):
+            app.app.post_message(events.Paste(text))
+            await app.settle()
+            assert app.prompt.text == "one\ntwo\nthree"
+            app.prompt.text = ""
+        await app.planned()
+        await app.press("e")
+        editor = app.app.screen.query_one(TextArea)
+        editor.text = ""
+        app.app.post_message(events.Paste('{\r "goal": "x"\r}'))
+        await app.settle()
+        assert editor.text == '{\n "goal": "x"\n}'
+
+
+async def test_details_are_in_the_log_where_there_is_one(tmp_path: Path) -> None:
+    for name in (None, "agent.log"):
+        handler = logging.FileHandler(tmp_path / name) if name else None
+        if handler is not None:
+            logging.getLogger("obsidian_agent").addHandler(handler)
+        try:
+            async with driving() as app:
+                app.app.push_screen(Unexpected(ValueError("x")))
+                await app.pilot.pause()
+                assert ("agent.log" in app.screen()) == (name is not None)
+                assert ("Details" in app.screen()) == (name is not None)
+        finally:
+            if handler is not None:
+                logging.getLogger("obsidian_agent").removeHandler(handler)
+                handler.close()
+
+
+async def test_a_long_streamed_answer_is_whole_in_the_transcript() -> None:
+    sentence = "This sentence goes on and on without any end of a line and is told among very many of its kind. "
+    text = "Before.\n\n" + sentence * 80 + "\n\n" + "A paragraph that was broken\ninto lines by the model. " * 200 + "\n\nAfter."
+    pieces: list[AgentEvent] = [TextDelta(text[at : at + 700]) for at in range(0, len(text), 700)]
+    session = FakeSession(script=[[*pieces, Answer(text)]], pace=0.005)
+    async with driving(session) as app:
+        await app.send("Tell me")
+        streaming = app.main.query_one(Streaming)
+        shown = [str(piece.render()).strip() for piece in streaming.query(Static)]
+        paragraphs = [str(render(part)).strip() for part in text.split("\n\n")]
+        assert all(any(paragraph in piece for piece in shown) for paragraph in paragraphs), "each paragraph is in one piece"
+        assert "".join("".join(shown).split()).endswith("".join("".join(paragraphs).split()))

@@ -60,7 +60,7 @@ async def question(app: Driver) -> Share:
     await until(app, lambda: isinstance(app.app.screen, Share))
     screen = app.app.screen
     assert isinstance(screen, Share)
-    screen._open_from = 0.0
+    app.wait_out_grace()
     return screen
 
 

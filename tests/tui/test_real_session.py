@@ -57,3 +57,64 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tm
             driver.wait_out_grace()
             await driver.press("a")
             assert "Tray.md" in files(vault)
+
+
+async def test_a_step_that_was_switched_off_is_off_in_the_saved_action(tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    (vault / "Inbox.md").write_bytes(INBOX.encode())
+    steps = [
+        {"id": "keep", "tool": "vault.createFile", "args": {"path": "Keep.md", "content": "kept\n"}},
+        {"id": "read", "tool": "vault.readFile", "args": {"path": "Inbox.md"}},
+        {"id": "drop", "tool": "vault.createFile", "args": {"path": "Drop.md", "content": "${read.content}"}},
+    ]
+    with VaultStore.open(vault) as store:
+        session = build_session(Wiring(store, tmp_path / "state"))
+        app = ObsidianAgentApp(session)
+        async with app.run_test(size=(120, 40)) as pilot:
+            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+            await driver.settle()
+            document = {"version": "1.0", "goal": "Two notes", "riskLevel": "writes", "steps": steps}
+            driver.main.turns.preview(document, frozenset(), {})
+            await driver.settle()
+            for step in ("keep", "read", "drop"):
+                driver.main.turns.toggle(step)
+                await driver.settle()
+            assert "Nothing to do." in driver.screen(), "every step is off"
+            await driver.press("a")
+            driver.main.turns.approve(driver.main.turns.pending.preview)  # type: ignore[union-attr]
+            await driver.settle()
+            assert driver.stage == "plan"
+            driver.main.turns.toggle("keep")
+            await driver.settle()
+            driver.panes.go("work")
+            await driver.settle()
+            await driver.press("a")
+            assert driver.stage == "result", driver.transcript()
+            assert set(files(vault)) == {"Inbox.md", "Keep.md"}
+            await driver.press("m")
+            await driver.press("ctrl+s")
+            await driver.settle()
+            (macro,) = session.saved.list()
+            assert [step.id for step in macro.plan.steps] == ["keep"]
+
+
+async def test_what_a_plan_that_only_reads_found_is_in_the_conversation(tmp_path: Path) -> None:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    (vault / "Inbox.md").write_bytes(INBOX.encode())
+    with VaultStore.open(vault) as store:
+        session = build_session(Wiring(store, tmp_path / "state"))
+        app = ObsidianAgentApp(session)
+        async with app.run_test(size=(120, 40)) as pilot:
+            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+            await driver.settle()
+            step = {"id": "find", "tool": "vault.searchText", "args": {"query": "Kitchen"}, "preview": "Look for kitchens"}
+            driver.main.turns.preview({"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": [step]}, frozenset(), {})
+            await driver.settle()
+            driver.panes.go("work")
+            await driver.settle()
+            await driver.press("a")
+            assert "Look for kitchens:" in driver.transcript()
+            assert "Inbox.md" in driver.transcript()
+            assert "Kitchen 👍" in driver.transcript()

@@ -22,13 +22,11 @@ def request(*paths: str) -> ShareRequest:
 
 
 async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecision]:
-    """The question on the screen, past its grace period."""
+    """The question on the screen; its keys wait for a pause."""
+    app.now += 1
     task = asyncio.create_task(app.app.approve_share(question))
     await app.pilot.pause(0.05)
-    screen = app.app.screen
-    assert isinstance(screen, Share)
-    screen._clock = lambda: app.now
-    screen._open_from = app.now + 0.5
+    assert isinstance(app.app.screen, Share)
     return task
 
 

@@ -66,6 +66,7 @@ async def said(app: Driver, words: str) -> None:
 
 async def titled(app: Driver, title: str) -> None:
     await until(app, lambda: title in app.screen())
+    app.wait_out_grace()
 
 
 async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> None:

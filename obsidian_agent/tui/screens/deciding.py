@@ -81,7 +81,7 @@ class Deciding:
             case "save":
                 applied = self._turns.last
                 if applied is not None and result.run_id is not None:
-                    self._desk.run(partial(self._saving.save, result.run_id, applied.preview.plan), "save")
+                    self._desk.run(partial(self._saving.save, result.run_id, applied.preview.approved_plan), "save")
             case "close":
                 self._desk.panes.work.show("idle")
                 self._desk.panes.go("chat")
@@ -107,8 +107,11 @@ class Deciding:
         self._desk.run(partial(self._saving.run, name), "saved", exclusive=True)
 
     def bring_back(self) -> None:
-        """Preview the plan again that was rejected or applied last."""
+        """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""
         last = self._turns.last
+        if self._turns.pending is not None:
+            self._desk.panes.chat.hint("A plan waits already. Approve or reject it; then /plan brings back the last one.")
+            return
         if last is None or self._turns.engine.phase != "idle":
             self._desk.panes.chat.hint("There is no earlier plan.")
             return

@@ -13,6 +13,7 @@ from textual.widgets import Footer, Static
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.widgets.entry import TextEntry
 
 if TYPE_CHECKING:
@@ -63,7 +64,17 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
             self.dismiss(document)
 
     def action_close(self) -> None:
-        self.dismiss(None)
+        """Leave; what was edited is thrown away only when the person says so."""
+        if self.query_one(TextEntry).text == editable(self._document):
+            self.dismiss(None)
+            return
+        question = Confirm("Leave the editor?", f"What you edited here is thrown away. {self._kept}", "Throw it away", "Go on editing")
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(None)
+
+        self.app.push_screen(question, answered)
 
     def _say(self, text: str) -> None:
         problem = self.query_one("#problem", Static)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.insight import Insight
     from obsidian_agent.agent.threads.chats import Chats
     from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.port import Session
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.talk import Ask
 
 TIDY_SECONDS = 20.0
-TYPING_SECONDS = 0.3
 WARM_UP_SECONDS = 0.5
 """After the first frame: what a model needs is imported while the person reads the screen."""
 
@@ -63,11 +63,17 @@ class MainScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
     def __init__(
-        self, session: Session, ask: Ask, chats: Chats | None = None, insight: Insight | None = None, settings: LiveSettings | None = None
+        self,
+        session: Session,
+        ask: Ask,
+        keyboard: Keyboard,
+        chats: Chats | None = None,
+        insight: Insight | None = None,
+        settings: LiveSettings | None = None,
     ) -> None:
         super().__init__()
         self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch, self.bridge.dropped)))
-        self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change))
+        self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change), keyboard.appeared)
         self.desk = Desk(self, self.bridge, self.panes)
         self.talk = Talk(self.bridge, chats, ask)
         self.turns = Turns(self.desk, self.talk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
@@ -82,11 +88,10 @@ class MainScreen(Screen[None]):
         self.choosing: Choosing = Choosing(self.desk, self.talk, self.room, informed, settings)
         self.inserting: Inserting = Inserting(self.desk, self.turns.preview, settings)
         self.completing = Completing(self.desk, insight)
-        self.sending: Sending = Sending(self.desk, self.turns, lambda command, rest: command.run(self, rest))
+        self.sending: Sending = Sending(self.desk, self.turns, keyboard, lambda command, rest: command.run(self, rest))
         self._router: Router | None = None
         self._garbage = Garbage()
         self._seen: tuple[str | None, str] | None = None
-        self._typing_until = 0.0
 
     def compose(self) -> ComposeResult:
         session = self.bridge.session
@@ -189,17 +194,6 @@ class MainScreen(Screen[None]):
             if seen != self._seen and seen[1] == "idle":
                 self.room.look()
             self._seen = seen
-
-    def on_key(self, event: events.Key) -> None:
-        """Letters that are no keys where they are typed go to the message; those right behind are of the same words, keys or not."""
-        if not event.is_printable or event.character is None or isinstance(self.focused, Prompt):
-            return
-        if event.key in self.active_bindings and event.time > self._typing_until:
-            return
-        event.stop()
-        self._typing_until = event.time + TYPING_SECONDS
-        self.panes.go("chat")
-        self.panes.chat.prompt.insert(event.character)
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 

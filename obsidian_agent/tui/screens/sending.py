@@ -11,6 +11,7 @@ from obsidian_agent.tui.screens.turns import NO_SELECTION
 
 if TYPE_CHECKING:
     from obsidian_agent.tui.command_table import Command
+    from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
 
@@ -20,10 +21,11 @@ _ABOUT_SELECTION: Final = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s
 class Sending:
     """`run` carries out a command with what followed its name."""
 
-    def __init__(self, desk: Desk, turns: Turns, run: Callable[[Command, str], object]) -> None:
+    def __init__(self, desk: Desk, turns: Turns, keyboard: Keyboard, run: Callable[[Command, str], object]) -> None:
         self._desk = desk
         self._turns = turns
         self._run = run
+        self._keyboard = keyboard
         self._warned_about: str | None = None
 
     def take(self, text: str) -> None:
@@ -46,9 +48,9 @@ class Sending:
 
     def say_again(self) -> None:
         """The last message once more."""
-        prompt = self._desk.panes.chat.prompt
-        if prompt.last_said and called(prompt.last_said) is None:
-            self.take(prompt.last_said)
+        last = next((text for text in reversed(self._desk.panes.chat.prompt.said) if called(text) is None), None)
+        if last is not None:
+            self.take(last)
         else:
             self._desk.panes.chat.hint("There is no earlier message.")
 
@@ -60,6 +62,7 @@ class Sending:
             self._desk.panes.chat.hint("There is nothing to repair.")
 
     def _say(self, text: str) -> None:
+        self._keyboard.sent()
         self._desk.panes.chat.transcript.say("you", text)
         self._desk.freeze_focus()
         self._turns.send(text)
@@ -74,4 +77,5 @@ class Sending:
         else:
             chat.hint("")
             chat.prompt.accept()
+            self._keyboard.used()
             self._run(command, call.rest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 CheckCall = Callable[[str, Mapping[str, Any]], "Sequence[Problem]"]
 """What is wrong with other arguments for a tool."""
-
-GRACE_SECONDS = 0.5
-"""So long after the question appears the keys that allow something do nothing."""
 
 PREVIEW_LINES = 8
 ARGS_SHOWN = 4
@@ -75,9 +71,7 @@ class Share(Modal["ShareDecision"]):
 
     BINDINGS = bindings("share")
 
-    def __init__(
-        self, request: ShareRequest, check: CheckCall | None = None, about: str = "", *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, request: ShareRequest, check: CheckCall | None = None, about: str = "") -> None:
         folder = f"the folder “{sanitize.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
         super().__init__(
             _TITLES[request.kind],
@@ -86,8 +80,6 @@ class Share(Modal["ShareDecision"]):
         self._request = request
         self._about = about
         self._check = check
-        self._clock = clock
-        self._open_from = clock() + GRACE_SECONDS
 
     def body(self) -> ComposeResult:
         if self._about:
@@ -143,8 +135,6 @@ class Share(Modal["ShareDecision"]):
     def action_send(self, scope: Scope) -> None:
         from obsidian_agent.agent.sharing import ShareDecision
 
-        if self._too_early():
-            return
         chosen = frozenset(self.query_one(ShareList).chosen)
         self.dismiss(ShareDecision(scope, chosen))
 
@@ -154,7 +144,7 @@ class Share(Modal["ShareDecision"]):
         from obsidian_agent.tui.screens.json_editor import JsonEditor
 
         request, check = self._request, self._check
-        if check is None or self._too_early():
+        if check is None:
             return
 
         def edited(document: Mapping[str, Any] | None) -> None:
@@ -170,13 +160,6 @@ class Share(Modal["ShareDecision"]):
         from obsidian_agent.agent.sharing import REFUSED
 
         self.dismiss(REFUSED)
-
-    def _too_early(self) -> bool:
-        now = self._clock()
-        if now >= self._open_from:
-            return False
-        self._open_from = now + GRACE_SECONDS
-        return True
 
 
 def _head(request: ShareRequest) -> Content:

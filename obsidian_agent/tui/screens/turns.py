@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.messages import WorkEnded
-from obsidian_agent.tui.plan_rows import counts
+from obsidian_agent.tui.plan_rows import counts, does_something
 from obsidian_agent.tui.screens.engine import Engine
 
 if TYPE_CHECKING:
@@ -230,7 +230,12 @@ class Turns:
     def approve(self, preview: Preview) -> None:
         """Apply exactly the preview that was on the screen when the key was pressed."""
         pending = self.pending
-        if self.engine.phase != "idle" or pending is None or pending.preview is not preview or not preview.valid:
+        if (
+            self.engine.phase != "idle"
+            or pending is None
+            or pending.preview is not preview
+            or not (preview.valid and does_something(preview))
+        ):
             return
         self.last, self.pending = pending, None
         work = self.panes.work
@@ -264,6 +269,8 @@ class Turns:
         if self.panes.front == "work":
             self.panes.go("work")
         self.panes.chat.transcript.say("good" if result.success else "bad", sentence(result))
+        if result.success and self.last is not None:
+            self._tell_findings(self.last.preview, result)
         self._desk.vault_changed()
         if self.last is not None:
             self._desk.run(partial(self._check, self.last.preview, result), "kept")
@@ -271,6 +278,13 @@ class Turns:
             self._desk.run(partial(self._desk.show_note, *wanted), "note", exclusive=True)
         if result.success and self.last is not None and self.last.macro is not None:
             self._desk.run(partial(self._bridge.call, self._bridge.session.saved.count, self.last.macro), "count")
+
+    def _tell_findings(self, approved: Preview, result: ExecutionResult) -> None:
+        """What a plan that only reads has found is its result."""
+        from obsidian_agent.agent.findings import findings
+
+        for what, lines in findings(approved, result.outputs):
+            self.panes.chat.transcript.say("agent", "\n".join([f"{sanitize.line(what)}:", "", *lines]))
 
     async def _check(self, approved: Preview, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""

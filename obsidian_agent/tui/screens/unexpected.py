@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -19,7 +22,7 @@ class Unexpected(Modal[None]):
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(
-            "An unexpected error occurred. Please try again.", "Details are in the log. The report names no notes, paths or keys."
+            "An unexpected error occurred. Please try again.", f"{_log_in_words()}The report (c) names no notes, paths or keys."
         )
         self._report = report(error)
 
@@ -30,3 +33,14 @@ class Unexpected(Modal[None]):
     def action_copy_report(self) -> None:
         self.app.copy_to_clipboard(self._report)
         self.app.notify("The report is in the clipboard.", markup=False)
+
+
+def _log_in_words() -> str:
+    """Where the details are, if what is logged is kept in a file."""
+    logger: logging.Logger | None = logging.getLogger(__name__)
+    while logger is not None:
+        for handler in logger.handlers:
+            if isinstance(handler, logging.FileHandler) and handler.baseFilename != os.devnull:
+                return f"Details are in {handler.baseFilename}. "
+        logger = logger.parent
+    return ""

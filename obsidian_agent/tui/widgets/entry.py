@@ -20,5 +20,5 @@ class TextEntry(TextArea):
     """Several lines."""
 
     def on_paste(self, event: events.Paste) -> None:
-        """Called before TextArea's own handler, which inserts the text."""
-        event.text = sanitize.block(event.text)
+        """Called before TextArea's own handler, which inserts the text. Terminals send a carriage return for the end of a line."""
+        event.text = sanitize.block(sanitize.LINE_END.sub("\n", event.text))

@@ -37,14 +37,15 @@ class Panes(Horizontal):
 
     use_selection: reactive[bool] = reactive(True)
 
-    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]]) -> None:
+    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None]) -> None:
         super().__init__()
+        self._appeared = appeared
         self._load_diff = load_diff
 
     def compose(self) -> ComposeResult:
         yield ChatPane(id="chat")
         yield NotePane(id="note")
-        yield WorkPane(self._load_diff, id="work")
+        yield WorkPane(self._load_diff, self._appeared, id="work")
 
     @property
     def chat(self) -> ChatPane:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.vault.changes import NetChange
-
-GRACE_SECONDS = 0.5
-"""So long after a plan appears its keys do nothing, and again after each key pressed too early: typing on never approves."""
 
 DIFF_DELAY = 0.04
 GOAL_LINES = 3
@@ -66,7 +62,7 @@ class PlanPane(Vertical):
             self.title = title
             self.content = content
 
-    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]]) -> None:
         super().__init__(id="plan")
         self.preview: Preview | None = None
         self.complete = False
@@ -75,8 +71,6 @@ class PlanPane(Vertical):
         self._unfolded: frozenset[str] = frozenset()
         self._load_diff = load_diff
         self._diffs: dict[int, Diff] = {}
-        self._clock = clock
-        self._quiet_until = 0.0
 
     def compose(self) -> ComposeResult:
         yield Static("", id="plan-head", markup=False)
@@ -93,7 +87,6 @@ class PlanPane(Vertical):
         if not same_plan:
             self._unfolded = frozenset()
         self._diffs.clear()
-        self._quiet_until = self._clock() + GRACE_SECONDS
         self._fill(keep_cursor=same_plan)
         self._draw_frame()
 
@@ -113,7 +106,7 @@ class PlanPane(Vertical):
         if not self.preview.valid:
             count = len(self.preview.errors)
             return f"Cannot be approved: {count} error{'s' if count != 1 else ''}."
-        if not self.preview.instances:
+        if not plan_rows.does_something(self.preview):
             return "Nothing to do."
         return None
 
@@ -216,10 +209,7 @@ class PlanPane(Vertical):
         return True
 
     def _decide(self, decision: str) -> None:
-        now = self._clock()
-        if now < self._quiet_until:
-            self._quiet_until = now + GRACE_SECONDS
-        elif self.preview is not None:
+        if self.preview is not None:
             self.post_message(self.Decided(decision, self.preview))
 
     def action_approve(self) -> None:
@@ -240,7 +230,7 @@ class PlanPane(Vertical):
 
     def action_toggle_step(self) -> None:
         row = self.query_one(PlanList).current
-        if isinstance(row, StepRow) and self._clock() >= self._quiet_until:
+        if isinstance(row, StepRow):
             self.post_message(self.StepToggled(row.step.id))
 
 

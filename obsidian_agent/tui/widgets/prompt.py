@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual import events
 from textual.message import Message
 
@@ -82,9 +84,9 @@ class Prompt(TextEntry):
         self.replace(suggestion.insert, (row, max(0, column - suggestion.length)), (row, column))
 
     @property
-    def last_said(self) -> str:
-        """The message that was sent last."""
-        return self._said[-1] if self._said else ""
+    def said(self) -> Sequence[str]:
+        """What was sent, commands too; the last one last."""
+        return self._said
 
     def accept(self) -> None:
         """Take what was sent out of the box and remember it; what was typed since stays."""

@@ -14,10 +14,12 @@ from textual.widgets import Static
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import NoteRequested
+from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects, ExecutionResult
+    from obsidian_agent.errors import Problem
 
 _HEADS = {
     "done": ("✓ Done", "$success"),
@@ -43,11 +45,12 @@ _NOTES = frozenset({"new", "edit", "rename"})
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """A file, error or warning; `path` is what Enter opens."""
+    """A file, error or warning; Enter opens `path`, or shows the `whole` text."""
 
     word: str
     text: str
     path: str | None = None
+    whole: str = ""
 
 
 class ResultList(VirtualList[ResultRow]):
@@ -93,10 +96,8 @@ class ResultPane(Vertical):
         """Show how a run ended."""
         self.result, self._undone = result, False
         word, style = _HEADS[result.status]
-        problems = [ResultRow("error", _placed(problem.step_id, problem.path, problem.message), problem.path) for problem in result.errors]
-        problems += [
-            ResultRow("warning", _placed(problem.step_id, problem.path, problem.message), problem.path) for problem in result.warnings
-        ]
+        problems = [_problem_row("error", problem) for problem in result.errors]
+        problems += [_problem_row("warning", problem) for problem in result.warnings]
         self._head(Content.assemble((word, f"{style} bold"), "\n", (sentence(result), "$foreground")))
         listing = self.query_one(ResultList)
         listing.empty = "Nothing was changed."
@@ -116,9 +117,11 @@ class ResultPane(Vertical):
         self.query_one("#result-head", Static).update(content)
 
     def _draw_status(self) -> None:
-        opens = any(row.path is not None for row in self.query_one(ResultList).rows)
+        rows = self.query_one(ResultList).rows
+        words = ["shows the whole text"] if any(row.whole for row in rows) else []
+        words += ["opens the note"] if any(row.path is not None for row in rows) else []
         self.query_one("#result-status", Static).update(
-            Content.assemble(("Enter", "$primary bold"), (" opens the note", "$quiet")) if opens else ""
+            Content.assemble(("Enter", "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
         )
         self.refresh_bindings()
 
@@ -133,7 +136,9 @@ class ResultPane(Vertical):
     def on_virtual_list_chosen(self, event: ResultList.Chosen) -> None:
         event.stop()
         row = event.list.rows[event.index]
-        if row.path is not None:
+        if row.whole:
+            self.post_message(PlanPane.DetailRequested(row.word.capitalize(), row.whole))
+        elif row.path is not None:
             self.post_message(NoteRequested(row.path))
 
     def action_undo(self) -> None:
@@ -169,6 +174,11 @@ def sentence(result: ExecutionResult) -> str:
     if result.status in ("done", "recovered"):
         return f"{done}."
     return f"{done}. {result.completed_steps:,} of {result.total_steps:,} steps were done."
+
+
+def _problem_row(word: str, problem: Problem) -> ResultRow:
+    placed = _placed(problem.step_id, problem.path, problem.message)
+    return ResultRow(word, placed, whole=sanitize.block("\n\n".join(text for text in (placed, problem.code))))
 
 
 def _placed(step_id: str | None, path: str | None, message: str) -> str:

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from obsidian_agent.tui import markdown_text, sanitize
 from obsidian_agent.tui.retelling import Cited, Speaker, Told
-from obsidian_agent.tui.streamed import Part, Splitter
+from obsidian_agent.tui.streamed import Part, Splitter, mended
 from obsidian_agent.tui.widgets.sources import Sources
 
 KEPT = 80
@@ -82,8 +82,10 @@ class Streaming(Vertical):
         self._end = Piece()
         super().__init__(self._end)
         self._splitter = Splitter()
-        self._head: Content | None = _head("agent", datetime.now())
+        self._speaker = _head("agent", datetime.now())
+        self._head: Content | None = self._speaker
         self._finished: list[Part] = []
+        self._parts: list[Part] = []
         self._drawn_at = 0.0
         self._timer: Timer | None = None
         self._mark = ""
@@ -98,7 +100,9 @@ class Streaming(Vertical):
 
     def append(self, text: str) -> None:
         """Add text; it is drawn when it is time."""
-        self._finished += self._splitter.take(text)
+        parts = self._splitter.take(text)
+        self._finished += parts
+        self._parts += parts
         wait = REDRAW_SECONDS - (time.monotonic() - self._drawn_at)
         if wait <= 0:
             self.draw()
@@ -120,7 +124,19 @@ class Streaming(Vertical):
     def finish(self, mark: str) -> None:
         """The answer is complete, or breaks off here: then a mark says so."""
         self._mark = mark
+        if any(part.torn for part in self._parts):
+            self._mend()
         self.draw()
+
+    def _mend(self) -> None:
+        """Draw in one piece what was torn while it came."""
+        if self._timer is not None:
+            self._timer.stop()
+        *whole, last = mended([*self._parts, Part(self._splitter.tail)])
+        self.remove_children([child for child in self.children if child is not self._end])
+        self._parts = []
+        self._finished, self._head = whole, self._speaker
+        self._splitter = Splitter(last.text)
 
     def _with_head(self, text: str, *, keep: bool = False) -> Content:
         """The part as it is drawn; the first one has the speaker above it."""

@@ -45,10 +45,13 @@ class WorkPane(Vertical):
 
     DEFAULT_CSS = "WorkPane { background: $surface; } WorkPane > * { height: 1fr; }"
 
-    def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], *, id: str | None = None) -> None:
+    def __init__(
+        self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None], *, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self.stage: Stage = "idle"
         self._load_diff = load_diff
+        self._appeared = appeared
 
     def compose(self) -> ComposeResult:
         yield Idle("", id="idle", markup=False)
@@ -72,7 +75,8 @@ class WorkPane(Vertical):
         return self.query_one(ResultPane)
 
     def show(self, stage: Stage) -> None:
-        """Bring a stage to the front."""
+        """Bring a stage to the front, or what is new in it: its keys answer nothing for a moment."""
+        self._appeared()
         self.stage = stage
         for child in self.children:
             child.display = child.id == stage

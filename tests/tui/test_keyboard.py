@@ -1,0 +1,223 @@
+"""What is typed is never an answer: in every dialog and pane, by keys at the pace of a person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual import events
+
+from obsidian_agent.agent.events import Candidate, NeedsInput
+from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.tui.screens.candidates import Candidates
+from obsidian_agent.tui.screens.confirm import Confirm
+from obsidian_agent.tui.screens.conflicts import Conflicts
+from obsidian_agent.tui.screens.main import MainScreen
+from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.screens.recovery import Recovery
+from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.widgets.entry import LineEntry
+from tui.driving import Driver, driving
+from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path
+
+
+def request() -> ShareRequest:
+    item = ShareItem(vault_path("Garden.md"), Level.TEXT, 1200, 300, "", ("line",))
+    return ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, (item,), "model", "here", number=1, total=1)
+
+
+def dialogs() -> list[Modal[object]]:
+    run = Interrupted("r1", "2025-12-16T09:30", "Tidy")
+    return [
+        Share(request()),
+        Confirm("Undo", "Really?", "Undo"),
+        Recovery(run),
+        Conflicts([Conflicting("A.md", "changed")], lambda path: asyncio.sleep(0, "")),
+        Candidates("What?", [Candidate("One", plan_of(), {}, (), 1.0)]),
+        ValuesForm("More", [Field("name")]),
+    ]  # type: ignore[list-item]
+
+
+@asynccontextmanager
+async def over_a_message(screen: Modal[object]) -> AsyncIterator[tuple[Driver, list[object]]]:
+    """A dialog that came by itself while somebody was typing."""
+    answers: list[object] = []
+    async with driving() as app:
+        await app.pilot.press(*"Dear")
+        app.app.push_screen(screen, answers.append)
+        await app.pilot.pause()
+        assert app.app.screen is screen
+        yield app, answers
+
+
+@pytest.mark.parametrize("number", range(6))
+async def test_no_dialog_takes_what_is_typed_on(number: int) -> None:
+    text = " atf bfy ns1 ok"
+    async with over_a_message(dialogs()[number]) as (app, answers):
+        for letter in text:
+            app.now += 0.4
+            await app.pilot.press(letter)
+        app.now += 0.4
+        await app.pilot.press("enter", "backspace", "backspace")
+        assert answers == []
+        assert app.prompt.text == "Dear" + text[:-2], "every letter is in the message, and only there"
+        assert all(entry.value == "" for entry in app.app.screen.query(LineEntry))
+        await app.pilot.press("escape")
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen), "leaving without an answer is possible at any time"
+
+
+async def test_a_key_answers_after_a_pause() -> None:
+    async with over_a_message(Share(request())) as (app, answers):  # type: ignore[arg-type]
+        app.now += 0.6
+        await app.pilot.press("a")
+        app.now += 0.6
+        await app.pilot.press("a")
+        assert answers == [], "each ignored key begins the pause again"
+        assert "Pause a moment" in app.screen()
+        app.now += 0.71
+        await app.pilot.press("a")
+        await app.settle()
+        assert answers == [ShareDecision("once", frozenset({"Garden.md"}))]
+        assert app.prompt.text == "Dearaa"
+
+
+async def test_a_key_that_was_pressed_before_the_dialog_came_answers_nothing_however_late_it_is_handled() -> None:
+    async with over_a_message(Share(request())) as (app, answers):  # type: ignore[arg-type]
+        app.now += 5
+        late = events.Key("a", "a")
+        late.time -= 6
+        app.app.post_message(late)
+        await app.settle()
+        assert answers == []
+        assert app.prompt.text == "Deara"
+
+
+async def test_what_is_pasted_over_a_dialog_reaches_the_message() -> None:
+    async with over_a_message(Share(request())) as (app, answers):  # type: ignore[arg-type]
+        app.app.post_message(events.Paste(" a friend"))
+        await app.settle()
+        assert answers == []
+        assert app.prompt.text == "Dear a friend"
+
+
+async def test_letters_go_back_into_the_field_they_were_typed_into() -> None:
+    async with driving() as app:
+        app.app.push_screen(ValuesForm("More", [Field("name")]))
+        await app.pilot.pause()
+        app.wait_out_grace()
+        await app.pilot.press(*"na")
+        form = app.app.screen
+        app.app.push_screen(Share(request()))
+        await app.pilot.pause()
+        await app.pilot.press(*"tf")
+        await app.settle()
+        assert form.query_one(LineEntry).value == "natf"
+        assert app.prompt.text == ""
+
+
+async def test_no_question_comes_while_keys_are_coming() -> None:
+    async with driving() as app:
+        task = asyncio.create_task(app.app.approve_share(request()))
+        await app.pilot.pause(0.02)
+        assert isinstance(app.app.screen, Share), "nobody types: the question comes at once"
+        app.wait_out_grace()
+        await app.pilot.press("escape")
+        await task
+        app.wait_out_grace()
+        for letter in "to the garden":
+            await app.pilot.press(letter)
+            if letter == "t":
+                task = asyncio.create_task(app.app.approve_share(request()))
+            await app.pilot.pause(0.01)
+            assert isinstance(app.app.screen, MainScreen)
+            app.now += 0.4
+        assert app.prompt.text == "to the garden"
+        app.now += 0.4
+        for _ in range(100):
+            await app.pilot.pause(0.02)
+            if isinstance(app.app.screen, Share):
+                break
+        assert isinstance(app.app.screen, Share), "after a pause it comes, over the message too"
+        task.cancel()
+
+
+async def test_what_a_flow_asks_waits_for_a_pause_too() -> None:
+    candidate = Candidate("One", plan_of(), {}, (), 1.0)
+    session = FakeSession(script=[[NeedsInput("Which?", (candidate,), ())]])
+    session.gate = asyncio.Event()
+    async with driving(session) as app:
+        app.prompt.text = "Make notes"
+        await app.pilot.press("enter", *"1 or 1")
+        session.gate.set()
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen)
+        assert app.prompt.text == "1 or 1"
+        app.now += 0.8
+        for _ in range(100):
+            await app.pilot.pause(0.02)
+            if isinstance(app.app.screen, Candidates):
+                break
+        assert isinstance(app.app.screen, Candidates)
+        await app.pilot.press("1")
+        assert session.called("fill") == []
+        assert app.prompt.text == "1 or 11"
+
+
+async def test_a_result_that_comes_while_keys_are_pressed_is_neither_undone_nor_saved() -> None:
+    async with driving() as app:
+        await app.planned()
+        await app.press("a")
+        assert app.stage == "result"
+        await app.pilot.press("u", "m")
+        await app.settle()
+        assert app.session.called("undo") == []
+        assert isinstance(app.app.screen, MainScreen)
+        await app.press("u")
+        assert len(app.session.called("undo")) == 1
+
+
+async def test_a_plan_under_a_dialog_that_went_away_by_itself_is_not_approved() -> None:
+    async with driving() as app:
+        await app.planned()
+        app.wait_out_grace()
+        task = asyncio.create_task(app.app.approve_share(request()))
+        await app.pilot.pause(0.05)
+        app.wait_out_grace()
+        task.cancel()
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen)
+        await app.pilot.press("a")
+        await app.settle()
+        assert app.session.called("execute") == []
+        assert app.stage == "plan"
+
+
+async def test_what_a_key_opened_answers_at_once() -> None:
+    async with driving() as app:
+        await app.press("f1", "escape", "ctrl+o", *"ideas", "enter")
+        assert app.panes.note.path == "Ideas.md"
+        assert app.prompt.text == ""
+        app.prompt.focus()
+        await app.settle()
+        app.prompt.text = "/open"
+        await app.press("escape", "enter", *"daily", "enter")
+        assert app.panes.note.path == "Daily/2025-12-16.md"
+
+
+async def test_a_message_is_typed_on_though_the_focus_was_taken_away() -> None:
+    async with driving() as app:
+        await app.planned()
+        app.panes.go("chat")
+        await app.settle()
+        await app.press(*"Le")
+        app.panes.go("work")
+        await app.settle()
+        await app.pilot.press(*"ar")
+        await app.settle()
+        assert app.prompt.text == "Lear"
+        assert app.session.called("execute") == []
+        assert app.app.focused is app.prompt
