@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from obsidian_agent.config.settings import ENVIRONMENT_PREFIX, Settings, in_environment, in_file, load_settings
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import make_private
 
 Source = Literal["default", "file", "environment"]
 
@@ -182,7 +183,7 @@ def _text(file: Path) -> str:
 def _write(file: Path, text: str) -> None:
     """Replace the file: all or nothing, and nobody else's to read."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(file.parent)
         handle, fresh = tempfile.mkstemp(dir=file.parent, prefix=".settings-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:

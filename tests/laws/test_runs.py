@@ -19,6 +19,7 @@ from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.store import VaultStore
+from previews import without_id
 
 FOLDERS = ["", "A", "A/B", "C d", "É"]
 NAMES = ["one", "two", "Zwölf", "n o t e", "Case"]
@@ -62,7 +63,9 @@ def plan_of(found: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 def picture(root: Path) -> dict[str, tuple[str, int, bytes]]:
     """Every entry below a folder: kind, mode, bytes. The trash counts as long as something is in it."""
-    return {str(path.relative_to(root)): _entry(path) for path in _entries(root) if path.name != ".trash" or any(path.iterdir())}
+    return without_id(
+        {str(path.relative_to(root)): _entry(path) for path in _entries(root) if path.name != ".trash" or any(path.iterdir())}
+    )
 
 
 def _entries(root: Path) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import make_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class TrustStore:
     def _write(self, hashes: Mapping[str, str]) -> None:
         fresh = self.file.with_name(f".{self.file.name}.new")
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.file.parent)
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
             with contextlib.closing(os.fdopen(fd, "wb")) as file:
                 file.write(json.dumps(hashes, ensure_ascii=False, indent=1).encode())
