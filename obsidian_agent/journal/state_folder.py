@@ -55,12 +55,13 @@ def vault_key(real_path: str) -> str:
 def find(state: Path, store: VaultStore) -> Path:
     """The state folder of a vault, whether it is there yet or not."""
     folder = state / "vaults" / vault_key(store.real_path)
-    label = _label(folder)
-    if label is None or label.inode == _inode(store):
+    label, mine = _label(folder), vault_id(store)
+    if mine is None:
         return folder
-    # Another vault may have been here before. An id that is missing or equal says that it is the same one, restored or moved about.
-    mine = vault_id(store)
-    return folder if mine in (None, label.id) else folder.with_name(f"{folder.name}-{mine[:8]}")
+    # Another vault may have been at this path before. An id that is equal, or a folder that is the same, says that it was this one.
+    own = folder.with_name(f"{folder.name}-{mine[:8]}")
+    ours = label is None or label.id == mine or label.inode == _inode(store)
+    return folder if ours and _label(own) is None else own
 
 
 def vault_id(store: VaultStore) -> str | None:

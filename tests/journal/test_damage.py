@@ -135,7 +135,9 @@ def untold(scene: Scene, rounds: int, seed: int) -> list[str]:
         name = chance.choice(FILES)
         done = harm(scene.folder / name, chance)
         code, told = scene.call("history")
-        checks = {check["name"]: check for check in scene.call("doctor")[1]["checks"]}
+        examined = scene.call("doctor")[1]
+        assert "checks" in examined, (number, name, done, examined)
+        checks = {check["name"]: check for check in examined["checks"]}
         listed = {one["runId"]: one for one in told.get("runs", ())}
         lost = [run_id for run_id, one in scene.runs.items() if listed.get(run_id) != one]
         spoilt = [run_id for run_id, one in scene.read_back().items() if one != scene.kept[run_id]]
