@@ -16,7 +16,7 @@ MISSING, DAMAGED = "RUN_MISSING", "JOURNAL_DAMAGED"
 
 def examine(connection: sqlite3.Connection | None, listed: Listed, *, contents: bool) -> list[Problem]:
     """What is wrong, in the order of the records. With `contents` what is kept of the files is read too. sqlite3.Error."""
-    chain = seals.chain(connection) if connection is not None else []
+    chain = seals.chain(connection, listed.last) if connection is not None else []
     there = {seq for seq, *_ in chain}
     found = {seq: _missing(seq, listed.entries) for seq in lost(there, listed.entries)}
     hashes = {seq: entry.hash for seq, entry in listed.entries.items()}
@@ -64,7 +64,7 @@ def _damaged(run_id: str, why: str) -> Problem:
     return Problem(DAMAGED, f"Run {run_id} is damaged in the journal ({why}), so it cannot be undone.")
 
 
-def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: int) -> str | None:
+def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: object) -> str | None:
     """What is wrong with the actions and contents kept with a record."""
     numbers: list[int] = []
     for first, actions, images, checksum in connection.execute(
@@ -76,4 +76,4 @@ def _wrong_with_parts(connection: sqlite3.Connection, seq: int, count: int) -> s
             return "its list of changes cannot be read"
         if images is not None and zlib.crc32(images, zlib.crc32(actions)) != checksum:
             return "contents that it keeps are not as they were"
-    return None if numbers == list(range(count)) else "changes are missing from its list"
+    return None if numbers == list(range(len(numbers))) and count == len(numbers) else "changes are missing from its list"

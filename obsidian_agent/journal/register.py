@@ -85,12 +85,13 @@ class Register:
             os.close(fd)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write the file anew, whole or not at all."""
+        """Write the file anew, whole or not at all; without entries that could not be read again."""
+        lines = [entry.line() for entry in sorted(entries, key=lambda entry: entry.seq) if _entry(entry.line()[:-1]) == entry]
         draft = self.file.with_name(f"{FILE}.new")
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             with os.fdopen(fd, "wb", closefd=False) as file:
-                file.write(_TITLE + b"".join(entry.line() for entry in sorted(entries, key=lambda entry: entry.seq)))
+                file.write(_TITLE + b"".join(lines))
             os.fsync(fd)
         finally:
             os.close(fd)

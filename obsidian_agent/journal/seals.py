@@ -35,29 +35,29 @@ def seal(connection: sqlite3.Connection, records: Iterable[int | None]) -> None:
             connection.execute("UPDATE record SET seal = ? WHERE seq = ?", (_digest(row), seq))
 
 
-def close_all(connection: sqlite3.Connection) -> None:
-    """Take records into the chain that a version of the program wrote which knew none."""
-    for (seq,) in connection.execute("SELECT seq FROM record WHERE hash IS NULL ORDER BY seq").fetchall():
+def close_all(connection: sqlite3.Connection, after: int = 0) -> None:
+    """Take the records behind a number into the chain that a version of the program wrote which knew none."""
+    for (seq,) in connection.execute("SELECT seq FROM record WHERE hash IS NULL AND seq > ? ORDER BY seq", (after,)).fetchall():
         last = connection.execute("SELECT hash FROM record WHERE seq < ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
         close(connection, seq, START if last is None else last[0])
 
 
-def is_whole(connection: sqlite3.Connection, seq: int) -> bool:
-    """Whether a record is as it was written. One that is not in the chain yet counts as whole."""
+def is_whole(connection: sqlite3.Connection, seq: int, late_after: int) -> bool:
+    """Whether a record is as it was written. One behind the number `late_after` may not be in the chain yet."""
     row = connection.execute(f"SELECT {_ALL} FROM record WHERE seq = ?", (seq,)).fetchone()
-    return row is not None and _vouched(row)
+    return row is not None and _vouched(row, late_after)
 
 
-def chain(connection: sqlite3.Connection) -> list[tuple[int, str, bytes | None, bytes | None, bool]]:
-    """Number, id, `previous`, hash of every record in order, and whether it is as it was written."""
+def chain(connection: sqlite3.Connection, late_after: int) -> list[tuple[int, str, bytes | None, bytes | None, bool]]:
+    """Number, id, `previous`, hash of every record in order, and whether it is as it was written (see `is_whole`)."""
     rows = connection.execute(f"SELECT {_ALL} FROM record ORDER BY seq")
-    return [(row[3], row[4], row[0], row[1], _vouched(row)) for row in rows]
+    return [(row[3], row[4], row[0], row[1], _vouched(row, late_after)) for row in rows]
 
 
-def _vouched(row: Sequence[Any]) -> bool:
+def _vouched(row: Sequence[Any], late_after: int) -> bool:
     previous, hash, seal, *values = row
     if hash is None:
-        return True
+        return bool(values[0] > late_after)
     lasting, changing = values[: len(LASTING)], values[len(LASTING) :]
     return bool(hash == _digest((previous, *lasting)) and seal == _digest((hash, *changing)))
 

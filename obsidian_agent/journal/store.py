@@ -296,7 +296,7 @@ class Journal:
         """The actions, if they are all there and the record is as it was written."""
         with self._reading, schema.journal_errors(self.file):
             connection = self._read_connection()
-            if connection is None or not seals.is_whole(connection, record.seq):
+            if connection is None or not seals.is_whole(connection, record.seq, self._register.read().last):
                 raise damaged()
         if [action.number for action in actions] != list(range(record.count)):
             raise damaged()
@@ -374,16 +374,17 @@ class Journal:
 
     def _chain_late_records(self, connection: sqlite3.Connection) -> None:
         """What an older version of the program, open all the while, wrote since the journal was brought up to date."""
-        if connection.execute("SELECT 1 FROM record WHERE hash IS NULL LIMIT 1").fetchone() is not None:
+        after = self._register.read().last
+        if connection.execute("SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)).fetchone() is not None:
             connection.execute("BEGIN IMMEDIATE")
-            seals.close_all(connection)
+            seals.close_all(connection, after)
             connection.execute("COMMIT")
 
     def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:
         """Number and hash of the last record there ever was, in the database or only in the register."""
         there = connection.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0, seals.START)
         listed = self._register.read()
-        return there if there[0] >= listed.last else (listed.last, listed.entries[listed.last].hash)
+        return (listed.last, listed.entries[listed.last].hash) if listed.last and listed.last >= there[0] else there
 
     def _flush(self) -> None:
         """Make the last commit survive a power loss, and note in the register that it did. OSError when that cannot be."""
@@ -403,14 +404,14 @@ class Journal:
         listed = self._register.read()
         if not listed.whole:
             entries = {entry.seq: entry for entry in _entries(connection, 0)}
-            self._register.write((listed.entries | entries).values())
+            self._register.write((entries | listed.entries).values())
         elif entries_since := _entries(connection, listed.last):
             self._register.add(entries_since)
 
 
 def _entries(connection: sqlite3.Connection, after: int) -> list[Entry]:
     """The records behind a number as the register lists them."""
-    rows = connection.execute("SELECT seq, run_id, kind, hash FROM record WHERE seq > ? ORDER BY seq", (after,))
+    rows = connection.execute("SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq", (after,))
     return [Entry(*row) for row in rows]
 
 

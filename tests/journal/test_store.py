@@ -4,18 +4,20 @@ import os
 import random
 import shutil
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from obsidian_agent.agent.runs import Runs
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import retention, schema
+from obsidian_agent.journal import register, retention, schema, seals
 from obsidian_agent.journal.recover import interrupted
 from obsidian_agent.journal.store import Journal, vault_key
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.vault.store import VaultStore
-from previews import create, modify
+from previews import create, modify, step
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home
@@ -107,7 +109,9 @@ class TestRetention:
 
     def age(self, home: Home, days: int) -> None:
         with sqlite3.connect(home.journal.file) as connection:
-            connection.execute("UPDATE record SET unix = unix - ?", (days * 86_400,))
+            connection.execute("UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,))
+            seals.close_all(connection)
+            register.Register(home.journal.folder).file.unlink()
 
     def test_the_last_runs_are_kept_however_old(self, home: Home) -> None:
         ids = numbered(home, 24)
@@ -121,6 +125,29 @@ class TestRetention:
         assert entries[0].run_id == numbered_last
         with pytest.raises(JournalError, match="no longer kept"):
             undo(home.journal, home.store, ids[0])
+
+    def test_the_texts_of_old_plans_go_with_the_contents(self, home: Home) -> None:
+        secret = "what nobody else shall read"
+        steps = [step("s0", args={"path": "n.md", "content": secret}, preview=secret, when=f"{secret} == 1")]
+        old = home.run(create("n.md", secret.encode()), steps=steps, goal="Old run").run_id or ""
+        looked = home.run(steps=[step("s0", args={"find": secret})], goal="Looked").run_id or ""
+        assert home.journal.plan_of(old)["steps"][0]["args"]["content"] == secret
+        numbered(home, 21)
+        self.age(home, 91)
+        home.run(create("last.md", b"x"))
+        for run_id in (old, looked):
+            assert not home.journal.keeps_texts(run_id)
+            assert home.journal.plan_of(run_id)["steps"] == [{"id": "s0", "tool": "vault.writeFile", "args": {}}]
+        assert home.journal.history()[-1].goal == "Old run"
+        assert home.journal.keeps_texts(home.journal.history()[1].run_id)
+        with pytest.raises(JournalError, match="no longer kept"):
+            Runs(home.store, home.state).plan_of(old)
+        home.journal.close()
+        for file in home.journal.folder.iterdir():
+            for part in secret.encode(), zlib.compress(secret.encode(), 1)[2:-4]:
+                assert part not in file.read_bytes(), file
+        with home.reopened().journal as journal:
+            assert journal.examine(contents=True) == []
 
     def test_young_runs_are_kept(self, home: Home) -> None:
         numbered(home, 24)
