@@ -136,9 +136,9 @@ def _understood(name: str, value: Any) -> Any:
 def _edited(text: str, name: str, value: Any) -> str:
     """The file's text with one key set, changed where it stands, or taken out; comments and everything else stay."""
     if isinstance(value, dict):
-        line = f"{name} = {{ {', '.join(f'{json.dumps(key)} = {json.dumps(each)}' for key, each in value.items())} }}"
+        line = f"{name} = {{ {', '.join(f'{_written(key)} = {_written(each)}' for key, each in value.items())} }}"
     else:
-        line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        line = f"{name} = {_written(value)}"
     lines = text.splitlines(keepends=True)
     place = _place(lines, name)
     if place is not None:
@@ -152,6 +152,11 @@ def _edited(text: str, name: str, value: Any) -> str:
         fresh = before + ("" if not before or before.endswith("\n") else "\n") + f"{line}\n" + "".join(lines[table:])
     tomllib.loads(fresh)
     return fresh
+
+
+def _written(value: Any) -> str:
+    """A value as TOML: JSON, with DEL (which TOML forbids) and what other programs take for a line's end escaped."""
+    return re.sub("[\x7f-\x9f\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _place(lines: list[str], name: str) -> tuple[int, int] | None:

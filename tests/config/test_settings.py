@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings, load_settings
@@ -146,3 +149,17 @@ def test_what_is_no_settings_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(path, {})
     assert "sk-secret" not in caught.value.problem().message
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+@example("a\x7fb")
+@example("a\u2028b\u0085c")
+def test_any_text_can_be_a_setting_and_comes_back(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "config.toml")
+        settings = LiveSettings.load(file)
+        settings.set("system_message", text)
+        settings.set("auto_title", "on")
+        assert load_settings(file, {}).system_message == text
+        settings.set("system_message", "other")
+        assert load_settings(file, {}).system_message == "other"
