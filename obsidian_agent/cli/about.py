@@ -97,7 +97,7 @@ def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
     if out.as_json:
         out.document({"movedFrom": moved.path, "adopted": options.adopt})
     told = f"The history of {moved.path} is that of this vault now." if options.adopt else f"The history stays with {moved.path}."
-    out.line(f"{told} {len(runs.history(1_000_000))} runs.")
+    out.line(told)
     return Exit.DONE
 
 
