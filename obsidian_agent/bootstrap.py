@@ -15,7 +15,7 @@ from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.session import Session
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.journal.store import vault_key
+from obsidian_agent.journal import state_folder
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.appfolder import AppFolder
@@ -252,7 +252,7 @@ def _policy(wiring: Wiring) -> Policy:
 
 def _vault_state(wiring: Wiring) -> Path:
     """Where the state of the vault lies."""
-    return wiring.state / "vaults" / vault_key(wiring.store.real_path)
+    return state_folder.find(wiring.state, wiring.store)
 
 
 def _keeper(wiring: Wiring) -> IndexKeeper:

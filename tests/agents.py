@@ -25,6 +25,7 @@ from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.store import VaultStore
+from previews import without_id
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 NOTES: Mapping[str, str] = {
@@ -147,7 +148,7 @@ class Desk:
     def files(self) -> dict[str, bytes]:
         """The vault's bytes."""
         root = Path(self.store.real_path)
-        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+        return without_id({str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()})
 
 
 def results(messages: Iterable[ChatMessage]) -> list[str]:

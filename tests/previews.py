@@ -91,7 +91,7 @@ def run(
 
 
 def picture(folder: Path) -> Picture:
-    """Everything below a folder, as it is."""
+    """Everything below a folder, as it is, but for the id that the first run gives a vault."""
     found: Picture = {}
     for root, folders, files in os.walk(folder):
         for name in [*folders, *files]:
@@ -106,4 +106,12 @@ def picture(folder: Path) -> Picture:
             else:
                 entry = ("special", stat.S_IMODE(mode), b"")
             found[str(path.relative_to(folder))] = entry
-    return found
+    return without_id(found)
+
+
+def without_id(found: dict[str, Any]) -> dict[str, Any]:
+    """A vault by path, without the id that lies in it."""
+    left = {path: entry for path, entry in found.items() if path != f"{paths.APP_FOLDER}/vault.json"}
+    if len(left) < len(found) and not any(path.startswith(f"{paths.APP_FOLDER}/") for path in left):
+        left.pop(paths.APP_FOLDER, None)
+    return left

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from obsidian_agent.agent.sharing import AllowedBy, Level, Part
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import make_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Ledger:
         if not lines:
             return
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.file.parent)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
             fd = os.open(self.file, flags, 0o600)
             try:

@@ -23,6 +23,7 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.shape import shape
 from obsidian_agent.plan.validate import validate
+from obsidian_agent.state_files import make_private
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.appfolder import Document
 from obsidian_agent.vault.paths import VaultPath, clean_component
@@ -270,7 +271,7 @@ class MacroStore:
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Write the counts, all or nothing. They are worth no error: a folder that cannot be written to only loses them."""
         try:
-            self._usage.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._usage.parent)
             with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._usage.parent, delete=False) as file:
                 json.dump(counts, file, ensure_ascii=False, indent=1)
             os.replace(file.name, self._usage)

@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from obsidian_agent.errors import JournalError, Problem
+from obsidian_agent.journal import state_folder
 from obsidian_agent.journal.cuts import Cut
 from obsidian_agent.journal.records import HistoryEntry
 from obsidian_agent.journal.recover import InterruptedRun, Recovery, interrupted, recover
+from obsidian_agent.journal.state_folder import MovedVault
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.journal.undo import UndoResult, redo, undo, undo_content, undo_preview
 from obsidian_agent.plan.model import ActionPlan
@@ -35,9 +38,29 @@ class Runs:
         with self.journal() as journal:
             return journal.history(limit)
 
-    def plan_of(self, run_id: str) -> ActionPlan:
-        """The plan of a run. JournalError when there is none."""
+    def examine(self, *, contents: bool = False) -> list[Problem]:
+        """What is wrong with the journal: runs that are missing from it or damaged; with `contents` also what it keeps of files."""
         with self.journal() as journal:
+            return journal.examine(contents=contents)
+
+    def moved(self) -> MovedVault | None:
+        """Where the vault was, if it was moved and its history is kept for that place."""
+        folder = state_folder.find(self._state, self._store)
+        return None if (folder / state_folder.JOURNAL_FILE).exists() else state_folder.moved(folder, self._store)
+
+    def adopt(self) -> MovedVault | None:
+        """Take the history of a vault that was moved along to where it is now; None when there is none to take."""
+        return state_folder.adopt(self._state, self._store)
+
+    def start_anew(self) -> None:
+        """Leave the history of a vault that was moved where it is."""
+        state_folder.start_anew(self._store)
+
+    def plan_of(self, run_id: str) -> ActionPlan:
+        """The plan of a run. JournalError when there is none, or only its outline is kept."""
+        with self.journal() as journal:
+            if journal.run(run_id) is not None and not journal.keeps_texts(run_id):
+                raise JournalError(f"Run {run_id} is too old: the texts of its plan are no longer kept.", code="PLAN_NOT_KEPT")
             return ActionPlan.model_validate(journal.plan_of(run_id))
 
     def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:

@@ -21,6 +21,7 @@ from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import AroundProvider, ChatDelta, ChatRequest, Finished
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.providers.retry import closing
+from obsidian_agent.state_files import make_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Spending:
         now = self.clock().isoformat(timespec="seconds")
         entry = {"time": now, "model": model, "cost": cost, "prompt": prompt, "completion": completion}
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.file.parent)
             fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
             try:
                 os.write(fd, json.dumps(entry).encode() + b"\n")

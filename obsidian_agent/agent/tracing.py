@@ -31,6 +31,7 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.errors import Problem
+from obsidian_agent.state_files import make_private
 
 LARGEST: Final = 10 * 2**20
 """Bytes after which a trace begins anew; the one before is kept."""
@@ -95,7 +96,7 @@ class Trace:
                 return None
 
     def _write(self, entry: dict[str, Any]) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self.file.parent)
         if self.file.exists() and self.file.stat().st_size > LARGEST:
             os.replace(self.file, self.file.with_name(f"{self.file.name}.1"))
         fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import find_vault
+from obsidian_agent.cli.opening import find_vault, open_session
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.config.directories import directories
 from obsidian_agent.config.settings import load_settings
 from obsidian_agent.errors import JournalError, ObsidianAgentError
+from obsidian_agent.state_files import make_private
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.runs import Runs
@@ -72,13 +74,32 @@ class Check:
 
 
 def doctor_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Look at everything a run needs, change nothing."""
+    """Look at everything a run needs, change nothing; or say what shall become of the history of a vault that was moved."""
+    if options.adopt or options.start_anew:
+        return _settle_move(options, out)
     checks = list(_checks(options))
     if out.as_json:
         out.document({"ok": all(check.ok for check in checks), "checks": [vars_of(check) for check in checks]})
     for check in checks:
         out.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}")
     return Exit.DONE if all(check.ok for check in checks) else Exit.FAILED
+
+
+def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
+    """Take the history of a vault that was moved along, or leave it."""
+    runs = open_session(options).runs
+    moved = runs.moved()
+    if moved is None:
+        raise UsageError("This vault's history is here: it was not moved, or was never changed by a run.")
+    if options.adopt:
+        runs.adopt()
+    else:
+        runs.start_anew()
+    if out.as_json:
+        out.document({"movedFrom": moved.path, "adopted": options.adopt})
+    told = f"The history of {moved.path} is that of this vault now." if options.adopt else f"The history stays with {moved.path}."
+    out.line(told)
+    return Exit.DONE
 
 
 def vars_of(check: Check) -> dict[str, str | bool]:
@@ -112,8 +133,15 @@ def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
         yield Check("vault", True, f"{store.real_path}: {notes} notes{unreadable}")
         yield Check("vault is writable", store.writable(), "yes" if store.writable() else "no: plans can be previewed, not run")
         runs = Runs(store, state)
-        yield _try("journal", lambda: f"{len(runs.history(1_000_000))} runs")
+        yield _try("journal", lambda: _journal(runs))
         yield _try("interrupted runs", lambda: _none_interrupted(runs))
+
+
+def _journal(runs: Runs) -> str:
+    count = len(runs.history(1_000_000))
+    if wrong := runs.examine(contents=True):
+        raise JournalError(" ".join(problem.message for problem in wrong))
+    return f"{count} runs"
 
 
 def _none_interrupted(runs: Runs) -> str:
@@ -136,7 +164,7 @@ def _settings(file: Path) -> str:
 
 def _writable(folder: Path) -> str:
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
         handle, name = tempfile.mkstemp(dir=folder)
         os.close(handle)
         os.unlink(name)

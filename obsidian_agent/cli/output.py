@@ -20,7 +20,7 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.tui.sanitize import block, line
 
 # JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
-_CONTROL = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("tools", "what a plan can do")
     command = add("schema", "JSON Schemas")
     command.add_argument("what", choices=["plan", "tools"])
-    add("doctor", "check the vault, the state folder and the journal")
+    command = add("doctor", "check the vault, the state folder and the journal")
+    moved = command.add_mutually_exclusive_group()
+    moved.add_argument("--adopt", action="store_true", help="the vault was renamed or moved: take its history along")
+    moved.add_argument("--start-anew", action="store_true", help="the vault was renamed or moved: leave its history, start a new one")
     command = add("app", "open the terminal app", planner)
     command.add_argument("name", nargs="?", metavar="VAULT")
     return parser

@@ -24,19 +24,23 @@ SHOWN_RUNS: Final = 50
 
 
 def history_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Runs, newest first."""
-    entries = open_session(options).runs.history(options.limit or (ALL_RUNS if out.as_json else SHOWN_RUNS + 1))
+    """Runs, newest first, and what is wrong with their journal."""
+    runs = open_session(options).runs
+    entries = runs.history(options.limit or (ALL_RUNS if out.as_json else SHOWN_RUNS + 1))
+    wrong = runs.examine()
     more = not out.as_json and options.limit is None and len(entries) > SHOWN_RUNS
     entries = entries[:SHOWN_RUNS] if more else entries
     if out.as_json:
-        out.document({"runs": [history_document(entry) for entry in entries]})
+        errors = {"errors": [problem.to_json() for problem in wrong]} if wrong else {}
+        out.document({"runs": [history_document(entry) for entry in entries]} | errors)
     for entry in entries:
         out.line(f"{entry.run_id}  {entry.time}  {entry.status}{' (undone)' if entry.undone else ''}  {entry.goal}")
     if more:
         out.line("There are older ones: --limit N shows more.")
-    if not entries:
+    if not entries and not wrong:
         out.line("No runs yet.")
-    return Exit.DONE
+    out.problems(wrong)
+    return Exit.FAILED if wrong else Exit.DONE
 
 
 def history_document(entry: HistoryEntry) -> dict[str, Any]:

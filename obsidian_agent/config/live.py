@@ -25,6 +25,7 @@ from obsidian_agent.config.settings import (
     read_text,
 )
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import make_private
 
 Source = Literal["default", "file", "environment"]
 
@@ -191,7 +192,7 @@ def _write(file: Path, text: str) -> None:
     """Replace the file: all or nothing, and nobody else's to read. A link stays one: what it leads to is replaced."""
     file = file.resolve()
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(file.parent)
         handle, fresh = tempfile.mkstemp(dir=file.parent, prefix=".settings-")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:

@@ -6,14 +6,11 @@ held then was never on the disk, and is not kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
 from obsidian_agent.errors import JournalError
-
-_KEY: Final = "$cuts"
-"""Beside the fields of the plan that a record keeps; no plan has a field of this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +42,14 @@ def cuts_between(steps: Sequence[str], actions: Sequence[int], joined: Iterable[
     return cuts
 
 
-def with_cuts(plan: Mapping[str, Any], cuts: Sequence[Cut]) -> dict[str, Any]:
-    """A plan's document as a record keeps it."""
-    return {**plan, _KEY: [[cut.step, cut.actions, cut.clean] for cut in cuts]} if cuts else dict(plan)
+def pack_cuts(cuts: Sequence[Cut]) -> bytes | None:
+    """The stored form; None for none."""
+    return json.dumps([[cut.step, cut.actions, cut.clean] for cut in cuts]).encode() if cuts else None
 
 
-def without_cuts(kept: Mapping[str, Any]) -> tuple[dict[str, Any], list[Cut]]:
-    """The plan's document and the cuts out of what a record keeps; none where it is older than they are."""
-    plan = dict(kept)
-    return plan, [Cut(str(step), int(actions), bool(clean)) for step, actions, clean in plan.pop(_KEY, [])]
+def unpack_cuts(stored: bytes | None) -> list[Cut]:
+    """The cuts out of their stored form. ValueError, TypeError when it is damaged."""
+    return [Cut(str(step), int(actions), bool(clean)) for step, actions, clean in json.loads(stored or b"[]")]
 
 
 def cut_after(cuts: Sequence[Cut], step: str, run_id: str) -> Cut:

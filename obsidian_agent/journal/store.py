@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -10,31 +9,31 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, get_args
 
-from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import schema
-from obsidian_agent.journal.cuts import Cut, without_cuts
+from obsidian_agent.errors import JournalError, Problem
+from obsidian_agent.journal import audit, schema, seals, state_folder
+from obsidian_agent.journal.cuts import Cut, unpack_cuts
 from obsidian_agent.journal.effects import Effects, pack_effects, unpack_effects
 from obsidian_agent.journal.images import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.lock import is_locked, vault_lock
 from obsidian_agent.journal.records import HistoryEntry, Kind, NewRecord, Record, Status, StoredAction, bits, numbers
+from obsidian_agent.journal.register import FILE as REGISTER_FILE
+from obsidian_agent.journal.register import Entry, Register
 from obsidian_agent.journal.retention import prune
+from obsidian_agent.journal.state_folder import JOURNAL_FILE as FILE
+from obsidian_agent.journal.state_folder import vault_key as vault_key
 from obsidian_agent.journal.writer import RecordWriter
+from obsidian_agent.state_files import make_private
 from obsidian_agent.vault import durable
-from obsidian_agent.vault.paths import clean_component
 from obsidian_agent.vault.store import VaultStore
 
 _KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
-
-FILE: Final = "journal.db"
-CHECKPOINT_BYTES: Final = 4 << 20
-"""Size of the log from which it is brought into the database after a run."""
 
 _COLUMNS: Final = (
     "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0"
@@ -52,16 +51,18 @@ class Journal:
         self.folder = folder
         self.file = folder / FILE
         self.vault = store.real_path
+        self._store = store
         self._vault_fd = store.root_fd
+        self._register = Register(folder)
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._reading = threading.RLock()
-        self._fresh = False
+        self._fresh = self._new_log = False
 
     @classmethod
     def open(cls, state_dir: Path, store: VaultStore) -> Self:
-        """The journal of a vault below the user's state folder, in a folder named after the vault's real path."""
-        return cls(state_dir / "vaults" / vault_key(store.real_path), store)
+        """The journal of a vault below the user's state folder."""
+        return cls(state_folder.find(state_dir, store), store)
 
     def close(self) -> None:
         """Close the connections. Whatever was committed stays."""
@@ -90,7 +91,8 @@ class Journal:
         with ExitStack() as held:
             with schema.journal_errors(self.file):
                 self._check_place()
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._check_moved()
+                make_private(self.folder)
                 held.enter_context(vault_lock(self.folder / "lock", self._vault_fd))
             yield
 
@@ -109,6 +111,16 @@ class Journal:
                 hint="Open it again where it is now.",
             )
 
+    def _check_moved(self) -> None:
+        """A vault that was moved, its history kept for the old place: nothing is begun here before the person has said what shall be."""
+        moved = None if self.file.exists() else state_folder.moved(self.folder, self._store)
+        if moved is not None:
+            raise JournalError(
+                f"This vault was at {moved.path}, and its history is kept for that place.",
+                code="VAULT_MOVED",
+                hint="`obsidian-agent doctor --adopt` takes it along; `obsidian-agent doctor --start-anew` leaves it there.",
+            )
+
     @property
     def locked(self) -> bool:
         """Whether a process is writing just now."""
@@ -124,7 +136,7 @@ class Journal:
             with schema.journal_errors(self.file):
                 if new.kind == "run":
                     prune(connection, time.time())
-                writer = RecordWriter(connection, self.file, new, self._flush)
+                writer = RecordWriter(connection, self.file, new, self._last(connection), self._flush)
             with writer:
                 yield writer
         finally:
@@ -144,7 +156,7 @@ class Journal:
         """Mark a record as ended. `applied` are the numbers of its actions that are in effect, `effects` what a run did.
 
         For an undo or redo `origins` are the run's actions that it took back or brought back, and the run's own marks change with it.
-        This needs no flush: a mark that a power loss takes away is found again by recovery.
+        A mark that a power loss takes away is found again by recovery. The log is brought into the database where nobody is reading it.
         """
         with schema.journal_errors(self.file):
             connection = self._write_connection()
@@ -156,12 +168,15 @@ class Journal:
                 )
                 if record.kind != "run" and origins is not None:
                     self._mark_run(connection, record, frozenset(origins))
+                seals.seal(connection, (record.seq, record.run, record.source))
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
-            if _size(self._log) > CHECKPOINT_BYTES:
-                schema.checkpoint(connection)
+            # It ended, whatever becomes of this: the next run tries again.
+            with suppress(sqlite3.Error, OSError):
+                if schema.checkpoint(connection):
+                    self._note(connection)
 
     def _mark_run(self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]) -> None:
         row = connection.execute("SELECT reversed, count FROM record WHERE seq = ?", (record.run,)).fetchone()
@@ -184,9 +199,9 @@ class Journal:
         aside = self.folder / f"damaged-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         with schema.journal_errors(self.file):
             aside.mkdir(mode=0o700)
-            for suffix in ("", "-wal", "-shm"):
+            for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", REGISTER_FILE):
                 with suppress(FileNotFoundError):
-                    (self.folder / (FILE + suffix)).rename(aside / (FILE + suffix))
+                    (self.folder / name).rename(aside / name)
         return aside / FILE
 
     # --- reading ---------------------------------------------------------------------------------------------------------------
@@ -197,24 +212,52 @@ class Journal:
             return [_listed(effects, _record(record)) for effects, *record in rows]
 
     def run(self, run_id: str) -> Record | None:
-        """The record with this id, or None."""
-        return next(iter(self._records("run_id = ?", run_id)), None)
+        """The record with this id, or None. JournalError for one that was there and is lost."""
+        found = next(iter(self._records("run_id = ?", run_id)), None)
+        if found is None and any(entry.run_id == run_id for entry in self._listed().values()):
+            raise JournalError(f"Run {run_id} is missing from the journal, so it cannot be undone.", code="JOURNAL_DAMAGED")
+        return found
 
     def record(self, seq: int) -> Record | None:
         """The record with this number, or None."""
         return next(iter(self._records("seq = ?", seq)), None)
 
     def last_undoable(self) -> Record | None:
-        """The newest run that has something to take back and was not undone, or None."""
+        """The newest run that has something to take back and was not undone, or None. JournalError when a later record is lost."""
         found = self._records("kind = 'run' AND undone = 0 AND bytes > 0 AND status != 'applying' ORDER BY seq DESC")
-        return next((record for record in found if record.in_effect), None)
+        return self._newest(next((record for record in found if record.in_effect), None))
 
     def last_redoable(self) -> Record | None:
-        """The newest undo that was not redone, with no later run that changed the vault; or None."""
+        """The newest undo that was not redone, with no later run that changed the vault; or None. JournalError as for `last_undoable`."""
         changed = "applied IS NOT NULL AND applied != zeroblob(length(applied))"
         newest_run = f"SELECT COALESCE(MAX(seq), 0) FROM record WHERE kind = 'run' AND {changed}"
         wanted = f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC"
-        return next((record for record in self._records(wanted) if record.in_effect), None)
+        return self._newest(next((record for record in self._records(wanted) if record.in_effect), None))
+
+    def _newest(self, found: Record | None) -> Record | None:
+        """What was found as the last one, if it is: a record that is lost since may have been it."""
+        with self._query("SELECT seq FROM record NOT INDEXED") as rows:
+            there = {seq for (seq,) in rows}
+        lost = audit.lost(there, self._listed())
+        if lost and (found is None or lost[-1] > found.seq):
+            raise JournalError(
+                f"{audit.named(lost[-1], self._listed())} is missing from the journal, so nobody can say what was done last.",
+                code="JOURNAL_DAMAGED",
+                hint="Name the run to undo: `obsidian-agent history` lists those that are left.",
+            )
+        return found
+
+    def examine(self, *, contents: bool = False) -> list[Problem]:
+        """What is wrong with the journal: records that are lost or damaged, by the chain and the register. [] when it is whole.
+
+        With `contents` what is kept of the files is read too. JournalError when it cannot be read at all.
+        """
+        with self._reading, schema.journal_errors(self.file):
+            return audit.examine(self._read_connection(), self._register.read(), contents=contents)
+
+    def _listed(self) -> Mapping[int, Entry]:
+        with schema.journal_errors(self.file):
+            return self._register.read().entries
 
     def unfinished(self) -> list[Record]:
         """Records that never reached their end, oldest first: interrupted, or still at work while `locked`."""
@@ -228,19 +271,36 @@ class Journal:
         """Where a run can be cut in two, in the order of its steps. JournalError as for `plan_of`."""
         return self._plan_and_cuts(run_id)[1]
 
+    def keeps_texts(self, run_id: str) -> bool:
+        """Whether the plan of a run is still as it was run; after a while only its outline is kept."""
+        with self._query("SELECT kept FROM record WHERE run_id = ?", run_id) as rows:
+            return any(kept for (kept,) in rows)
+
     def _plan_and_cuts(self, run_id: str) -> tuple[dict[str, Any], list[Cut]]:
-        with self._query("SELECT plan FROM record WHERE run_id = ?", run_id) as rows:
+        with self._query("SELECT plan, cuts FROM record WHERE run_id = ?", run_id) as rows:
             row = next(iter(rows), None)
         if row is None or row[0] is None:
             raise no_run(run_id)
         try:
-            return without_cuts(json.loads(zlib.decompress(row[0])))
+            plan: dict[str, Any] = json.loads(zlib.decompress(row[0]))
+            return plan, unpack_cuts(row[1])
         except (zlib.error, ValueError, TypeError) as error:
             raise damaged() from error
 
     def actions_of(self, record: Record) -> list[StoredAction]:
         """The actions of a record, in order. JournalError when they are damaged."""
-        return [action for _, blob, first in self._parts(record.seq) for action in StoredPart(blob).actions(first)]
+        actions = [action for _, blob, first in self._parts(record.seq) for action in StoredPart(blob).actions(first)]
+        return self._sound(record, actions)
+
+    def _sound(self, record: Record, actions: list[StoredAction]) -> list[StoredAction]:
+        """The actions, if they are all there and the record is as it was written."""
+        with self._reading, schema.journal_errors(self.file):
+            connection = self._read_connection()
+            if connection is None or not seals.is_whole(connection, record.seq, self._register.read().last):
+                raise damaged()
+        if [action.number for action in actions] != list(range(record.count)):
+            raise damaged()
+        return actions
 
     def load(self, record: Record) -> tuple[list[StoredAction], ImageSource]:
         """The actions of a record, and the contents kept with it and with the records that it takes back."""
@@ -254,7 +314,7 @@ class Journal:
                 if following is record:
                     actions += stored.actions(first)
             following = self.record(following.source) if following.source is not None else None
-        return actions, images
+        return self._sound(record, actions), images
 
     # --- connections -----------------------------------------------------------------------------------------------------------
 
@@ -284,35 +344,80 @@ class Journal:
     def _read_connection(self) -> sqlite3.Connection | None:
         if self._reader is None and self.file.exists():
             self._reader = schema.open_reader(self.file, self.vault)
+            if schema.is_older(self._reader):
+                self._reader.close()
+                self._reader = None
+                with closing(schema.open_writer(self.file, self.vault)) as writer:
+                    self._bring_up_to_date(writer)
+                self._reader = schema.open_reader(self.file, self.vault)
+        elif self._reader is None:
+            self._check_moved()
         return self._reader
+
+    def _bring_up_to_date(self, connection: sqlite3.Connection) -> None:
+        schema.migrate(connection, lambda migrated: self._register.write(_entries(migrated, 0)))
+        schema.checkpoint(connection)
 
     def _write_connection(self) -> sqlite3.Connection:
         if self._writer is None:
             if not self.file.exists():
+                self._register.write(self._register.read().entries.values())
                 schema.create(self.file, self.vault)
-            self._writer = schema.open_writer(self.file, self.vault)
             # Nothing of a database or log made just now is on the disk for sure, not even their names.
-            self._fresh = not _size(self._log)
+            self._new_log = not _size(self._log)
+            self._fresh = not (self._log.exists() and self._register.read().entries)
+            self._writer = schema.open_writer(self.file, self.vault)
+            if schema.is_older(self._writer):
+                self._bring_up_to_date(self._writer)
+            self._chain_late_records(self._writer)
         return self._writer
 
+    def _chain_late_records(self, connection: sqlite3.Connection) -> None:
+        """What an older version of the program, open all the while, wrote since the journal was brought up to date."""
+        after = self._register.read().last
+        if connection.execute("SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)).fetchone() is not None:
+            connection.execute("BEGIN IMMEDIATE")
+            seals.close_all(connection, after)
+            connection.execute("COMMIT")
+
+    def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:
+        """Number and hash of the last record there ever was, in the database or only in the register."""
+        there = connection.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0, seals.START)
+        listed = self._register.read()
+        return (listed.last, listed.entries[listed.last].hash) if listed.last and listed.last >= there[0] else there
+
     def _flush(self) -> None:
-        """Make the last commit survive a power loss."""
-        fresh, self._fresh = self._fresh, False
-        if fresh:
+        """Make the last commit survive a power loss, and note in the register that it did. OSError when that cannot be."""
+        assert self._writer is not None
+        if self._fresh:
             flush_all_of(self.folder)
-            return
-        _fsync(self._log, os.O_RDWR)
+        else:
+            _fsync(self._log, os.O_RDWR)
+            if self._new_log and durable.FOLDERS_OPEN:
+                _fsync(self.folder, os.O_RDONLY)
+        self._fresh = self._new_log = False
+        self._note(self._writer)
+        state_folder.label(self.folder, self._store)
+
+    def _note(self, connection: sqlite3.Connection) -> None:
+        """Enter what is durable into the register."""
+        listed = self._register.read()
+        if not listed.whole:
+            entries = {entry.seq: entry for entry in _entries(connection, 0)}
+            self._register.write((entries | listed.entries).values())
+        elif entries_since := _entries(connection, listed.last):
+            self._register.add(entries_since)
+
+
+def _entries(connection: sqlite3.Connection, after: int) -> list[Entry]:
+    """The records behind a number as the register lists them."""
+    rows = connection.execute("SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq", (after,))
+    return [Entry(*row) for row in rows]
 
 
 def no_run(run_id: str) -> JournalError:
     """RUN_NOT_FOUND for an id."""
     return JournalError(f"The journal has no run {run_id}.", code="RUN_NOT_FOUND", hint="`obsidian-agent history` lists the runs.")
-
-
-def vault_key(real_path: str) -> str:
-    """The name of a vault's folder in the state folder: readable, and unlike that of every other path."""
-    digest = hashlib.sha256(os.fsencode(real_path)).hexdigest()[:12]
-    return f"{digest}-{clean_component(os.path.basename(real_path))[:40]}"
 
 
 def flush_all_of(folder: Path) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from obsidian_agent.journal.cuts import Cut, with_cuts
+from obsidian_agent.journal import seals
+from obsidian_agent.journal.cuts import Cut, pack_cuts
 from obsidian_agent.journal.images import Part, PartBuilder
 from obsidian_agent.journal.records import NewRecord, Record
 from obsidian_agent.journal.schema import journal_errors
@@ -30,12 +31,15 @@ _WAITING_BYTES: Final = 16 << 20
 class RecordWriter:
     """Adds to one record within an open transaction; `commit` ends both. Contents are compressed in other threads meanwhile."""
 
-    def __init__(self, connection: sqlite3.Connection, file: Path, new: NewRecord, flush: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, file: Path, new: NewRecord, last: tuple[int, bytes], flush: Callable[[], None]
+    ) -> None:
+        """`last`: number and hash of the record before it, whether it is still there or not."""
         self._connection = connection
         self._file = file
         self._flush = flush
         self._new = new
-        self._seq: int = connection.execute("SELECT COALESCE(MAX(seq), 0) + 1 FROM record").fetchone()[0]
+        self._seq, self._previous = last[0] + 1, last[1]
         self._moment = datetime.now(UTC)
         self._token = f"oa{secrets.token_hex(4)}"
         self._run_id = f"{self._moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -80,15 +84,16 @@ class RecordWriter:
         if not self._builder.empty:
             self._write(self._packed, self._builder.pack())
         new = self._new
-        plan = None if new.plan is None else zlib.compress(json.dumps(with_cuts(new.plan, cuts), ensure_ascii=False).encode(), 1)
+        plan = None if new.plan is None else zlib.compress(json.dumps(dict(new.plan), ensure_ascii=False).encode(), 1)
         moment = self._moment.isoformat(timespec="seconds")
         with journal_errors(self._file):
             self._connection.execute(
-                "INSERT INTO record (seq, run_id, kind, time, unix, goal, plan, plan_hash, status, token, source, run, count, bytes)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'applying', ?, ?, ?, ?, ?)",
+                "INSERT INTO record (seq, run_id, kind, time, unix, goal, plan, plan_hash, status, token, source, run, count, bytes, cuts)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'applying', ?, ?, ?, ?, ?, ?)",
                 (self._seq, self._run_id, new.kind, moment, time.time(), new.goal, plan, new.plan_hash, self._token)
-                + (new.source, new.run, self._count, self._bytes),
+                + (new.source, new.run, self._count, self._bytes, pack_cuts(cuts)),
             )
+            seals.close(self._connection, self._seq, self._previous)
             self._connection.execute("COMMIT")
             try:
                 if durable:

@@ -28,7 +28,8 @@ _OMISSION = re.compile(r"\.\.\.|…")
 _DOUBLE = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _SINGLE = re.compile(r"'([^'\\\n]*(?:\\.[^'\\\n]*)*)'")
 _SINGLE_ESCAPE = re.compile(r"""\\(?:["'\\bfnrt/]|u[0-9a-fA-F]{4})|\\|\"""")
-_RAW = re.compile(r"[\x00-\x1f]")
+_RAW = re.compile(r"[\t\n\r]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.])")
 _WORD = re.compile(r"-?[A-Za-z]+(?!\w)")
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
@@ -159,7 +160,7 @@ class _Decoder:
         if len(text) > 400:
             self._refuse("NUMBER", "a number has too many digits")
         number = int(text) if fraction is None and exponent is None else float(text)
-        if not math.isfinite(number) or (isinstance(number, int) and abs(number) > MAX_INTEGER):
+        if abs(number) > MAX_INTEGER if isinstance(number, int) else not math.isfinite(number):
             self._refuse("NUMBER", "a number is too large")
         self.position = found.end()
         return number
@@ -184,6 +185,8 @@ class _Decoder:
             closed = not double and "\n" in self.text[self.position :]
             self._refuse("SYNTAX" if closed else "TRUNCATED", "a string has no end")
         raw = found[1] if double else self._single(found[1])
+        if control := _CONTROL.search(raw):
+            self._refuse("SYNTAX", f"a string holds a raw control character (U+{ord(control[0]):04X})")
         if _RAW.search(raw):
             self.repairs.add(RAW_TEXT)
         if "\\" in raw:

@@ -105,14 +105,14 @@ def _parse(text: str) -> Parsed:
 
 
 def _after_thinking(text: str) -> str | None:
-    """The text after a thinking block, the same object when there is none, None when it never ends."""
-    if text[_first(text) :][:1] in ("{", "[", '"'):
-        return text
-    closed = _THOUGHT.search(text)
-    if closed is not None:
-        return _after_thinking(text[closed.end() :])
-    opened = _THINKING.search(text)
-    return None if opened is not None and not re.search(r"[{\[]", text[: opened.start()]) else text
+    """The text after the thinking blocks, the same object when there is none, None when the last of them never ends."""
+    while text[_first(text) :][:1] not in ("{", "[", '"'):
+        closed = _THOUGHT.search(text)
+        if closed is None:
+            opened = _THINKING.search(text)
+            return None if opened is not None and not re.search(r"[{\[]", text[: opened.start()]) else text
+        text = text[closed.end() :]
+    return text
 
 
 def _first(text: str) -> int:

@@ -20,6 +20,7 @@ from pydantic import SecretStr
 
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import Vendor, environment_key
+from obsidian_agent.state_files import make_private
 
 SERVICE: Final = "obsidian-agent"
 """What entries are called in a keyring; the user name is the vendor's name."""
@@ -141,7 +142,7 @@ class KeyStore:
         keys = {name: value for name, value in keys.items() if name != vendor.name} | ({vendor.name: secret} if secret else {})
         text = "".join(f'{name} = "{_escaped(value)}"\n' for name, value in sorted(keys.items()))
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.file.parent)
             handle, fresh = tempfile.mkstemp(dir=self.file.parent, prefix=".keys-")
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from obsidian_agent.errors import ProviderError
+from obsidian_agent.state_files import make_private
 
 URL = "https://raw.githubusercontent.com/obsidianmd/obsidian-releases/master/community-plugins.json"
 URL_VARIABLE = "OBSIDIAN_AGENT_PLUGIN_INDEX"
@@ -126,7 +127,7 @@ class PluginIndex:
             "plugins": [{name: getattr(plugin, name) for name in _FIELDS} for plugin in plugins.plugins],
         }
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._file.parent)
             with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._file.parent, delete=False) as file:
                 json.dump(document, file, ensure_ascii=False)
             os.replace(file.name, self._file)

@@ -121,6 +121,13 @@ class Imported(Protocol):
     def warnings(self) -> Sequence[Problem]: ...
 
 
+class MovedVault(Protocol):
+    """A vault that was at another place before."""
+
+    @property
+    def path(self) -> str: ...
+
+
 class Runs(Protocol):
     """What was done and how to take it back. Everything may block."""
 
@@ -149,6 +156,18 @@ class Runs(Protocol):
 
     def conflict_diff(self, run_id: str | None, path: str) -> str:
         """Unified diff from the file as it is now to what undoing the run would put there."""
+        ...
+
+    def examine(self) -> Sequence[Problem]:
+        """Runs that are missing from the journal, or damaged in it."""
+        ...
+
+    def moved(self) -> MovedVault | None:
+        """Where the vault was, if it was moved and its history is kept for that place."""
+        ...
+
+    def adopt(self) -> object:
+        """Take the history of a vault that was moved along."""
         ...
 
     def interrupted(self) -> Sequence[InterruptedRun]:

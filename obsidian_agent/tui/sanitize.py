@@ -29,7 +29,12 @@ _MARK = re.compile(f"[{_MARKS}]")
 LINE_END = re.compile("\r\n?")
 """Ends of lines as terminals and other systems write them."""
 
-_EMOJI_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+_EMOJI = re.compile(
+    "[\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff]"
+)
+_SELECTORS = frozenset("\ufe0e\ufe0f")
+_JOINERS = frozenset(("\u200d", "\ufe0f\u200d"))
 _WORD = re.compile(r"[^\W\d_]+")
 _LOOKALIKES = (
     ("Latin", re.compile("[A-Za-z\u00c0-\u024f]")),
@@ -42,13 +47,13 @@ def line(text: str) -> str:
     """One line for lists, titles and messages: newlines and tabs become symbols too."""
     if text.isascii() and text.isprintable():
         return text
-    return _LINE_ODD.sub(lambda match: _shown(match.group(), _before(text, match)), text)
+    return _LINE_ODD.sub(lambda match: _shown(match.group(), _around(text, match)), text)
 
 
 def block(text: str) -> str:
     """Text of many lines: newlines and tabs stay, CRLF becomes a newline."""
     text = text.replace("\r\n", "\n")
-    return _BLOCK_ODD.sub(lambda match: _shown(match.group(), _before(text, match)), text)
+    return _BLOCK_ODD.sub(lambda match: _shown(match.group(), _around(text, match)), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ def note_line(text: str) -> ShownLine:
     for match in _BLOCK_ODD.finditer(text):
         parts.append(text[at : match.start()])
         starts.extend(range(at, match.start()))
-        shown = _shown(match.group(), _before(text, match))
+        shown = _shown(match.group(), _around(text, match))
         one_to_one = len(shown) == len(match.group())
         starts.extend(range(match.start(), match.end()) if one_to_one else [match.start()] * len(shown))
         parts.append(shown)
@@ -116,16 +121,15 @@ def looks_mixed(name: str) -> bool:
     return any(sum(1 for _, pattern in _LOOKALIKES if pattern.search(word)) > 1 for word in _WORD.findall(name))
 
 
-def _before(text: str, match: re.Match[str]) -> str:
-    return text[match.start() - 1] if match.start() else ""
+def _around(text: str, match: re.Match[str]) -> tuple[str, str]:
+    return text[match.start() - 1 : match.start()] if match.start() else "", text[match.end() : match.end() + 1]
 
 
-def _shown(run: str, before: str) -> str:
+def _shown(run: str, around: tuple[str, str]) -> str:
     if _MARK.match(run):
         return f"{run[:_LONGEST_STACK]}‹{len(run) - _LONGEST_STACK:,} more marks›"
-    if len(run) == 1 and run in _EMOJI_JOINERS and before >= "\u203c":
-        return ""
-    if len(run) == 2 and run == "\ufe0f\u200d" and before >= "\u203c":
+    before, after = (_EMOJI.fullmatch(char) is not None for char in around)
+    if before and (run in _SELECTORS or (after and run in _JOINERS)):
         return ""
     shown = "".join(_symbol(char) for char in run[:_LONGEST_RUN])
     return shown if len(run) <= _LONGEST_RUN else f"{shown}‹{len(run) - _LONGEST_RUN:,} more hidden›"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.collection import no_collection
 from obsidian_agent.vault.index_apart import refresh_apart
 from obsidian_agent.vault.index_build import Cancelled, is_settled, scan_files
@@ -161,7 +162,7 @@ class IndexKeeper:
             # It is as the disk was after this was asked for. Files that were changing then are looked at again the next time.
             return index
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._folder)
             built = scan_files(self._store, walk_stamps(self._store), self._folder, cancelled=cancelled, progress=self._report)
             self._write(built.records, built.packs)
             self._read += len(built.records.paths)

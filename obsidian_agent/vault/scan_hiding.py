@@ -20,8 +20,8 @@ from obsidian_agent.vault.scan_blocks import INDENTED, NeedsBlocks, opens_line
 _PIPE: Final = re.compile(rb"(?<!\\)\|")
 _TICK_RUN: Final = re.compile(rb"`+")
 _DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])\$(?![0-9])")
-_BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
-_UNQUOTED_BLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
+BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
+_UNQUOTEDBLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
 _HTML_TAG: Final = re.compile(
     rb"""</?[A-Za-z][A-Za-z0-9-]*+
     (?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+
@@ -55,7 +55,7 @@ class Hiding:
             return True
         if self.borders is not None:
             return bisect_right(self.borders, at) == bisect_right(self.borders, to - 1)
-        if _BLANK_LINE.search(self._data, at, to):
+        if BLANK_LINE.search(self._data, at, to):
             return False
         raise NeedsBlocks
 
@@ -145,7 +145,7 @@ class Hiding:
             return self.pass_over(at, len(data) if close < 0 else self.end_of_line(close))
         if not _HTML_BLOCK.match(data, at):
             raise NeedsBlocks
-        blank = _UNQUOTED_BLANK_LINE.search(data, at)
+        blank = _UNQUOTEDBLANK_LINE.search(data, at)
         return self.pass_over(at, blank.end() if blank else len(data))
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from obsidian_agent.vault.scan_blocks import NeedsBlocks, opens_line
 from obsidian_agent.vault.scan_destination import DESTINATION, is_external, markdown_link
-from obsidian_agent.vault.scan_hiding import Hiding
+from obsidian_agent.vault.scan_hiding import BLANK_LINE, Hiding
 from obsidian_agent.vault.scan_model import Link, LinkForm, LinkKind, NoteTag
 
 _WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
@@ -75,6 +75,7 @@ class InlineScanner:
         self._pairs: dict[int, int] = {}
         self._paired = (0, -1)
         self._depth = 0
+        self._clear_from = self._clear_to = 0
 
     def scan(self, start: int, end: int) -> None:
         """Collect what is in a range."""
@@ -250,8 +251,8 @@ class InlineScanner:
         limit = self._hiding.limit(at, end)
         close = self._closing_bracket(at, limit)
         if close < 0:
-            if self._hiding.borders is None and limit < end and (other := data.find(b"](", limit, end)) >= 0:
-                self._hiding.same_block(at, other)
+            if self._hiding.borders is None and limit < end and data.find(b"](", limit, self._blank_line(at, end)) >= 0:
+                raise NeedsBlocks
             return -1
         found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
         if found is None or not self._hiding.same_block(at, found.end()):
@@ -266,6 +267,13 @@ class InlineScanner:
             self.links.append(markdown_link(text, found[group], start, found.end(), raw_start, line, embed=embed, angle=group == 1))
         self._inside(at + 1, close)
         return found.end()
+
+    def _blank_line(self, at: int, end: int) -> int:
+        """The next blank line, or the end. It is the same for all brackets before it."""
+        if not self._clear_from <= at < self._clear_to or self._clear_to > end:
+            blank = BLANK_LINE.search(self._data, at, end)
+            self._clear_from, self._clear_to = at, blank.start() if blank else end
+        return self._clear_to
 
     def _inside(self, start: int, end: int) -> None:
         """Collect what is in the text of a link."""

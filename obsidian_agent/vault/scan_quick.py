@@ -56,6 +56,7 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
     targets: list[str] = []
     tags: list[str] = []
     piped = False
+    harmless = ""
     known = _known
     for event in _EVENT.findall(text, start):
         kind, name = known.get(event) or _judged(event)
@@ -68,8 +69,10 @@ def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | Non
             piped = True
         elif kind == _IS_PIPED:
             piped = True
-        elif kind == _IS_OPEN and not _is_harmless(event, text, start):
-            return None
+        elif kind == _IS_OPEN and event not in harmless:
+            if not _is_harmless(event, text, start):
+                return None
+            harmless += event
     return None if piped and _may_cross_cells(text, start) else (targets, tags)
 
 
@@ -117,11 +120,14 @@ def links_where(data: bytes, text: str, start: int, wanted: Callable[[str], bool
     places: list[tuple[int, int]] = []
     piped = False
     behind = start
+    harmless = ""
     for event in _EVENT.finditer(text, start):
         piece = event[0]
         kind, name = _known.get(piece) or _judged(piece)
-        if kind == _IS_OPEN and not _is_harmless(piece, text, start):
-            return None
+        if kind == _IS_OPEN and piece not in harmless:
+            if not _is_harmless(piece, text, start):
+                return None
+            harmless += piece
         piped = piped or kind in (_IS_PIPED_LINK, _IS_PIPED)
         if kind in (_IS_LINK, _IS_PIPED_LINK) and wanted(name):
             at, end = event.span()
@@ -146,7 +152,7 @@ def _wiki_target(event: str) -> str:
 
 
 def _is_harmless(event: str, text: str, start: int) -> bool:
-    """Whether a character that can open something has nothing in the note that could close it."""
+    """Whether a character that can open something has nothing in the note that could close it. That is so for all of its kind."""
     if event == "[":
         return text.find("](", start) < 0
     return event == "$" and text.count("$", start) == 1

@@ -259,13 +259,14 @@ def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callabl
 def test_control_characters_of_a_note_do_not_reach_the_terminal(
     write: Callable[[object], str], capsys: pytest.CaptureFixture[str], make_vault: MakeVault, tmp_path: Path
 ) -> None:
-    document = plan({**CREATE, "args": {"path": "n.md", "content": "\u009b31m \u202e"}})
+    document = plan({**CREATE, "args": {"path": "n.md", "content": "\u009b31m \u202e\u061c"}})
     vault = make_vault({}).real_path
     main(["preview", write(document), "--json", "--vault", vault, "--state-dir", str(tmp_path / "s")])
     out = capsys.readouterr().out
     assert "\u009b" not in out
+    assert "\u061c" not in out
     assert "\u202e" not in out
-    assert "\u009b31m \u202e" in json.loads(out)["changes"][0]["diff"]
+    assert "\u009b31m \u202e\u061c" in json.loads(out)["changes"][0]["diff"]
 
 
 def test_output_is_utf8_whatever_the_environment_says(tmp_path: Path, make_vault: MakeVault, write: Callable[[object], str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +102,25 @@ def test_a_run_can_be_taken_back_to_the_end_of_a_step(call: Call, vault: Path, t
     assert sorted(path.name for path in vault.glob("?.md")) == ["a.md", "b.md", "x.md"]
     assert call("redo", "--yes")[0] == 0
     assert (vault / "z.md").exists()
+
+
+def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
+    call: Call, append: Callable[[str], str], tmp_path: Path, vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, lost = append("a.md"), append("b.md")
+    (file,) = (tmp_path / "s").glob("vaults/*/journal.db")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM record WHERE run_id = ?", (lost,))
+    code, told = call("history")
+    assert (code, [run["runId"] for run in told["runs"]]) == (1, [kept])
+    assert [(error["code"], lost in error["message"]) for error in told["errors"]] == [("RUN_MISSING", True)]
+    assert main(["history", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 1
+    assert f"Run {lost} is missing from the journal" in capsys.readouterr().err
+    code, told = call("doctor")
+    assert code == 1
+    assert lost in next(check["detail"] for check in told["checks"] if check["name"] == "journal")
+    for arguments in (["undo", "--yes"], ["undo", lost, "--yes"]):
+        code, told = call(*arguments)
+        assert (code, told["errors"][0]["code"], lost in told["message"]) == (1, "JOURNAL_DAMAGED", True)
+    assert (vault / "a.md").read_text() == "one\nmore\n"
+    assert call("undo", kept, "--yes")[1]["restored"] == ["a.md"]

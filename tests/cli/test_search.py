@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,3 +67,16 @@ def test_index_counts_what_it_knows(call: Call) -> None:
         assert code == 0
         assert figures.pop("seconds") >= 0
         assert figures == {"notes": 2, "files": 3, "links": 3, "unresolved": 1, "tags": 1}
+
+
+def test_what_the_index_leaves_in_the_state_folder_is_for_nobody_else(make_vault: MakeVault, tmp_path: Path) -> None:
+    vault = make_vault({"a.md": "one"}).real_path
+    state = tmp_path / "deep/state"
+    before = os.umask(0o022)
+    try:
+        assert main(["index", "--vault", str(vault), "--state-dir", str(state)]) == 0
+    finally:
+        os.umask(before)
+    folders = [state.parent, state, *(path for path in state.rglob("*") if path.is_dir())]
+    assert len(folders) > 3
+    assert {path: path.stat().st_mode & 0o777 for path in folders} == dict.fromkeys(folders, 0o700)

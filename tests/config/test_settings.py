@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from obsidian_agent.config.live import LiveSettings
@@ -268,3 +268,17 @@ def test_a_change_changes_one_setting_whatever_the_file_looks_like(
             assert value is not None or getattr(after, name) == getattr(Settings(), name)
             if name != "keymap":
                 assert re.findall(r"^#.*", path.read_text("utf-8"), re.MULTILINE) == comments
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+@example("a\x7fb")
+@example("a\u2028b\u0085c")
+def test_any_text_can_be_a_setting_and_comes_back(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "config.toml")
+        settings = LiveSettings.load(file)
+        settings.set("system_message", text)
+        settings.set("auto_title", "on")
+        assert load_settings(file, {}).system_message == text
+        settings.set("system_message", "other")
+        assert load_settings(file, {}).system_message == "other"

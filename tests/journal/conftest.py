@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,8 +31,10 @@ class Home:
     def root(self) -> Path:
         return Path(self.store.real_path)
 
-    def run(self, *operations: Operation | list[Operation], goal: str = "Test") -> ExecutionResult:
-        return run(previewed(*operations, goal=goal), self.store, self.journal)
+    def run(
+        self, *operations: Operation | list[Operation], goal: str = "Test", steps: list[dict[str, Any]] | None = None
+    ) -> ExecutionResult:
+        return run(previewed(*operations, steps=steps, goal=goal), self.store, self.journal)
 
     def seen(self) -> Picture:
         return picture(self.root)

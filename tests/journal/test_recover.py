@@ -138,7 +138,7 @@ def test_a_run_that_needs_no_decision_is_in_nobodys_way(home: Home, after: int) 
     undo(home.journal, home.store)
     if after:
         assert undo(home.journal, home.store).restored
-    assert sorted(os.listdir(home.root)) == ["Folder", "one.md", "two.md"]
+    assert sorted(name for name in os.listdir(home.root) if name != ".obsidian-agent") == ["Folder", "one.md", "two.md"]
 
 
 @pytest.mark.parametrize("finish", [True, False])
@@ -253,7 +253,12 @@ def test_names_that_were_used_twice(home: Home) -> None:
                 assert done.problems == ()
             if finish or after == len(swap):
                 assert (home.root / "one.md").read_bytes() == b"two\r\n"
-                assert sorted(os.listdir(home.root)) == ["Folder", "Moved", "one.md", "two.md"]
+                assert sorted(name for name in os.listdir(home.root) if name != ".obsidian-agent") == [
+                    "Folder",
+                    "Moved",
+                    "one.md",
+                    "two.md",
+                ]
                 undo(home.journal, home.store)
             assert home.seen() == before
 

@@ -4,18 +4,20 @@ import os
 import random
 import shutil
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from obsidian_agent.agent.runs import Runs
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import retention, schema, store
+from obsidian_agent.journal import register, retention, schema, seals
 from obsidian_agent.journal.recover import interrupted
 from obsidian_agent.journal.store import Journal, vault_key
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.vault.store import VaultStore
-from previews import create, modify
+from previews import create, modify, step
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home
@@ -77,25 +79,22 @@ def test_readers_see_what_another_connection_wrote(home: Home) -> None:
         assert len(other.history()) == 1
 
 
-def test_closing_neither_flushes_nor_loses(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_neither_flushes_nor_loses(home: Home) -> None:
     numbered(home, 1)
     size = home.journal.file.stat().st_size
     home.journal.close()
     assert home.journal.file.stat().st_size == size
-    assert (home.journal.folder / "journal.db-wal").stat().st_size > 0
     assert len(home.reopened().journal.history()) == 1
 
 
-def test_a_long_log_is_brought_into_the_database(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "CHECKPOINT_BYTES", 1)
+def test_a_run_that_ended_lies_in_the_database_and_no_longer_in_the_log(home: Home) -> None:
     numbered(home, 2)
     assert (home.journal.folder / "journal.db-wal").stat().st_size == 0
     home.journal.close()
     assert len(home.reopened().journal.history()) == 2
 
 
-def test_a_reader_does_not_hold_up_a_run(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "CHECKPOINT_BYTES", 1)
+def test_a_reader_does_not_hold_up_a_run(home: Home) -> None:
     numbered(home, 1)
     with sqlite3.connect(home.journal.file) as reader:
         reader.execute("BEGIN")
@@ -110,7 +109,9 @@ class TestRetention:
 
     def age(self, home: Home, days: int) -> None:
         with sqlite3.connect(home.journal.file) as connection:
-            connection.execute("UPDATE record SET unix = unix - ?", (days * 86_400,))
+            connection.execute("UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,))
+            seals.close_all(connection)
+            register.Register(home.journal.folder).file.unlink()
 
     def test_the_last_runs_are_kept_however_old(self, home: Home) -> None:
         ids = numbered(home, 24)
@@ -124,6 +125,29 @@ class TestRetention:
         assert entries[0].run_id == numbered_last
         with pytest.raises(JournalError, match="no longer kept"):
             undo(home.journal, home.store, ids[0])
+
+    def test_the_texts_of_old_plans_go_with_the_contents(self, home: Home) -> None:
+        secret = "what nobody else shall read"
+        steps = [step("s0", args={"path": "n.md", "content": secret}, preview=secret, when=f"{secret} == 1")]
+        old = home.run(create("n.md", secret.encode()), steps=steps, goal="Old run").run_id or ""
+        looked = home.run(steps=[step("s0", args={"find": secret})], goal="Looked").run_id or ""
+        assert home.journal.plan_of(old)["steps"][0]["args"]["content"] == secret
+        numbered(home, 21)
+        self.age(home, 91)
+        home.run(create("last.md", b"x"))
+        for run_id in (old, looked):
+            assert not home.journal.keeps_texts(run_id)
+            assert home.journal.plan_of(run_id)["steps"] == [{"id": "s0", "tool": "vault.writeFile", "args": {}}]
+        assert home.journal.history()[-1].goal == "Old run"
+        assert home.journal.keeps_texts(home.journal.history()[1].run_id)
+        with pytest.raises(JournalError, match="no longer kept"):
+            Runs(home.store, home.state).plan_of(old)
+        home.journal.close()
+        for file in home.journal.folder.iterdir():
+            for part in secret.encode(), zlib.compress(secret.encode(), 1)[2:-4]:
+                assert part not in file.read_bytes(), file
+        with home.reopened().journal as journal:
+            assert journal.examine(contents=True) == []
 
     def test_young_runs_are_kept(self, home: Home) -> None:
         numbered(home, 24)
@@ -159,13 +183,17 @@ class TestDamage:
             assert entries is not None, error
             for entry in entries:
                 if entry.undoable:
-                    undo(journal, home.store, entry.run_id)
+                    try:
+                        undo(journal, home.store, entry.run_id)
+                    except JournalError as raised:
+                        assert raised.code == "JOURNAL_DAMAGED"
             assert (home.root / "one.md").read_bytes() in (b"one\n", b"ONE\n")
             return "works"
 
     @pytest.fixture
-    def files(self, home: Home, tmp_path: Path) -> Path:
-        """A copy of vault and journal after some runs, to start from again and again."""
+    def files(self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A copy of vault and journal after some runs, to start from again and again; its log was never brought into the database."""
+        monkeypatch.setattr(schema, "checkpoint", lambda connection: False)
         numbered(home, 2)
         home.run(modify("one.md", b"one\n", b"ONE\n"))
         home.journal.close()

@@ -116,3 +116,12 @@ def test_a_cut_object_is_never_accepted(value: Any, cut: int) -> None:
     with pytest.raises(Refused) as raised:
         decode(text[: min(cut, len(text) - 1)])
     assert raised.value.code in ("TRUNCATED", "SYNTAX")
+
+
+@pytest.mark.parametrize("sign", [chr(code) for code in range(0x20) if chr(code) not in "\t\n\r"])
+def test_raw_control_characters_in_strings_are_refused_and_written_ones_are_not(sign: str) -> None:
+    for quote in "\"'":
+        with pytest.raises(Refused, match="raw control character") as raised:
+            decode(f"{{{quote}a{quote}: {quote}red{sign}[31m{quote}}}")
+        assert raised.value.code == "SYNTAX"
+    assert decode(f'["\\u{ord(sign):04x}"]').value == [sign]

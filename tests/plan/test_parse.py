@@ -231,3 +231,18 @@ def test_what_is_accepted_survives_a_round_trip(args: Any) -> None:
         assert json.loads(json.dumps(parsed.document)) == plan
     else:
         assert "\\u0000" in json.dumps(plan)
+
+
+@pytest.mark.parametrize("word", ["think", "reasoning"])
+def test_any_number_of_thoughts_may_end_before_the_plan(word: str) -> None:
+    thoughts = f"hm</{word}>" * 1200
+    assert isinstance(parse_plan(thoughts + json.dumps(PLAN)), ParsedPlan)
+    assert isinstance(parse_plan(thoughts + "Hello."), ParsedProse)
+    assert isinstance(parse_plan(thoughts + f"<{word}>and then"), ParseFailed)
+
+
+@pytest.mark.parametrize("digits", [19, 350, 399, 401, 5000])
+def test_a_number_of_any_length_is_refused_as_a_number(digits: int) -> None:
+    found = parse_plan(json.dumps(PLAN).replace('"steps"', f'"extra": -{"9" * digits}, "steps"'))
+    assert isinstance(found, ParseFailed)
+    assert found.code == "NUMBER"

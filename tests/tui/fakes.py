@@ -181,6 +181,15 @@ class FakeRuns:
     def conflict_diff(self, run_id: str | None, path: str) -> str:
         return unified_diff(b"mine\n", b"earlier\n", path, path)
 
+    def examine(self) -> list[Problem]:
+        return []
+
+    def moved(self) -> None:
+        return None
+
+    def adopt(self) -> None:
+        raise AssertionError("nothing was moved")
+
     def interrupted(self) -> list[Interrupted]:
         return self.broken
 

@@ -79,6 +79,19 @@ def test_floods_are_cut_and_counted() -> None:
 def test_joined_emoji_come_apart_so_that_widths_agree() -> None:
     assert sanitize.line("👨\u200d👩\u200d👧") == "👨👩👧"
     assert sanitize.line("⚠\ufe0f") == "⚠"
+    assert sanitize.line("🏳\ufe0f\u200d🌈") == "🏳🌈"
+
+
+@pytest.mark.parametrize("joiner", ["\u200d", "\u200c", "\ufe0f", "\ufe0f\u200d"])
+@pytest.mark.parametrize("before", ["日", "の", "한", "𠀀", "﷽", "ᬅ", "漢字"])
+def test_a_joiner_behind_what_is_no_emoji_is_shown(before: str, joiner: str) -> None:
+    for show in (sanitize.line, sanitize.block):
+        assert show(f"{before}{joiner}.md") != show(f"{before}.md")
+        assert "‹U+" in show(f"{before}{joiner}.md")
+
+
+def test_a_joiner_that_joins_nothing_is_shown() -> None:
+    assert sanitize.line("🙂\u200d.md") == "🙂‹U+200D›.md"
 
 
 @given(texts)

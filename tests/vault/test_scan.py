@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.scan import Link, scan, scan_lossy
+from obsidian_agent.vault.scan import Link, links_in, links_where, names_in, scan, scan_lossy
 
 
 def _links(text: str) -> list[Link]:
@@ -346,3 +348,14 @@ class TestBytes:
     def test_an_empty_note(self) -> None:
         note = scan(b"")
         assert (note.links, note.tags, note.headings, note.blocks, note.tasks) == ((), (), (), (), ())
+
+
+@pytest.mark.parametrize(
+    "text", [b"[" * 60_000, b"[\n\n" * 30_000 + b"](", b"[" * 40_000 + b"]("], ids=["brackets", "paragraphs", "a link's middle"]
+)
+def test_a_flood_of_brackets_costs_no_more_than_its_length(text: bytes) -> None:
+    started = time.process_time()
+    assert names_in(text).targets == ()
+    assert links_in(text) == ()
+    assert links_where(text, lambda target: True) == ()
+    assert time.process_time() - started < 6

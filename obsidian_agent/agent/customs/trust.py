@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import make_private
 
 Standing = Literal["trusted", "new", "changed"]
 """`changed`: another content of the file was trusted once."""
@@ -49,7 +50,7 @@ class TrustStore:
     def _write(self, hashes: Mapping[str, str]) -> None:
         fresh = self.file.with_name(f".{self.file.name}.new")
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.file.parent)
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
             with contextlib.closing(os.fdopen(fd, "wb")) as file:
                 file.write(json.dumps(hashes, ensure_ascii=False, indent=1).encode())

@@ -17,6 +17,7 @@ from obsidian_agent.agent.threads.pruning import pruned
 from obsidian_agent.agent.threads.records import FORMAT, records_in
 from obsidian_agent.agent.threads.state import Said, ThreadState, thread_of
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.state_files import make_private
 
 _SUFFIX: Final = ".jsonl"
 _ID: Final = re.compile(r"[0-9a-f]{16}")
@@ -92,7 +93,7 @@ class ThreadStore:
         identity, now = secrets.token_hex(8), self.now()
         title = f"Conversation {self.clock():%Y-%m-%d %H:%M}"
         with contextlib.suppress(FileExistsError):
-            self.folder.mkdir(parents=True, mode=0o700)
+            make_private(self.folder)
         head = {"k": "thread", "format": FORMAT, "id": identity, "created": now}
         chosen: dict[str, Any] = {"k": "set", "title": title, "titledBy": "time"} | ({"model": model} if model else {})
         self.file(identity).add(head, chosen, create=True)

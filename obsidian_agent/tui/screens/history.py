@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.bridge import Bridge
     from obsidian_agent.tui.port import HistoryEntry
 
+_SHOWN_PROBLEMS = 5
 _STYLES = {
     "done": "$success",
     "recovered": "$success",
@@ -77,6 +78,9 @@ class History(Modal[HistoryRequest]):
             return
         listing = self.query_one(HistoryList)
         listing.set_rows(self._entries, 0)
+        wrong = await self._bridge.call(self._bridge.session.runs.examine)
+        if wrong and self.is_attached:
+            self.problem(sanitize.folded("\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("undo", "step"):

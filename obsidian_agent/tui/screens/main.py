@@ -107,7 +107,7 @@ class MainScreen(Screen[None]):
         self._garbage.start()
         self.set_interval(TIDY_SECONDS, self._tidy)
         self._state_changed()
-        self.desk.run(self.undoing.recover, "recovery")
+        self.desk.run(self.undoing.settle, "recovery")
         if self.talk.chats is not None:
             self.desk.run(self.conversing.watch, "elsewhere")
         self.call_after_refresh(self.bridge.session.follow, lambda status: self.post_message(IndexTold(status)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.conflicts import Conflicts
 from obsidian_agent.tui.screens.recovery import Recovery
 
@@ -69,8 +70,25 @@ class Undoing:
         if report is not None:
             self._say("Done again", report)
 
-    async def recover(self) -> None:
-        """Ask about every run that a crash left half done."""
+    async def settle(self) -> None:
+        """What is to be decided before anything else: the history of a vault that was moved, and runs that a crash left half done."""
+        try:
+            await self._take_history_along()
+            await self._recover()
+        except ObsidianAgentError as error:
+            self._desk.say("bad", error.problem().message)
+
+    async def _take_history_along(self) -> None:
+        bridge = self._desk.bridge
+        moved = await bridge.call(bridge.session.runs.moved)
+        if moved is None:
+            return
+        text = f"It was at {moved.path}. Its earlier runs, conversations and counts are kept for that place; without them they cannot be undone here."
+        if await self._desk.app.push_screen_wait(Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)):
+            await bridge.call(bridge.session.runs.adopt)
+            self._desk.say("good", "The history of this vault is here now.")
+
+    async def _recover(self) -> None:
         bridge = self._desk.bridge
         for run in await bridge.call(bridge.session.runs.interrupted):
             choice = await self._desk.app.push_screen_wait(Recovery(run))
