@@ -66,7 +66,7 @@ class Runs:
     def conflict_diff(self, run_id: str | None, path: str) -> str:
         """Unified diff from a file as it is now to what undoing the run would put there; "" for binary content."""
         with self.journal() as journal:
-            wanted = undo_content(journal, self._store, run_id, path)
+            wanted = undo_content(journal, run_id, path)
         where = parse(path, PathUse.READ)
         now = self._store.read(where) if self._store.lstat(where) is not None else None
         return unified_diff(now, wanted, where.text, where.text)

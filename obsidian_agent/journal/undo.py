@@ -7,10 +7,11 @@ is a record like a run, so it survives a crash, and redo is nothing but the undo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from obsidian_agent.errors import JournalError, Problem, VaultError
+from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.cuts import cut_after
 from obsidian_agent.journal.images import ImageSource
 from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
@@ -102,8 +103,10 @@ class _Reversal:
         """Take an action up unseen, where nobody has to be asked: carrying it out shows whether it is possible."""
         mode: int | None = None
         if isinstance(action, PutFile) and action.after is None:
-            status = handles.status(action.path)
-            mode = status.st_mode & 0o7777 if status else None
+            # A folder that cannot be reached is told of when the action is tried.
+            with suppress(PathRefused):
+                status = handles.status(action.path)
+                mode = status.st_mode & 0o7777 if status else None
         tasks = self._ready(action, origin, mode)
         if tasks is None:
             self.conflicts.setdefault(action.path.text, _NOT_KEPT)
@@ -114,6 +117,8 @@ class _Reversal:
     def decide(self, survey: Survey, action: Action, origin: int) -> None:
         """Look at one action, and take it up as a task, or not."""
         names = {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+        if isinstance(action, PutFolder) and self._holds_what_is_left(action):
+            return
         if not names.isdisjoint(self.asked.skip) or action.path.text in self.left:
             if action.path.text not in self.left:
                 self.skipped[action.path.text] = None
@@ -143,6 +148,11 @@ class _Reversal:
     def _leave(self, action: Action) -> None:
         if not isinstance(action, PutFolder):
             self.left.add(action.path.text)
+
+    def _holds_what_is_left(self, action: PutFolder) -> bool:
+        """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""
+        below = action.path.text + "/"
+        return not action.made and any(path.startswith(below) for path in self.left)
 
     def _as_wanted(self, action: Action, origin: int) -> None:
         self.settled.add(origin)
@@ -192,6 +202,9 @@ class _Reversal:
                 self._leave(action)
                 failed.add(task.origin)
                 continue
+            if isinstance(action, PutFolder) and self._holds_what_is_left(action):
+                failed.add(task.origin)
+                continue
             try:
                 content = self.images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
                 done = applier.carry_out(action, number, content)
@@ -205,6 +218,8 @@ class _Reversal:
             if done:
                 applied.add(number)
                 self.note(action)
+                if isinstance(action, MoveEntry):
+                    self.left = {_moved(path, action) for path in self.left}
             elif not is_trash(action.path):
                 self.skipped[action.path.text] = None
         return applied, self.settled - failed
@@ -213,10 +228,13 @@ class _Reversal:
         """Say why an action was not possible; True when that is because it was not needed."""
         action = task.action
         if error.code != "CONFLICT":
-            self._leave(action)
-            self.errors.append(error.problem())
+            self.fail(action, error)
             return False
-        finding = Survey(handles).look(action)
+        try:
+            finding = Survey(handles).look(action)
+        except VaultError as unreadable:
+            self.fail(action, unreadable)
+            return False
         if finding.state is State.DONE:
             self._as_wanted(action, task.origin)
             return True
@@ -224,14 +242,15 @@ class _Reversal:
         self.conflicts.setdefault(action.path.text, finding.reason or error.message)
         return False
 
+    def fail(self, action: Action, error: VaultError | JournalError) -> None:
+        """Leave a place alone because the disk or the journal fails at it."""
+        self._leave(action)
+        self.errors.append(error.problem())
+
     def note(self, action: Action) -> None:
         """Count an action as restored."""
         if isinstance(action, MoveEntry):
-            old, new = action.path.text, action.new_path.text
-            for path in [path for path in self.restored if path == old or path.startswith(old + "/")]:
-                del self.restored[path]
-                self.restored[new + path[len(old) :]] = None
-            self.restored[new] = None
+            self.restored = {_moved(path, action): None for path in self.restored} | {action.new_path.text: None}
         elif not is_trash(action.path):
             self.restored[action.path.text] = None
 
@@ -251,7 +270,7 @@ def undo(
     resolve: Resolve | None = None,
     to_step: str | None = None,
 ) -> UndoResult:
-    """Take back a run (None: the last one not undone), file by file. With `to_step` only what was done after that step.
+    """Take back a run (None: the last one with anything in effect), file by file. With `to_step` only what was done after that step.
 
     A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`, or
     `resolve` says so; the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
@@ -267,7 +286,7 @@ def undo(
 def redo(
     journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = (), resolve: Resolve | None = None
 ) -> UndoResult:
-    """Take back the last undo, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
+    """Take back the last undo, or the rest of it, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
     with journal.lock():
         settle(journal, store)
         record = _redoable(journal)
@@ -332,13 +351,18 @@ def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: As
     reversal = _Reversal(asked, images)
     survey = Survey(handles)
     in_effect = record.in_effect
+    # An undo is in effect where no redo has brought back what it took back.
+    standing = _behind(journal, record).reversed if record.kind == "undo" else None
     for stored in reversed(actions):
-        if stored.number in in_effect and stored.number >= kept:
+        if stored.number in in_effect and stored.number >= kept and (standing is None or stored.origin in standing):
             action = reverse(stored.action)
-            if seen:
-                reversal.decide(survey, action, stored.origin)
-            else:
-                reversal.take_up(handles, action, stored.origin)
+            try:
+                if seen:
+                    reversal.decide(survey, action, stored.origin)
+                else:
+                    reversal.take_up(handles, action, stored.origin)
+            except VaultError as error:
+                reversal.fail(action, error)
     return reversal
 
 
@@ -360,18 +384,24 @@ def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, 
     return reversal.result(run.run_id)
 
 
-def undo_content(journal: Journal, store: VaultStore, run_id: str | None, path: str) -> bytes | None:
-    """What undoing a run (None: the last one) would put at a path that it wrote; None where it would remove the file.
+def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bool = False) -> bytes | None:
+    """What undoing a run (None: the last one), or redoing, would put at a path that it wrote; None where it would remove the file.
 
     JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
     """
-    record = _undoable(journal, run_id)
+    record = _redoable(journal) if redoing else _undoable(journal, run_id)
     actions, images = journal.load(record)
     for stored in actions:
         action = stored.action
         if isinstance(action, PutFile) and action.path.text == path:
             return images.get(action.before) if action.before is not None else None
     raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)
+
+
+def _moved(path: str, action: MoveEntry) -> str:
+    """Where something is after a move: elsewhere if it was what moved, or in it."""
+    old, new = action.path.text, action.new_path.text
+    return new + path[len(old) :] if path == old or path.startswith(old + "/") else path
 
 
 def _mode(finding: Finding) -> int | None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self, assert_never
 
-from obsidian_agent.errors import Conflict, VaultError
+from obsidian_agent.errors import Conflict, PathRefused, VaultError
 from obsidian_agent.vault import durable
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
 from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, close_quietly, io_error, read_all
@@ -73,6 +73,8 @@ class Applier:
                     assert_never(action)
         except OSError as error:
             raise io_error(error, action.path) from error
+        except PathRefused as refusal:
+            raise Conflict(f"{action.path.text} cannot be reached any more: {refusal.message}", path=action.path.text) from refusal
         except VaultError as error:
             if error.code in ("FILE_NOT_FOUND", "NOT_A_FOLDER"):
                 raise Conflict(f"{action.path.text} cannot be reached any more: its folder is gone.", path=action.path.text) from error

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
 
-from obsidian_agent.errors import VaultError
+from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
 from obsidian_agent.vault.handles import Content, FolderHandles
 from obsidian_agent.vault.paths import VaultPath, collision_key
@@ -36,7 +36,7 @@ class State(Enum):
     TORN = auto()
     """A file of ours whose bytes never reached the disk; the action can be carried out over it."""
     FOREIGN = auto()
-    """Somebody else's content."""
+    """Somebody else's content, or a place that cannot be reached without leaving the vault."""
     MISSING = auto()
     """The entry, or the folder it belongs into, is gone."""
     BLOCKED = auto()
@@ -133,15 +133,19 @@ class Survey:
 
     def look(self, action: Action) -> Finding:
         """How the disk stands to one action, all assumed actions taken as done."""
-        match action:
-            case PutFile():
-                return self._look_at_file(action)
-            case PutFolder():
-                return self._look_at_folder(action)
-            case MoveEntry():
-                return self._look_at_move(action)
-            case _:
-                assert_never(action)
+        try:
+            match action:
+                case PutFile():
+                    return self._look_at_file(action)
+                case PutFolder():
+                    return self._look_at_folder(action)
+                case MoveEntry():
+                    return self._look_at_move(action)
+                case _:
+                    assert_never(action)
+        except PathRefused as refusal:
+            # A folder or note that somebody has moved elsewhere, with a link in its place.
+            return Finding(State.FOREIGN, f"it cannot be reached: {refusal.message.rstrip('.')}")
 
     def _look_at_file(self, action: PutFile) -> Finding:
         spot = self._spot(action.path)
