@@ -64,15 +64,9 @@ def undo_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _run_of(runs: Runs, run: str | None, paths: Sequence[str]) -> str:
-    """The run that is meant, which has changed all these paths: the named one, else the last not undone, else the last one.
-
-    The last one counts because an undo that left a file alone is asked for again with --force.
-    """
+    """The run that is meant, which has changed all these paths: the named one, else the last with anything in effect."""
     entries = runs.history(ALL_RUNS)
-    named = [entry for entry in entries if run in (None, entry.run_id)]
-    entry = next((each for each in named if not each.undone), named[0] if named else None)
-    if run is None and entry is not None and not _changed(entry).issuperset(paths):
-        entry = next((each for each in named if each.undone and _changed(each).issuperset(paths)), entry)
+    entry = next((each for each in entries if (each.undoable if run is None else each.run_id == run)), None)
     if entry is None:
         raise JournalError("There is no run to undo." if run is None else f"There is no run {run}.", code="RUN_NOT_FOUND")
     for path in paths:
@@ -93,7 +87,7 @@ def redo_command(options: argparse.Namespace, out: Output) -> Exit:
     planned = session.runs.undo_preview(None, redoing=True)
     if not _agreed("Redo", planned, options.yes, out):
         return Exit.NOT_APPROVED
-    return _told(session.runs.redo(), out)
+    return _told(session.runs.redo(), out, redone=True)
 
 
 def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
@@ -125,14 +119,18 @@ def undo_document(result: UndoResult) -> dict[str, Any]:
     }
 
 
-def _told(result: UndoResult, out: Output) -> Exit:
+def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
     if out.as_json:
         out.document(undo_document(result))
     out.line(f"Restored {len(result.restored)} files and folders.")
     for conflict in result.conflicts:
         out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
-        out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
+        if not redone:
+            out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
     out.problems(result.errors)
+    if result.conflicts or result.errors:
+        again, other = ("redo", "") if redone else ("undo", "; an earlier run is undone by its name")
+        out.note(f"The next {again} goes on with the rest{other}.")
     if result.conflicts:
         return Exit.CONFLICT
     return Exit.FAILED if result.errors else Exit.DONE
