@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -88,6 +90,12 @@ def run(
     """Execute a preview."""
     heard: list[RunEvent] = [] if events is None else events
     return execute(preview, store, journal, emit=heard.append, cancel=cancel or threading.Event(), run_command=run_command)
+
+
+def restarted(journal: Journal) -> None:
+    """Let the machine have been started since the interrupted records of a journal began."""
+    with closing(sqlite3.connect(journal.file, isolation_level=None)) as connection:
+        connection.execute("UPDATE record SET boot = 'an earlier start' WHERE status = 'applying'")
 
 
 def picture(folder: Path) -> Picture:

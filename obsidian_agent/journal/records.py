@@ -55,6 +55,8 @@ class Record:
     """Whether nothing of it is left in effect (of an undo: whether all of it was redone)."""
     has_images: bool
     """Whether the contents are still kept; without them there is no undo."""
+    boot: str | None
+    """The start of the machine since which it was at work (`boot.boot_id`); None where that is not known."""
 
     @property
     def in_effect(self) -> frozenset[int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal import litter
+from obsidian_agent.journal.boot import started_since
 from obsidian_agent.journal.effects import Effects, effects_of
 from obsidian_agent.journal.images import ImageSource
 from obsidian_agent.journal.judgement import Judged, PathState, judge, shown
@@ -67,7 +68,7 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
     with FolderHandles(store) as handles:
         for record in records:
             actions, images = journal.load(record)
-            judged = judge(handles, actions, images.find)
+            judged = judge(handles, record, actions, images.find)
             left = sum(1 for _ in litter.leftovers(handles, record, actions))
             paths = tuple(InterruptedPath(shown(one), one.state, one.reason) for one in judged)
             found.append(InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left))
@@ -96,7 +97,7 @@ def settle(journal: Journal, store: VaultStore) -> None:
     for record in journal.unfinished():
         with FolderHandles(store) as handles:
             actions, images = journal.load(record)
-            states = {one.state for one in judge(handles, actions, images.find)}
+            states = {one.state for one in judge(handles, record, actions, images.find)}
         if len(states) > 1 or not states <= {"before", "after"}:
             raise JournalError(
                 f"Run {record.run_id} was interrupted and is half done.",
@@ -112,11 +113,11 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     problems: list[Problem] = []
     with FolderHandles(store) as handles, Applier(handles, record.token) as applier:
         for leftover in list(litter.leftovers(handles, record, actions)):
-            told = litter.clear(handles, leftover, images.find)
+            told = litter.clear(handles, leftover, images.find, started_since(record.boot))
             if told is not None:
                 problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
         in_effect = set[int]()
-        judged = judge(handles, actions, images.find)
+        judged = judge(handles, record, actions, images.find)
         for one in judged if finish else reversed(judged):
             if _carried(applier, one, images, finish, problems):
                 in_effect.add(one.stored.number)

@@ -43,7 +43,8 @@ CREATE TABLE record (
     reversed BLOB,
     undone INTEGER NOT NULL DEFAULT 0,
     effects BLOB,
-    bytes INTEGER NOT NULL
+    bytes INTEGER NOT NULL,
+    boot TEXT
 );
 CREATE TABLE part (
     record INTEGER NOT NULL,

@@ -37,7 +37,8 @@ CHECKPOINT_BYTES: Final = 4 << 20
 """Size of the log from which it is brought into the database after a run."""
 
 _COLUMNS: Final = (
-    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0"
+    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0,"
+    " boot"
 )
 
 
@@ -359,7 +360,7 @@ def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
 
 def _record(row: Sequence[Any]) -> Record:
     seq, run_id, kind, moment, goal, plan_hash, status, token, source, run, count, *marks = row
-    applied, taken_back, undone, has_images = marks
+    applied, taken_back, undone, has_images, boot = marks
     try:
         return Record(
             seq,
@@ -377,6 +378,7 @@ def _record(row: Sequence[Any]) -> Record:
             numbers(taken_back or b""),
             bool(undone),
             bool(has_images),
+            boot,
         )
     except (KeyError, TypeError) as error:
         raise schema.RecordUnreadable(f"record {seq} cannot be read") from error

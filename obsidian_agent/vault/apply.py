@@ -25,6 +25,9 @@ from obsidian_agent.vault.paths import VaultPath, collision_key
 from obsidian_agent.vault.renames import exchange, rename_to_free
 
 WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+IN_WRITING: Final = 0o200
+"""Mode of a file that is to replace another while it is written: after a crash it tells what is half written from what was displaced."""
+
 _USUAL_MODE: Final = 0o666
 _NOT_A_FILE: Final = frozenset({errno.ENOENT, errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENOTDIR})
 _HAS_ATTRIBUTES: Final = hasattr(os, "listxattr")
@@ -186,16 +189,15 @@ class Applier:
 
     def _write_like(self, old: int, status: os.stat_result, folder: int, temp: str, content: bytes) -> None:
         """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
-        mode = stat.S_IMODE(status.st_mode)
-        fd = os.open(temp, WRITE_FLAGS, mode, dir_fd=folder)
+        fd = os.open(temp, WRITE_FLAGS, IN_WRITING, dir_fd=folder)
         try:
+            _write_all(fd, content)
             if self._owner is not None and (status.st_uid, status.st_gid) != self._owner:
                 with contextlib.suppress(OSError):
                     os.fchown(fd, status.st_uid, status.st_gid)
             if _HAS_ATTRIBUTES:
                 _copy_attributes(old, fd)
-            os.fchmod(fd, mode)
-            _write_all(fd, content)
+            os.fchmod(fd, stat.S_IMODE(status.st_mode))
         finally:
             os.close(fd)
 

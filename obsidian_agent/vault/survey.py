@@ -79,12 +79,15 @@ _NEW_FOLDER = _Spot(None)
 class Survey:
     """Looks at actions in the order in which they would be carried out. Reads the disk, never writes it.
 
-    With `images`, content that is a torn version of the action's own images (after a power loss) is told from foreign content.
+    `images` are those of an interrupted run, whose half-done moves are known for what they are. If the machine went down since, at
+    `torn_before` (nanoseconds since the epoch), content last written before then that is a torn version of these images is told from
+    foreign content; what was written later is somebody's, and so is everything when only the process ended.
     """
 
-    def __init__(self, handles: FolderHandles, images: Images | None = None) -> None:
+    def __init__(self, handles: FolderHandles, images: Images | None = None, *, torn_before: int | None = None) -> None:
         self._handles = handles
         self._images = images
+        self._torn_before = torn_before
         self._map: dict[str, _Spot] = {}
         self._structure = False
         self._asked: dict[str, int] = {}
@@ -170,16 +173,13 @@ class Survey:
             return Finding(State.DONE, "", actual, content, status, real)
         if actual is None:
             return Finding(State.MISSING, "it is gone")
-        if content is not None and self._torn(content.data, action):
+        if content is not None and self._torn(content, action):
             return Finding(State.TORN, "only a part of it reached the disk", actual, content, status, real)
         reason = "there is a file now" if action.before is None else "its content has changed"
         return Finding(State.FOREIGN, reason, actual, content, status, real)
 
-    def _torn(self, data: bytes, action: PutFile) -> bool:
-        if self._images is None:
-            return False
-        images = (self._images(hash) for hash in (action.before, action.after) if hash is not None)
-        return any(image is not None and is_torn(data, image) for image in images)
+    def _torn(self, content: Content, action: PutFile) -> bool:
+        return self._images is not None and is_torn_of(content, action, self._images, self._torn_before)
 
     def _creatable(self, path: VaultPath) -> Finding:
         """A free name: the file can be made if its folder is there."""
@@ -248,6 +248,14 @@ class Survey:
         if actual == action.hash:
             return Finding(State.READY, "", actual, status=status)
         return Finding(State.FOREIGN, "its content has changed", actual, status=status)
+
+
+def is_torn_of(content: Content, action: PutFile, images: Images, torn_before: int | None) -> bool:
+    """Whether a file, last written before the machine went down, holds what that left of the images of an action."""
+    if torn_before is None or content.status.st_mtime_ns >= torn_before:
+        return False
+    known = (images(hash) for hash in (action.after, action.before) if hash is not None)
+    return any(image is not None and is_torn(content.data, image) for image in known)
 
 
 def is_torn(data: bytes, image: bytes) -> bool:

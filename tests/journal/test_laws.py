@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT
 from obsidian_agent.vault.store import VaultStore
-from previews import Picture, picture, previewed, run, vault_path
+from previews import Picture, picture, previewed, restarted, run, vault_path
 
 NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]
 CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", b"four\n" * 3000]
@@ -221,6 +222,8 @@ def damage(home: House, action: Action, kind: str, before: bytes | None) -> None
             path.write_bytes(before)
         case _:
             pass
+    if path.exists():
+        os.utime(path, (1, 1))
 
 
 @RELAXED
@@ -233,6 +236,8 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
             run(previewed(*todo), home.store, journal)
         after = home.seen()
         with home.journal() as journal:
+            if todo:
+                restarted(journal)
             for record in journal.unfinished():
                 actions, images = journal.load(record)
                 for stored in actions:
