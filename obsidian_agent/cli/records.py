@@ -116,6 +116,7 @@ def undo_document(result: UndoResult) -> dict[str, Any]:
         "skipped": list(result.skipped),
         "conflicts": [{"path": conflict.path, "reason": conflict.reason} for conflict in result.conflicts],
         "errors": [problem.to_json() for problem in result.errors],
+        "warnings": [problem.to_json() for problem in result.warnings],
     }
 
 
@@ -128,6 +129,7 @@ def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
         if not redone:
             out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
     out.problems(result.errors)
+    out.problems(result.warnings)
     if result.conflicts or result.errors:
         again, other = ("redo", "") if redone else ("undo", "; an earlier run is undone by its name")
         out.note(f"The next {again} goes on with the rest{other}.")
@@ -154,7 +156,7 @@ def recover_command(options: argparse.Namespace, out: Output) -> Exit:
         out.document({"runs": [recovery_document(recovery) for recovery in ended]})
     for recovery in ended:
         out.line(f"{recovery.run_id}: {'finished' if recovery.finished else 'rolled back'}")
-        out.problems(recovery.problems)
+        out.problems((*recovery.problems, *recovery.warnings))
     if not ended:
         out.line("Nothing was interrupted.")
     return Exit.CONFLICT if any(recovery.problems for recovery in ended) else Exit.DONE
@@ -175,5 +177,6 @@ def recovery_document(recovery: Recovery) -> dict[str, Any]:
         "finished": recovery.finished,
         "effects": effects_document(recovery.effects),
         "errors": [problem.to_json() for problem in recovery.problems],
+        "warnings": [problem.to_json() for problem in recovery.warnings],
         "undoAvailable": recovery.undo_available,
     }

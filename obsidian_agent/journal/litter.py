@@ -10,16 +10,14 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.journal.records import Record, StoredAction
 from obsidian_agent.vault.actions import MoveEntry, PutFile
 from obsidian_agent.vault.apply import IN_WRITING
 from obsidian_agent.vault.handles import Content, FolderHandles, content_of, io_error
-from obsidian_agent.vault.paths import ROOT, VaultPath, from_disk, trash_path
-from obsidian_agent.vault.renames import exchange, rename_to_free
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.renames import exchange, rename_beside, rename_to_free
 from obsidian_agent.vault.survey import Images, is_torn_of
 
 
@@ -35,34 +33,12 @@ class Leftover:
 def leftovers(handles: FolderHandles, record: Record, actions: Sequence[StoredAction]) -> Iterator[Leftover]:
     """Every temporary entry of a record, wherever in the vault its folder is by now."""
     pattern = re.compile(rf"\.{re.escape(record.token)}\.(\d+)\.[0-9a-f]+")
-    for folder, name in _hidden_names(handles, ROOT):
-        match = pattern.fullmatch(name)
+    for folder, entry in handles.entries():
+        match = pattern.fullmatch(entry.name)
         if match is not None:
             number = int(match[1])
             action = actions[number].action if number < len(actions) else None
-            yield Leftover(folder, name, action if isinstance(action, PutFile | MoveEntry) else None)
-
-
-def _hidden_names(handles: FolderHandles, folder: VaultPath) -> list[tuple[VaultPath, str]]:
-    found: list[tuple[VaultPath, str]] = []
-    below: list[VaultPath] = []
-    try:
-        with os.scandir(handles.get(folder)) as entries:
-            for entry in entries:
-                if entry.name.startswith("."):
-                    found.append((folder, entry.name))
-                    if folder.is_root and entry.name == trash_path().name and entry.is_dir(follow_symlinks=False):
-                        below.append(trash_path())
-                elif entry.is_dir(follow_symlinks=False):
-                    with suppress(PathRefused):
-                        below.append(from_disk(folder, entry.name))
-    except VaultError:
-        return found
-    except OSError as error:
-        raise io_error(error, folder) from error
-    for inner in below:
-        found += _hidden_names(handles, inner)
-    return found
+            yield Leftover(folder, entry.name, action if isinstance(action, PutFile | MoveEntry) else None)
 
 
 def clear(handles: FolderHandles, leftover: Leftover, images: Images, torn_before: int | None = None) -> str | None:
@@ -129,14 +105,5 @@ def _put_back(folder: int, name: str, parent: VaultPath, target: str) -> str | N
 
 
 def _keep_beside(folder: int, name: str, parent: VaultPath, target: str) -> str:
-    stem, dot, suffix = target.rpartition(".")
-    stem, suffix = (stem, dot + suffix) if stem else (target, "")
-    count = 1
-    while True:
-        free = f"{stem} (recovered{'' if count == 1 else f' {count}'}){suffix}"
-        try:
-            rename_to_free(folder, name, folder, free)
-        except FileExistsError:
-            count += 1
-        else:
-            return f"What was there before is now {parent.text + '/' if parent.text else ''}{free}."
+    beside = rename_beside(folder, name, target)
+    return f"What was there before is now {parent.text + '/' if parent.text else ''}{beside}."

@@ -46,7 +46,7 @@ class InterruptedRun:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How an interrupted run was ended. `problems` name what was left alone, with the reason."""
+    """How an interrupted run was ended. `problems` name what was left alone, with the reason; `warnings` as for an undo."""
 
     run_id: str
     kind: Kind
@@ -54,6 +54,7 @@ class Recovery:
     effects: Effects = Effects()
     problems: tuple[Problem, ...] = ()
     undo_available: bool = False
+    warnings: tuple[Problem, ...] = ()
 
 
 def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
@@ -122,10 +123,11 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
             if _carried(applier, one, images, finish, problems):
                 in_effect.add(one.stored.number)
         applier.complete()
+        warnings = tuple(applier.warnings)
     origins = [one.origin for one in actions if one.number in in_effect] if finish else None
     effects = effects_of(one.action for one in actions if one.number in in_effect)
     journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
-    return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect))
+    return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
 
 
 def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, problems: list[Problem]) -> bool:

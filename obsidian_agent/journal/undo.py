@@ -21,6 +21,7 @@ from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, 
 from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.handles import FolderHandles
 from obsidian_agent.vault.paths import is_trash
+from obsidian_agent.vault.stamps import stamp_of
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.survey import Finding, State, Survey
 
@@ -52,6 +53,8 @@ class UndoResult:
     """Left alone on request, or because there was nothing to do: as wanted already, or a folder with other things in it."""
     conflicts: tuple[UndoConflict, ...] = ()
     errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What could not be given back to a file besides its content, and what another program wrote meanwhile."""
 
 
 @dataclass(slots=True)
@@ -171,14 +174,15 @@ class _Reversal:
     def _forced(self, survey: Survey, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
         """The same against what is there now; None where even that cannot be done (a folder in the way, the content not kept)."""
         match action:
-            case PutFile(path, _, after):
+            case PutFile(after=after):
                 if finding.state is State.MISSING and after is not None:
-                    return self._ready(PutFile(path, None, after, action.mode), origin, None)
+                    return self._ready(replace(action, before=None), origin, None)
                 if finding.content is None:
                     return None
-                tasks = self._ready(replace(action, before=finding.content.hash), origin, _mode(finding))
+                there = finding.content
+                tasks = self._ready(replace(action, before=there.hash, was=stamp_of(there.status)), origin, _mode(finding))
                 if tasks is not None:
-                    tasks[0].overwritten = (finding.content.hash, finding.content.data)
+                    tasks[0].overwritten = (there.hash, there.data)
                 return tasks
             case MoveEntry() if finding.state is State.FOREIGN and finding.actual is not None:
                 return [_Task(replace(action, hash=finding.actual), origin)]
@@ -379,9 +383,10 @@ def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, 
         with Applier(handles, new.token) as applier:
             applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
+            warnings = tuple(applier.warnings)
         status: Status = "conflict" if reversal.conflicts else "failed" if reversal.errors else "done"
         journal.finish(new, status, applied, origins=origins or None)
-    return reversal.result(run.run_id)
+    return replace(reversal.result(run.run_id), warnings=warnings)
 
 
 def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bool = False) -> bytes | None:

@@ -67,6 +67,8 @@ class UndoReport(Protocol):
     def conflicts(self) -> Sequence[UndoConflict]: ...
     @property
     def errors(self) -> Sequence[Problem]: ...
+    @property
+    def warnings(self) -> Sequence[Problem]: ...
 
 
 class InterruptedRun(Protocol):
@@ -85,10 +87,12 @@ class InterruptedRun(Protocol):
 
 
 class Recovered(Protocol):
-    """How an interrupted run was ended; `problems` name what was left alone."""
+    """How an interrupted run was ended; `problems` name what was left alone, `warnings` what could not be given back."""
 
     @property
     def problems(self) -> Sequence[Problem]: ...
+    @property
+    def warnings(self) -> Sequence[Problem]: ...
 
 
 class Macro(Protocol):

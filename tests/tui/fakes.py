@@ -118,6 +118,7 @@ class Report:
     conflicts: tuple[Conflicting, ...] = ()
     errors: tuple[Problem, ...] = ()
     run_id: str = "r1"
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ class Undoing:
                 continue
             for problem in (problem for one in ended for problem in one.problems):
                 self._desk.say("bad", problem.message)
+            for warning in (warning for one in ended for warning in one.warnings):
+                self._desk.say("note", warning.message)
             self._desk.say("good", "The interrupted run is finished." if choice == "finish" else "The interrupted run is rolled back.")
             self._desk.vault_changed()
 
@@ -119,3 +121,5 @@ class Undoing:
         self._desk.say("good", f"{verb}: {count:,} {what}.")
         for problem in report.errors:
             self._desk.say("bad", problem.message)
+        for warning in report.warnings:
+            self._desk.say("note", warning.message)
