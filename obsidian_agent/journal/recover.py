@@ -112,7 +112,7 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     journal.make_durable()
     actions, images = journal.load(record)
     problems: list[Problem] = []
-    with FolderHandles(store) as handles, Applier(handles, record.token) as applier:
+    with FolderHandles(store) as handles, Applier(handles, record.token, recovering=True) as applier:
         for leftover in list(litter.leftovers(handles, record, actions)):
             told = litter.clear(handles, leftover, images.find, started_since(record.boot))
             if told is not None:

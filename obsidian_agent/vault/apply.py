@@ -41,10 +41,14 @@ class HalfDone(VaultError):
 
 
 class Applier:
-    """Carries out actions in one vault. `token` is unlike that of any other run; numbers are those of the actions in their record."""
+    """Carries out actions in one vault. `token` is unlike that of any other run; numbers are those of the actions in their record.
 
-    def __init__(self, handles: FolderHandles, token: str) -> None:
+    Only in recovery a note that has its new name already, beside the old one, is a move that was cut off; else somebody linked it.
+    """
+
+    def __init__(self, handles: FolderHandles, token: str, *, recovering: bool = False) -> None:
         self._handles = handles
+        self._recovering = recovering
         self._token = token
         self._attempts = secrets.randbelow(1 << 24)
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else None
@@ -364,17 +368,19 @@ class Applier:
         if not _is_at(target, new_path.name, here):
             raise Conflict(f"{path.text} cannot move: {new_path.text} exists by now.", path=path.text)
         if collision_key(path.text) != collision_key(new_path.text):
-            if here.st_nlink < 2 or action.folder:
-                raise Conflict(f"{path.text} cannot move: {new_path.text} is the same entry.", path=path.text)
+            if not self._recovering or here.st_nlink < 2 or action.folder:
+                raise Conflict(f"{path.text} cannot move: {new_path.text} is the same file.", path=path.text)
             os.unlink(path.name, dir_fd=source)
             return
         temp = self._temporary(number)
         rename_to_free(source, path.name, source, temp)
         try:
             rename_to_free(source, temp, target, new_path.name)
-        except BaseException:
+        except BaseException as error:
             with _taking_back(path):
                 rename_to_free(source, temp, source, path.name)
+            if isinstance(error, FileExistsError):
+                raise Conflict(f"{path.text} cannot move: {new_path.text} is another name of the same file.", path=path.text) from None
             raise
 
 

@@ -64,7 +64,11 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
             if error.errno not in _LINKLESS:
                 raise
         else:
-            os.unlink(name, dir_fd=folder_fd)
+            try:
+                os.unlink(name, dir_fd=folder_fd)
+            except OSError:
+                os.unlink(new_name, dir_fd=new_folder_fd)
+                raise
             return
     try:
         os.stat(new_name, dir_fd=new_folder_fd, follow_symlinks=False)

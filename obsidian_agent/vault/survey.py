@@ -16,7 +16,7 @@ from typing import assert_never
 
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
-from obsidian_agent.vault.handles import Content, FolderHandles
+from obsidian_agent.vault.handles import Content, FolderHandles, io_error
 from obsidian_agent.vault.paths import VaultPath, collision_key
 
 Images = Callable[[str], bytes | None]
@@ -222,7 +222,7 @@ class Survey:
         here = self._entry(source, action)
         there = self._entry(target, action)
         if here.state is State.READY:
-            if there.state is State.MISSING or _same_entry(here, there, action, self._images is not None):
+            if there.state is State.MISSING or self._same_entry(here, there, action):
                 return here
             if action.inode is not None and _inode(there) == action.inode != _inode(here):
                 return Finding(State.DONE, status=there.status)
@@ -230,6 +230,22 @@ class Survey:
         if there.state is State.READY:
             return Finding(State.DONE, "", there.actual, status=there.status)
         return here
+
+    def _same_entry(self, here: Finding, there: Finding, action: MoveEntry) -> bool:
+        """Whether both names are one entry: another spelling on a disk that ignores case, or a link left by a move that was cut off."""
+        if _inode(here) != _inode(there):
+            return False
+        if collision_key(action.path.text) != collision_key(action.new_path.text):
+            return self._images is not None
+        # Two spellings of a file with several names may be two of these names.
+        links = there.status.st_nlink if there.status is not None and not action.folder else 1
+        spot = self._spot(action.new_path)
+        if links < 2 or spot.disk is None:
+            return True
+        try:
+            return spot.disk.name not in os.listdir(self._handles.get(spot.disk.parent))
+        except OSError as error:
+            raise io_error(error, spot.disk) from error
 
     def _entry(self, spot: _Spot, action: MoveEntry) -> Finding:
         """Whether the entry at a spot is the one that the action moves: READY, FOREIGN or MISSING."""
@@ -272,9 +288,3 @@ def is_torn(data: bytes, image: bytes) -> bool:
 def _inode(finding: Finding) -> tuple[int, int] | None:
     return (finding.status.st_dev, finding.status.st_ino) if finding.status else None
 
-
-def _same_entry(here: Finding, there: Finding, action: MoveEntry, links_too: bool) -> bool:
-    """Whether both names are one entry: another spelling on a disk that ignores case, or a link left by a move that was cut off."""
-    if _inode(here) != _inode(there):
-        return False
-    return links_too or collision_key(action.path.text) == collision_key(action.new_path.text)

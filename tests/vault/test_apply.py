@@ -410,6 +410,19 @@ class TestFoldersAndMoves:
             bench.do(action_of(move(source, target, OLD if source == "note.md" else None)))
         assert picture(bench.root) == before
 
+    @pytest.mark.parametrize("new", ["twin.md", "Folder/twin.md", "Note.md"])
+    def test_a_name_that_somebody_gave_the_same_file_is_left_to_it(self, bench: Bench, new: str) -> None:
+        (bench.root / new).hardlink_to(bench.root / "note.md")
+        before = picture(bench.root)
+        with pytest.raises(Conflict, match="same file"):
+            bench.do(action_of(move("note.md", new, OLD)))
+        assert picture(bench.root) == before
+        with Applier(bench.handles, "oatest", recovering=True) as applier:
+            if new != "Note.md":
+                applier.carry_out(action_of(move("note.md", new, OLD)), 7)
+                assert not (bench.root / "note.md").exists()
+        assert bench.read(new) == OLD
+
     def test_a_changed_file_does_not_move(self, bench: Bench) -> None:
         (bench.root / "note.md").write_bytes(FOREIGN)
         with pytest.raises(Conflict):

@@ -108,6 +108,13 @@ def test_two_files_with_equal_content_are_told_apart(handles: FolderHandles) -> 
     assert states(handles, MoveEntry(vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"))) == [State.BLOCKED]
 
 
+@pytest.mark.parametrize("name", ["A.md", "other.md"])
+def test_another_name_of_the_same_file_is_in_the_way(handles: FolderHandles, name: str) -> None:
+    root = Path(handles.store.real_path)
+    (root / name).hardlink_to(root / "a.md")
+    assert states(handles, move("a.md", name, b"A")) == [State.BLOCKED]
+
+
 def test_a_link_inside_the_vault_is_followed_for_content(handles: FolderHandles) -> None:
     root = Path(handles.store.real_path)
     (root / "link.md").symlink_to("Folder/n.md")
