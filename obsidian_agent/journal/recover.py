@@ -124,9 +124,9 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
                 in_effect.add(one.stored.number)
         applier.complete()
         warnings = tuple(applier.warnings)
-    origins = [one.origin for one in actions if one.number in in_effect] if finish else None
+    origins = [one.origin for one in actions if one.number in in_effect]
     effects = effects_of(one.action for one in actions if one.number in in_effect)
-    journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
+    journal.finish(record, "recovered", in_effect, effects=effects, origins=origins or None)
     return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
 
 
@@ -146,5 +146,6 @@ def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, p
         raise
     except (VaultError, JournalError) as error:
         problems.append(error.problem())
-        return False
+        # What the disk did not let us take back is still there, and undo goes on with it.
+        return not finish and error.code != "CONFLICT"
     return done if finish else False

@@ -17,7 +17,7 @@ from obsidian_agent.journal.images import ImageSource
 from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
 from obsidian_agent.journal.recover import settle
 from obsidian_agent.journal.store import Journal, no_run
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, reverse
+from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
 from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.handles import FolderHandles
 from obsidian_agent.vault.paths import is_trash
@@ -117,9 +117,8 @@ class _Reversal:
         else:
             self.tasks += tasks
 
-    def decide(self, survey: Survey, action: Action, origin: int) -> None:
-        """Look at one action, and take it up as a task, or not."""
-        names = {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+    def decide(self, survey: Survey, action: Action, origin: int, names: set[str]) -> None:
+        """Look at one action, and take it up as a task, or not; `names` are those that its entry is known by."""
         if isinstance(action, PutFolder) and self._holds_what_is_left(action):
             return
         if not names.isdisjoint(self.asked.skip) or action.path.text in self.left:
@@ -355,14 +354,21 @@ def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: As
     reversal = _Reversal(asked, images)
     survey = Survey(handles)
     in_effect = record.in_effect
-    # An undo is in effect where no redo has brought back what it took back.
-    standing = _behind(journal, record).reversed if record.kind == "undo" else None
+    if record.kind == "undo":
+        # An undo is in effect where no redo has brought back what it took back.
+        standing = _behind(journal, record).reversed
+        in_effect = frozenset(one.number for one in actions if one.number in in_effect and one.origin in standing)
+    # What is left of an earlier try has moved with the folders that were moved back meanwhile.
+    moved = [(one.number, reverse(one.action)) for one in actions if one.number not in in_effect and isinstance(one.action, MoveEntry)]
     for stored in reversed(actions):
-        if stored.number in in_effect and stored.number >= kept and (standing is None or stored.origin in standing):
-            action = reverse(stored.action)
+        if stored.number in in_effect and stored.number >= kept:
+            action = first = reverse(stored.action)
+            for number, move in reversed(moved):
+                if number < stored.number and isinstance(move, MoveEntry):
+                    action = followed(action, move)
             try:
                 if seen:
-                    reversal.decide(survey, action, stored.origin)
+                    reversal.decide(survey, action, stored.origin, _names(first) | _names(action))
                 else:
                     reversal.take_up(handles, action, stored.origin)
             except VaultError as error:
@@ -401,6 +407,10 @@ def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bo
         if isinstance(action, PutFile) and action.path.text == path:
             return images.get(action.before) if action.before is not None else None
     raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)
+
+
+def _names(action: Action) -> set[str]:
+    return {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
 
 
 def _moved(path: str, action: MoveEntry) -> str:

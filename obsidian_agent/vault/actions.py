@@ -68,6 +68,17 @@ def action_of(operation: Operation) -> Action:
             assert_never(operation)
 
 
+def followed(action: Action, move: MoveEntry) -> Action:
+    """The action at the place where its entry is after a move of that, or of a folder around it."""
+
+    def after(path: VaultPath) -> VaultPath:
+        return path.rebased(move.path, move.new_path) if path == move.path or path.within(move.path) else path
+
+    if isinstance(action, MoveEntry):
+        return replace(action, path=after(action.path), new_path=after(action.new_path))
+    return replace(action, path=after(action.path))
+
+
 def reverse(action: Action) -> Action:
     """The action that takes this one back."""
     match action:

@@ -20,11 +20,12 @@ from typing import Final, Self, assert_never
 from obsidian_agent.errors import Conflict, PathRefused, Problem, VaultError
 from obsidian_agent.vault import durable
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
-from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, close_quietly, content_of, io_error, read_all
+from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, content_of, io_error, read_all
 from obsidian_agent.vault.paths import VaultPath, collision_key
 from obsidian_agent.vault.renames import exchange, rename_to_free
 from obsidian_agent.vault.stamps import SETS_BIRTH, OtherNames, Stamp, set_times
 from obsidian_agent.vault.temporaries import Temporaries, somebody_writes
+from obsidian_agent.vault.walk import close_quietly
 
 WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 IN_WRITING: Final = 0o200

@@ -16,6 +16,7 @@ from typing import Final, Self
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.paths import ROOT, VaultPath, from_disk, trash_path
 from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.walk import close_quietly
 
 MAX_AGE: Final = 0.1
 """Seconds after which a folder is walked to anew: one that another program has moved away is not written to for longer."""
@@ -155,12 +156,6 @@ def content_of(folder: int, name: str) -> Content | None:
     finally:
         close_quietly(fd)
     return Content(data, hashlib.sha256(data).hexdigest(), status)
-
-
-def close_quietly(fd: int) -> None:
-    """Close a handle that was only read from: an error then says nothing about the data."""
-    with suppress(OSError):
-        os.close(fd)
 
 
 def read_all(fd: int, size: int) -> bytes:

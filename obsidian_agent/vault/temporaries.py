@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, close_quietly, read_all
+from obsidian_agent.vault.handles import READ_FLAGS, FolderHandles, read_all
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.renames import rename_beside
+from obsidian_agent.vault.walk import close_quietly
 
 MOMENT: Final = 0.1
 """Seconds until a displaced file is looked at again."""

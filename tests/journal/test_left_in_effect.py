@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+import pytest
+
 from obsidian_agent.errors import VaultError
+from obsidian_agent.journal.recover import interrupted, recover
 from obsidian_agent.journal.undo import redo, undo
 from obsidian_agent.vault.actions import Action
 from obsidian_agent.vault.apply import Applier
-from previews import create, make, modify, trash
+from previews import create, make, modify, move, trash
+
+from .test_recover import power_cut
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home
@@ -54,6 +59,44 @@ def test_an_undo_that_met_an_edited_file_is_gone_on_with(home: Home) -> None:
     assert (home.root / "older.md").exists()
     (home.root / "one.md").write_bytes(b"ONE\n")
     assert undo(home.journal, home.store).restored == ("one.md",)
+
+
+def test_what_was_left_in_a_folder_is_found_where_that_has_moved_back_to(home: Home) -> None:
+    before = home.seen()
+    home.run([move("Folder", "Moved"), modify("Moved/inner.md", b"inner\n" * 100, b"INNER\n"), move("Moved", "Again")])
+    after = home.seen()
+    with failing_at("Moved/inner.md"):  # type: ignore[attr-defined]
+        assert [problem.path for problem in undo(home.journal, home.store).errors] == ["Moved/inner.md"]
+    assert (home.root / "Folder/inner.md").read_bytes() == b"INNER\n"
+    (home.root / "Folder/inner.md").write_bytes(b"edited\n")
+    assert [one.path for one in undo(home.journal, home.store).conflicts] == ["Folder/inner.md"]
+    assert undo(home.journal, home.store, force=["Moved/inner.md"]).restored == ("Folder/inner.md",)
+    assert home.seen() == before
+    redo(home.journal, home.store)
+    (home.root / "Folder/inner.md").write_bytes(b"INNER\n")
+    redo(home.journal, home.store)
+    assert home.seen() == after
+
+
+@pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.parametrize("redoing", [True, False])
+def test_what_recovery_could_not_do_is_gone_on_with(home: Home, finish: bool, redoing: bool) -> None:
+    """Of an interrupted run, or of an interrupted undo of it."""
+    before = home.seen()
+    if redoing:
+        home.run(*CHANGED)
+    with power_cut(2):
+        if redoing:
+            undo(home.journal, home.store)
+        else:
+            home.run(*CHANGED)
+    with failing_at("one.md"), failing_at("two.md"):  # type: ignore[attr-defined]
+        (done,) = recover(home.journal, home.store, finish=finish)
+    assert [problem.code for problem in done.problems] == ["IO_ERROR"]
+    assert interrupted(home.journal, home.store) == []
+    if home.journal.last_undoable() is not None:
+        assert undo(home.journal, home.store).errors == ()
+    assert home.seen() == before
 
 
 def test_what_was_skipped_is_still_in_effect(home: Home) -> None:
