@@ -218,15 +218,13 @@ class Applier:
             status = os.fstat(old)
             if not stat.S_ISREG(status.st_mode):
                 raise _changed(path)
-            try:
-                if not linked:
+            if not linked:
+                try:
                     self._write_like(old, status, folder, temp, content, action.becomes)
-                written = self._swap(action, folder, temp, old, status, content)
-            except HalfDone:
-                raise
-            except BaseException:
-                self._temporaries.discard(path, folder, temp)
-                raise
+                except BaseException:
+                    self._temporaries.discard(path, folder, temp)
+                    raise
+            written = self._swap(action, folder, temp, old, status, content)
         finally:
             close_quietly(old)
         self._temporaries.let_go(path, folder, temp, action.before or "", written=written)
@@ -255,13 +253,14 @@ class Applier:
         path = action.path
         try:
             exchanged = exchange(folder, temp, path.name)
-        except FileNotFoundError:
-            raise _changed(path) from None
-        if not exchanged:
-            if _hash(old, status) != action.before or not _is_at(folder, path.name, status):
-                raise _changed(path)
-            os.replace(temp, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-            return False
+            if not exchanged:
+                if _hash(old, status) != action.before or not _is_at(folder, path.name, status):
+                    raise _changed(path)
+                os.replace(temp, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                return False
+        except BaseException as error:
+            self._temporaries.discard(path, folder, temp)
+            raise (_changed(path) if isinstance(error, FileNotFoundError) else error) from None
         expected = False
         # Asked first: whoever comes later does not know the temporary name.
         written = somebody_writes(old)
@@ -271,7 +270,9 @@ class Applier:
             if not expected:
                 with _taking_back(path):
                     exchange(folder, temp, path.name)
-                    _check_own(folder, temp, content)
+                    # While the new content was in its place, somebody may have opened that.
+                    written = _check_own(folder, temp, content)
+                self._temporaries.let_go(path, folder, temp, action.after or "", written=written)
         if not expected:
             raise _changed(path)
         return written
@@ -419,12 +420,17 @@ def _is_at(folder: int, name: str, status: os.stat_result) -> bool:
     return (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
 
 
-def _check_own(folder: int, temp: str, content: bytes) -> None:
-    """OSError unless the temporary file holds what was written to it: somebody may have replaced the file while it was at its place."""
+def _check_own(folder: int, temp: str, content: bytes) -> bool | None:
+    """OSError unless the temporary file holds what was written to it: somebody may have replaced the file while it was at its place.
+
+    Whether somebody has it open for writing (None: not known).
+    """
     fd = os.open(temp, READ_FLAGS, dir_fd=folder)
     try:
+        written = somebody_writes(fd)
         if read_all(fd, len(content)) != content:
             raise OSError(errno.EBUSY, "another program writes it again and again")
+        return written
     finally:
         close_quietly(fd)
 
