@@ -79,7 +79,7 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
 def recover(journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None) -> list[Recovery]:
     """End what a crash left half done (one run, or all): carry it out to its end, or take back what it did. JournalError, VaultError.
 
-    Foreign content is left alone and reported. When this is interrupted too, it is simply done again.
+    Foreign content is left alone and reported. When this is interrupted too, or the disk fails, it is simply done again.
     """
     with journal.lock():
         records = journal.unfinished()
@@ -119,14 +119,23 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
                 problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
         in_effect = set[int]()
         judged = judge(handles, record, actions, images.find)
+        failure: VaultError | JournalError | None = None
         for one in judged if finish else reversed(judged):
-            if _carried(applier, one, images, finish, problems):
-                in_effect.add(one.stored.number)
+            try:
+                if _carried(applier, one, images, finish, problems):
+                    in_effect.add(one.stored.number)
+            except HalfDone:
+                raise
+            except (VaultError, JournalError) as error:
+                failure = failure or error
         applier.complete()
+        if failure is not None:
+            failure.hint = failure.hint or "What could be done is done; recover again when the disk works."
+            raise failure
         warnings = tuple(applier.warnings)
-    origins = [one.origin for one in actions if one.number in in_effect]
+    origins = [one.origin for one in actions if one.number in in_effect] if finish else None
     effects = effects_of(one.action for one in actions if one.number in in_effect)
-    journal.finish(record, "recovered", in_effect, effects=effects, origins=origins or None)
+    journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
     return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
 
 
@@ -145,7 +154,8 @@ def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, p
     except HalfDone:
         raise
     except (VaultError, JournalError) as error:
+        if error.code == "IO_ERROR":
+            raise
         problems.append(error.problem())
-        # What the disk did not let us take back is still there, and undo goes on with it.
-        return not finish and error.code != "CONFLICT"
+        return False
     return done if finish else False

@@ -148,8 +148,7 @@ class _Reversal:
         self.tasks += tasks
 
     def _leave(self, action: Action) -> None:
-        if not isinstance(action, PutFolder):
-            self.left.add(action.path.text)
+        self.left.add(action.path.text)
 
     def _holds_what_is_left(self, action: PutFolder) -> bool:
         """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""

@@ -115,6 +115,9 @@ class Survey:
                 assert_never(action)
 
     def _carry_along(self, old: VaultPath, new: VaultPath) -> None:
+        # What was known of an earlier folder at the new place says nothing of this one.
+        for text in [text for text in self._map if text.startswith(new.text + "/")]:
+            del self._map[text]
         below = old.text + "/"
         for text in [text for text in self._map if text.startswith(below)]:
             self._map[f"{new.text}/{text[len(below) :]}"] = self._map.pop(text)
@@ -149,6 +152,10 @@ class Survey:
         except PathRefused as refusal:
             # A folder or note that somebody has moved elsewhere, with a link in its place.
             return Finding(State.FOREIGN, f"it cannot be reached: {refusal.message.rstrip('.')}")
+        except VaultError as error:
+            if isinstance(error.__cause__, PermissionError):
+                return Finding(State.FOREIGN, "this user may not read it")
+            raise
 
     def _look_at_file(self, action: PutFile) -> Finding:
         spot = self._spot(action.path)
