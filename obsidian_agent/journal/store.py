@@ -37,8 +37,7 @@ CHECKPOINT_BYTES: Final = 4 << 20
 """Size of the log from which it is brought into the database after a run."""
 
 _COLUMNS: Final = (
-    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0,"
-    " boot"
+    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0, boot"
 )
 
 

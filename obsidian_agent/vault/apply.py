@@ -168,7 +168,9 @@ class Applier:
             return
         self._reborn += not SETS_BIRTH
         if action.becomes.inode is not None:
-            message = f"{action.path.text} was one file with another name; that name is gone or has other content, so they are two files now."
+            message = (
+                f"{action.path.text} was one file with another name; that name is gone or has other content, so they are two files now."
+            )
             self._unlinked.append(Problem("NOT_RESTORED", message, path=action.path.text))
 
     def _link(self, action: PutFile, other: VaultPath, folder: int, temp: str) -> bool:

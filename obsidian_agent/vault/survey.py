@@ -294,4 +294,3 @@ def is_torn(data: bytes, image: bytes) -> bool:
 
 def _inode(finding: Finding) -> tuple[int, int] | None:
     return (finding.status.st_dev, finding.status.st_ino) if finding.status else None
-

@@ -314,9 +314,7 @@ class TestFailing:
         assert picture(desk.root) == before
 
     @pytest.mark.parametrize("how", ["the first fails", "the first depends on what failed"])
-    def test_a_delete_does_not_need_the_one_that_was_to_make_the_trash(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str
-    ) -> None:
+    def test_a_delete_does_not_need_the_one_that_was_to_make_the_trash(self, desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
         before = picture(desk.root)
         deletes = [trash(f"{name}.md", f"{name}\n".encode()) for name in ("one", "two", "three")]
         if how == "the first fails":

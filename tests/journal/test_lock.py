@@ -79,9 +79,7 @@ def test_a_state_folder_that_cannot_be_made(make_vault: MakeVault, tmp_path: Pat
         pass
 
 
-def test_a_disk_that_fails_when_the_lock_is_let_go_is_nobodys_business(
-    tmp_path: Path, vault: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fails_when_the_lock_is_let_go_is_nobodys_business(tmp_path: Path, vault: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was done under the lock is done; the lock goes with its handle all the same."""
     real, file = os.close, tmp_path / "lock"
 
