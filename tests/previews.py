@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent
 from obsidian_agent.agent.executor import RunCommand, execute
+from obsidian_agent.journal import seals
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
@@ -88,6 +91,14 @@ def run(
     """Execute a preview."""
     heard: list[RunEvent] = [] if events is None else events
     return execute(preview, store, journal, emit=heard.append, cancel=cancel or threading.Event(), run_command=run_command)
+
+
+def restarted(journal: Journal) -> None:
+    """Let the machine have been started since the interrupted records of a journal began."""
+    with closing(sqlite3.connect(journal.file, isolation_level=None)) as connection:
+        interrupted = [seq for (seq,) in connection.execute("SELECT seq FROM record WHERE status = 'applying'")]
+        connection.execute("UPDATE record SET boot = 'an earlier start' WHERE status = 'applying'")
+        seals.seal(connection, interrupted)
 
 
 def picture(folder: Path) -> Picture:

@@ -115,6 +115,7 @@ class _Execution:
             with Applier(handles, record.token) as applier:
                 status = self._running.go(applier)
                 applier.complete()
+                self._running.warnings += applier.warnings
             self._end(record, status)
             self._apply_ms = (perf_counter() - started) * 1000
         return self.result(status)

@@ -16,6 +16,7 @@ from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.handles import FolderHandles
 from obsidian_agent.vault.inventory import Inventory
 from obsidian_agent.vault.paths import VaultPath, is_trash, trash_path
+from obsidian_agent.vault.stamps import stamp_of
 from obsidian_agent.vault.survey import Finding, State, Survey
 
 _NAMED: Final = 3
@@ -113,11 +114,11 @@ class Preflight:
 
 
 def _as_found(action: Action, finding: Finding) -> Action:
-    """The action with what only the disk knows: the inode of what moves, and where a link leads."""
+    """The action with what only the disk knows: the inode of what moves, the stamp of what is replaced, and where a link leads."""
     if isinstance(action, MoveEntry) and finding.status is not None:
         return replace(action, inode=(finding.status.st_dev, finding.status.st_ino))
-    if isinstance(action, PutFile) and finding.real is not None:
-        return replace(action, path=finding.real)
+    if isinstance(action, PutFile) and finding.content is not None:
+        return replace(action, path=finding.real or action.path, was=stamp_of(finding.content.status))
     return action
 
 

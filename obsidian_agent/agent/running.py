@@ -16,8 +16,9 @@ from obsidian_agent.journal.records import Record
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, Step
 from obsidian_agent.plan.result import Instance, Preview
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, reverse
+from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, reverse
 from obsidian_agent.vault.apply import Applier, HalfDone
+from obsidian_agent.vault.paths import is_trash
 
 Emit = Callable[[RunEvent], None]
 RunCommand = Callable[[str], Mapping[str, Any]]
@@ -47,6 +48,7 @@ class Running:
         self._settled = 0
         self._failed_steps: set[str] = set()
         self._failed_paths: set[str] = set()
+        self._trash: Work | None = None
         self.work: list[list[Work]] = []
         """The actions of each instance."""
         self.applied: set[int] = set()
@@ -67,9 +69,10 @@ class Running:
     def go(self, applier: Applier | None) -> RunStatus:
         """Run every instance, until the end, a failure that stops, or a cancel. HalfDone when the disk leaves something undecided."""
         status: RunStatus = "done"
-        for number, (instance, work) in enumerate(zip(self._preview.instances, self.work, strict=True)):
+        for number, (instance, planned) in enumerate(zip(self._preview.instances, self.work, strict=True)):
             if self._cancel.is_set():
                 return self._was_cancelled(number)
+            work = self._with_trash(planned)
             reason = self._reason_to_skip(instance, work)
             if reason is not None:
                 self._skip(instance, work, reason)
@@ -87,6 +90,14 @@ class Running:
                 self._forget_from(number)
                 return status if status == "conflict" else "stopped"
         return status
+
+    def _with_trash(self, work: list[Work]) -> list[Work]:
+        """The actions of an instance, with the making of the trash first if it needs that and those before it came to nothing."""
+        owed = self._trash
+        if owed is None or owed in work or not any(isinstance(one.action, MoveEntry) and is_trash(one.action.new_path) for one in work):
+            return work
+        self._trash = None
+        return [owed, *work]
 
     def _forget_from(self, number: int) -> None:
         """What was not run has no output, whatever the preview expected of it."""
@@ -128,7 +139,11 @@ class Running:
 
     def _lose(self, instance: Instance, work: list[Work]) -> None:
         self._failed_steps.add(instance.step_id)
-        self._failed_paths.update(path for one in work for path in _paths(one.action))
+        for one in work:
+            if isinstance(one.action, PutFolder) and is_trash(one.action.path):
+                self._trash = None if one.number in self.applied else one
+            else:
+                self._failed_paths.update(_paths(one.action))
         self._put_output(instance, None)
 
     def _put_output(self, instance: Instance, output: object) -> None:

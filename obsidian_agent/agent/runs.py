@@ -64,7 +64,7 @@ class Runs:
             return ActionPlan.model_validate(journal.plan_of(run_id))
 
     def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
-        """Undo a run (None: the last one not undone), with `to_step` only what came after that step.
+        """Undo a run (None: the last one with anything in effect), with `to_step` only what came after that step.
 
         Nothing that changed since is overwritten, except the paths in `force`.
         """
@@ -81,15 +81,15 @@ class Runs:
         with self.journal() as journal:
             return journal.cuts_of(run_id)
 
-    def redo(self) -> UndoResult:
-        """Redo what was undone last, unless a later run changed the vault."""
+    def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
+        """Redo what was undone last, or what is left of it, unless a later run changed the vault. Otherwise as `undo`."""
         with self.journal() as journal:
-            return redo(journal, self._store)
+            return redo(journal, self._store, force=force, skip=skip)
 
-    def conflict_diff(self, run_id: str | None, path: str) -> str:
-        """Unified diff from a file as it is now to what undoing the run would put there; "" for binary content."""
+    def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
+        """Unified diff from a file as it is now to what undoing the run (or redoing) would put there; "" for binary content."""
         with self.journal() as journal:
-            wanted = undo_content(journal, self._store, run_id, path)
+            wanted = undo_content(journal, run_id, path, redoing=redoing)
         where = parse(path, PathUse.READ)
         now = self._store.read(where) if self._store.lstat(where) is not None else None
         return unified_diff(now, wanted, where.text, where.text)

@@ -68,15 +68,9 @@ def undo_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _run_of(runs: Runs, run: str | None, paths: Sequence[str]) -> str:
-    """The run that is meant, which has changed all these paths: the named one, else the last not undone, else the last one.
-
-    The last one counts because an undo that left a file alone is asked for again with --force.
-    """
+    """The run that is meant, which has changed all these paths: the named one, else the last with anything in effect."""
     entries = runs.history(ALL_RUNS)
-    named = [entry for entry in entries if run in (None, entry.run_id)]
-    entry = next((each for each in named if not each.undone), named[0] if named else None)
-    if run is None and entry is not None and not _changed(entry).issuperset(paths):
-        entry = next((each for each in named if each.undone and _changed(each).issuperset(paths)), entry)
+    entry = next((each for each in entries if (each.undoable if run is None else each.run_id == run)), None)
     if entry is None:
         raise JournalError("There is no run to undo." if run is None else f"There is no run {run}.", code="RUN_NOT_FOUND")
     for path in paths:
@@ -97,7 +91,7 @@ def redo_command(options: argparse.Namespace, out: Output) -> Exit:
     planned = session.runs.undo_preview(None, redoing=True)
     if not _agreed("Redo", planned, options.yes, out):
         return Exit.NOT_APPROVED
-    return _told(session.runs.redo(), out)
+    return _told(session.runs.redo(), out, redone=True)
 
 
 def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
@@ -126,17 +120,23 @@ def undo_document(result: UndoResult) -> dict[str, Any]:
         "skipped": list(result.skipped),
         "conflicts": [{"path": conflict.path, "reason": conflict.reason} for conflict in result.conflicts],
         "errors": [problem.to_json() for problem in result.errors],
+        "warnings": [problem.to_json() for problem in result.warnings],
     }
 
 
-def _told(result: UndoResult, out: Output) -> Exit:
+def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
     if out.as_json:
         out.document(undo_document(result))
     out.line(f"Restored {len(result.restored)} files and folders.")
     for conflict in result.conflicts:
         out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
-        out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
+        if not redone:
+            out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
     out.problems(result.errors)
+    out.problems(result.warnings)
+    if result.conflicts or result.errors:
+        again, other = ("redo", "") if redone else ("undo", "; an earlier run is undone by its name")
+        out.note(f"The next {again} goes on with the rest{other}.")
     if result.conflicts:
         return Exit.CONFLICT
     return Exit.FAILED if result.errors else Exit.DONE
@@ -160,7 +160,7 @@ def recover_command(options: argparse.Namespace, out: Output) -> Exit:
         out.document({"runs": [recovery_document(recovery) for recovery in ended]})
     for recovery in ended:
         out.line(f"{recovery.run_id}: {'finished' if recovery.finished else 'rolled back'}")
-        out.problems(recovery.problems)
+        out.problems((*recovery.problems, *recovery.warnings))
     if not ended:
         out.line("Nothing was interrupted.")
     return Exit.CONFLICT if any(recovery.problems for recovery in ended) else Exit.DONE
@@ -181,5 +181,6 @@ def recovery_document(recovery: Recovery) -> dict[str, Any]:
         "finished": recovery.finished,
         "effects": effects_document(recovery.effects),
         "errors": [problem.to_json() for problem in recovery.problems],
+        "warnings": [problem.to_json() for problem in recovery.warnings],
         "undoAvailable": recovery.undo_available,
     }

@@ -19,6 +19,7 @@ from obsidian_agent.journal.records import StoredAction
 from obsidian_agent.vault import paths
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
 from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.stamps import Stamp
 
 MAX_ACTIONS: Final = 512
 MAX_BYTES: Final = 1 << 20
@@ -173,7 +174,8 @@ class ImageSource:
 def _row(action: Action, origin: int) -> list[Any]:
     match action:
         case PutFile():
-            return [origin, "file", action.path.text, action.before, action.after, action.mode]
+            row = [origin, "file", action.path.text, action.before, action.after, action.mode]
+            return row if action.was is action.becomes is None else [*row, _stamp_row(action.was), _stamp_row(action.becomes)]
         case PutFolder():
             return [origin, "folder", action.path.text, action.made]
         case MoveEntry():
@@ -184,14 +186,25 @@ def _row(action: Action, origin: int) -> list[Any]:
 
 def _action(row: list[Any]) -> Action:
     match row:
-        case [int(), "file", str(path), before, after, mode]:
-            return PutFile(stored_path(path), before, after, mode)
+        case [int(), "file", str(path), before, after, mode, *stamps]:
+            return PutFile(stored_path(path), before, after, mode, *map(_stamp, stamps))
         case [int(), "folder", str(path), bool(made)]:
             return PutFolder(stored_path(path), made)
         case [int(), "move", str(path), str(new_path), bool(folder), hash, inode]:
             return MoveEntry(stored_path(path), stored_path(new_path), folder, hash, tuple(inode) if inode else None)
         case _:
             raise ValueError("no action of this journal")
+
+
+def _stamp_row(stamp: Stamp | None) -> list[Any] | None:
+    return None if stamp is None else [stamp.modified_ns, stamp.born_ns, stamp.inode]
+
+
+def _stamp(row: list[Any] | None) -> Stamp | None:
+    if row is None:
+        return None
+    modified, born, inode = row
+    return Stamp(modified, born, tuple(inode) if inode else None)
 
 
 def stored_path(text: str) -> VaultPath:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final, Literal
 
-from obsidian_agent.journal.records import StoredAction
+from obsidian_agent.journal.boot import started_since
+from obsidian_agent.journal.records import Record, StoredAction
 from obsidian_agent.vault.actions import Action, PutFile, reverse
 from obsidian_agent.vault.handles import FolderHandles
 from obsidian_agent.vault.survey import Finding, Images, State, Survey
@@ -47,15 +48,28 @@ class Judged:
         return replace(action, before=self.actual) if self.state == "torn" and isinstance(action, PutFile) else action
 
 
-def judge(handles: FolderHandles, actions: Sequence[StoredAction], images: Images) -> list[Judged]:
-    """The state of every action. Reads the disk, changes nothing."""
-    survey = Survey(handles, images)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What every survey of one interrupted record starts from."""
+
+    handles: FolderHandles
+    images: Images
+    torn_before: int | None
+
+    def survey(self) -> Survey:
+        return Survey(self.handles, self.images, torn_before=self.torn_before)
+
+
+def judge(handles: FolderHandles, record: Record, actions: Sequence[StoredAction], images: Images) -> list[Judged]:
+    """The state of every action of a record. Reads the disk, changes nothing."""
+    look = _Look(handles, images, started_since(record.boot))
+    survey = look.survey()
     alone = [_forwards(stored, survey.look(stored.action)) for stored in actions]
     states = [one.state for one in alone]
     done = next((at for at, state in enumerate(states) if state == "before"), len(states))
     if "foreign" not in states and all(state == "before" for state in states[done:]):
         return alone
-    tried = [_judged_from(handles, actions, images, point) for point in _points(states)]
+    tried = [_judged_from(look, actions, point) for point in _points(states)]
     return min(tried, key=lambda found: found[0])[1]
 
 
@@ -73,9 +87,9 @@ def _points(states: Sequence[PathState]) -> list[int]:
     return list(dict.fromkeys([*fitting[:_CANDIDATES], by_score[0], 0, count]))
 
 
-def _judged_from(handles: FolderHandles, actions: Sequence[StoredAction], images: Images, point: int) -> tuple[int, list[Judged]]:
+def _judged_from(look: _Look, actions: Sequence[StoredAction], point: int) -> tuple[int, list[Judged]]:
     """The states if `point` actions were done, and how many of them speak against it."""
-    behind, ahead = Survey(handles, images), Survey(handles, images)
+    behind, ahead = look.survey(), look.survey()
     judged: list[Judged] = []
     for stored in reversed(actions[:point]):
         action = reverse(stored.action)

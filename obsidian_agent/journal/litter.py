@@ -1,4 +1,8 @@
-"""Temporary files that an interrupted run has left in the vault: thrown away when they are ours, put back when they are somebody's."""
+"""Temporary files that an interrupted run has left in the vault: thrown away when they are ours, put back when they are somebody's.
+
+Under a temporary name lies either what the run was writing, or what it had displaced. Its mode tells the first while it is not whole; and
+as long as the note still is what the run expected, nothing was displaced.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,15 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.journal.records import Record, StoredAction
 from obsidian_agent.vault.actions import MoveEntry, PutFile
+from obsidian_agent.vault.apply import IN_WRITING
 from obsidian_agent.vault.handles import Content, FolderHandles, content_of, io_error
-from obsidian_agent.vault.paths import ROOT, VaultPath, from_disk, trash_path
-from obsidian_agent.vault.renames import exchange, rename_to_free
-from obsidian_agent.vault.survey import Images, is_torn
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.renames import exchange, rename_beside, rename_to_free
+from obsidian_agent.vault.survey import Images, is_torn_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,38 +33,19 @@ class Leftover:
 def leftovers(handles: FolderHandles, record: Record, actions: Sequence[StoredAction]) -> Iterator[Leftover]:
     """Every temporary entry of a record, wherever in the vault its folder is by now."""
     pattern = re.compile(rf"\.{re.escape(record.token)}\.(\d+)\.[0-9a-f]+")
-    for folder, name in _hidden_names(handles, ROOT):
-        match = pattern.fullmatch(name)
+    for folder, entry in handles.entries():
+        match = pattern.fullmatch(entry.name)
         if match is not None:
             number = int(match[1])
             action = actions[number].action if number < len(actions) else None
-            yield Leftover(folder, name, action if isinstance(action, PutFile | MoveEntry) else None)
+            yield Leftover(folder, entry.name, action if isinstance(action, PutFile | MoveEntry) else None)
 
 
-def _hidden_names(handles: FolderHandles, folder: VaultPath) -> list[tuple[VaultPath, str]]:
-    found: list[tuple[VaultPath, str]] = []
-    below: list[VaultPath] = []
-    try:
-        with os.scandir(handles.get(folder)) as entries:
-            for entry in entries:
-                if entry.name.startswith("."):
-                    found.append((folder, entry.name))
-                    if folder.is_root and entry.name == trash_path().name and entry.is_dir(follow_symlinks=False):
-                        below.append(trash_path())
-                elif entry.is_dir(follow_symlinks=False):
-                    with suppress(PathRefused):
-                        below.append(from_disk(folder, entry.name))
-    except VaultError:
-        return found
-    except OSError as error:
-        raise io_error(error, folder) from error
-    for inner in below:
-        found += _hidden_names(handles, inner)
-    return found
+def clear(handles: FolderHandles, leftover: Leftover, images: Images, torn_before: int | None = None) -> str | None:
+    """Deal with one leftover. Answers what to tell people when it holds something that is not of the run.
 
-
-def clear(handles: FolderHandles, leftover: Leftover, images: Images) -> str | None:
-    """Deal with one leftover. Answers what to tell people when it holds something that is not of the run."""
+    `torn_before`: as for a survey.
+    """
     folder, name = handles.get(leftover.folder), leftover.name
     action = leftover.action
     try:
@@ -70,12 +54,15 @@ def clear(handles: FolderHandles, leftover: Leftover, images: Images) -> str | N
             return _put_back(folder, name, leftover.folder, action.path.name)
         if action is None or not stat.S_ISREG(status.st_mode):
             return _keep_beside(folder, name, leftover.folder, action.path.name if action else "note.md")
+        if stat.S_IMODE(status.st_mode) == IN_WRITING:
+            os.unlink(name, dir_fd=folder)
+            return None
         content = content_of(folder, name)
         if content is None:
             return None
         there = content_of(folder, action.path.name)
-        if not _ours(content, action, images):
-            return _give_back(folder, leftover, action.path.name, there, action, images)
+        if not _ours(content, there, action, images, torn_before):
+            return _give_back(folder, leftover, there, action, images, torn_before)
         if there is None and content.hash == action.before and action.after is None:
             return _put_back(folder, name, leftover.folder, action.path.name)
         os.unlink(name, dir_fd=folder)
@@ -86,16 +73,21 @@ def clear(handles: FolderHandles, leftover: Leftover, images: Images) -> str | N
     return None
 
 
-def _ours(content: Content, action: PutFile, images: Images) -> bool:
-    if content.hash in (action.before, action.after):
+def _ours(content: Content, there: Content | None, action: PutFile, images: Images, torn_before: int | None) -> bool:
+    """Whether content under a temporary name is the run's own, with `there` at the place of the action."""
+    if content.hash in (action.before, action.after) or is_torn_of(content, action, images, torn_before):
         return True
-    known = (images(hash) for hash in (action.after, action.before) if hash is not None)
-    return any(image is not None and is_torn(content.data, image) for image in known)
+    displaced_nothing = action.before == (there.hash if there else None)
+    image = images(action.after) if action.after is not None and displaced_nothing else None
+    return image is not None and image.startswith(content.data)
 
 
-def _give_back(folder: int, leftover: Leftover, target: str, there: Content | None, action: PutFile, images: Images) -> str | None:
+def _give_back(
+    folder: int, leftover: Leftover, there: Content | None, action: PutFile, images: Images, torn_before: int | None
+) -> str | None:
     """Somebody else's content was displaced: it gets its place back if we hold it, else a visible name of its own."""
-    if there is not None and _ours(there, action, images):
+    target = action.path.name
+    if there is not None and (there.hash == action.after or is_torn_of(there, action, images, torn_before)):
         if exchange(folder, leftover.name, target):
             os.unlink(leftover.name, dir_fd=folder)
         else:
@@ -113,14 +105,5 @@ def _put_back(folder: int, name: str, parent: VaultPath, target: str) -> str | N
 
 
 def _keep_beside(folder: int, name: str, parent: VaultPath, target: str) -> str:
-    stem, dot, suffix = target.rpartition(".")
-    stem, suffix = (stem, dot + suffix) if stem else (target, "")
-    count = 1
-    while True:
-        free = f"{stem} (recovered{'' if count == 1 else f' {count}'}){suffix}"
-        try:
-            rename_to_free(folder, name, folder, free)
-        except FileExistsError:
-            count += 1
-        else:
-            return f"What was there before is now {parent.text + '/' if parent.text else ''}{free}."
+    beside = rename_beside(folder, name, target)
+    return f"What was there before is now {parent.text + '/' if parent.text else ''}{beside}."

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from obsidian_agent.errors import JournalError
+from obsidian_agent.vault.walk import close_quietly
 
 _TRIES = 5
 _PAUSE = 0.01
@@ -34,7 +35,7 @@ def vault_lock(file: Path, vault_fd: int) -> Iterator[None]:
         with _folder_lock(vault_fd):
             yield
     finally:
-        os.close(fd)
+        close_quietly(fd)
 
 
 def is_locked(file: Path) -> bool:
@@ -46,7 +47,7 @@ def is_locked(file: Path) -> bool:
     try:
         return not _try_lock(fd)
     finally:
-        os.close(fd)
+        close_quietly(fd)
 
 
 @contextlib.contextmanager
@@ -60,7 +61,7 @@ def _folder_lock(vault_fd: int) -> Iterator[None]:
             raise _busy(None)
         yield
     finally:
-        os.close(fd)
+        close_quietly(fd)
 
 
 def _lock(fd: int) -> bool:

@@ -52,9 +52,11 @@ class Record:
     reversed: frozenset[int]
     """Numbers of those that an undo has taken back since."""
     undone: bool
-    """Whether it was undone (a redo: redone), if only in part."""
+    """Whether nothing of it is left in effect (of an undo: whether all of it was redone)."""
     has_images: bool
     """Whether the contents are still kept; without them there is no undo."""
+    boot: str | None
+    """The start of the machine since which it was at work (`boot.boot_id`); None where that is not known."""
 
     @property
     def in_effect(self) -> frozenset[int]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal import litter
+from obsidian_agent.journal.boot import started_since
 from obsidian_agent.journal.effects import Effects, effects_of
 from obsidian_agent.journal.images import ImageSource
 from obsidian_agent.journal.judgement import Judged, PathState, judge, shown
@@ -45,7 +46,7 @@ class InterruptedRun:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How an interrupted run was ended. `problems` name what was left alone, with the reason."""
+    """How an interrupted run was ended. `problems` name what was left alone, with the reason; `warnings` as for an undo."""
 
     run_id: str
     kind: Kind
@@ -53,6 +54,7 @@ class Recovery:
     effects: Effects = Effects()
     problems: tuple[Problem, ...] = ()
     undo_available: bool = False
+    warnings: tuple[Problem, ...] = ()
 
 
 def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
@@ -67,7 +69,7 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
     with FolderHandles(store) as handles:
         for record in records:
             actions, images = journal.load(record)
-            judged = judge(handles, actions, images.find)
+            judged = judge(handles, record, actions, images.find)
             left = sum(1 for _ in litter.leftovers(handles, record, actions))
             paths = tuple(InterruptedPath(shown(one), one.state, one.reason) for one in judged)
             found.append(InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left))
@@ -77,7 +79,7 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
 def recover(journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None) -> list[Recovery]:
     """End what a crash left half done (one run, or all): carry it out to its end, or take back what it did. JournalError, VaultError.
 
-    Foreign content is left alone and reported. When this is interrupted too, it is simply done again.
+    Foreign content is left alone and reported. When this is interrupted too, or the disk fails, it is simply done again.
     """
     with journal.lock():
         records = journal.unfinished()
@@ -96,7 +98,7 @@ def settle(journal: Journal, store: VaultStore) -> None:
     for record in journal.unfinished():
         with FolderHandles(store) as handles:
             actions, images = journal.load(record)
-            states = {one.state for one in judge(handles, actions, images.find)}
+            states = {one.state for one in judge(handles, record, actions, images.find)}
         if len(states) > 1 or not states <= {"before", "after"}:
             raise JournalError(
                 f"Run {record.run_id} was interrupted and is half done.",
@@ -110,21 +112,31 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     journal.make_durable()
     actions, images = journal.load(record)
     problems: list[Problem] = []
-    with FolderHandles(store) as handles, Applier(handles, record.token) as applier:
+    with FolderHandles(store) as handles, Applier(handles, record.token, recovering=True) as applier:
         for leftover in list(litter.leftovers(handles, record, actions)):
-            told = litter.clear(handles, leftover, images.find)
+            told = litter.clear(handles, leftover, images.find, started_since(record.boot))
             if told is not None:
                 problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
         in_effect = set[int]()
-        judged = judge(handles, actions, images.find)
+        judged = judge(handles, record, actions, images.find)
+        failure: VaultError | JournalError | None = None
         for one in judged if finish else reversed(judged):
-            if _carried(applier, one, images, finish, problems):
-                in_effect.add(one.stored.number)
+            try:
+                if _carried(applier, one, images, finish, problems):
+                    in_effect.add(one.stored.number)
+            except HalfDone:
+                raise
+            except (VaultError, JournalError) as error:
+                failure = failure or error
         applier.complete()
+        if failure is not None:
+            failure.hint = failure.hint or "What could be done is done; recover again when the disk works."
+            raise failure
+        warnings = tuple(applier.warnings)
     origins = [one.origin for one in actions if one.number in in_effect] if finish else None
     effects = effects_of(one.action for one in actions if one.number in in_effect)
     journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
-    return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect))
+    return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
 
 
 def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, problems: list[Problem]) -> bool:
@@ -142,6 +154,8 @@ def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, p
     except HalfDone:
         raise
     except (VaultError, JournalError) as error:
+        if error.code == "IO_ERROR":
+            raise
         problems.append(error.problem())
         return False
     return done if finish else False

@@ -63,8 +63,9 @@ CREATE TABLE part (
 
 
 def _chain_records(connection: sqlite3.Connection) -> None:
-    """Version 2: a chain of records; where a run can be cut stands beside its plan, not in it; `kept` says whether its texts are kept."""
-    for column in ("previous BLOB", "hash BLOB", "seal BLOB", "cuts BLOB", "kept INTEGER NOT NULL DEFAULT 1"):
+    """Version 2: a chain of records; where a run can be cut stands beside its plan, not in it; `kept` says whether its texts are kept,
+    `boot` since which start of the machine it was at work (`boot.boot_id`)."""
+    for column in ("previous BLOB", "hash BLOB", "seal BLOB", "cuts BLOB", "kept INTEGER NOT NULL DEFAULT 1", "boot TEXT"):
         connection.execute(f"ALTER TABLE record ADD COLUMN {column}")
     for seq, stored in connection.execute("SELECT seq, plan FROM record WHERE plan IS NOT NULL").fetchall():
         # A plan that cannot be read stays as it is: only its own run is spoilt.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 LASTING: Final = ("seq", "run_id", "kind", "time", "unix", "goal", "plan_hash", "token", "source", "run", "count")
-CHANGING: Final = ("status", "applied", "reversed", "undone", "effects", "bytes", "kept", "plan", "cuts")
+CHANGING: Final = ("status", "applied", "reversed", "undone", "effects", "bytes", "kept", "plan", "cuts", "boot")
 # A column that is added to one of these changes every digest: the migration that adds it has to close or seal all records anew.
 START: Final = b""
 """What stands as `previous` in the first record."""

@@ -36,7 +36,7 @@ from obsidian_agent.vault.store import VaultStore
 _KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 
 _COLUMNS: Final = (
-    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0"
+    "seq, run_id, kind, time, goal, plan_hash, status, token, source, run, count, applied, reversed, undone, bytes > 0 OR count = 0, boot"
 )
 
 
@@ -179,14 +179,17 @@ class Journal:
                     self._note(connection)
 
     def _mark_run(self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]) -> None:
-        row = connection.execute("SELECT reversed, count FROM record WHERE seq = ?", (record.run,)).fetchone()
+        row = connection.execute("SELECT reversed, applied, count FROM record WHERE seq = ?", (record.run,)).fetchone()
         if row is None:
             return
-        before, undone = numbers(row[0] or b""), record.kind == "undo"
-        after = before | origins if undone else before - origins
-        connection.execute("UPDATE record SET reversed = ?, undone = ? WHERE seq = ?", (bits(after, row[1]), undone, record.run))
-        if not undone:
-            connection.execute("UPDATE record SET undone = 1 WHERE seq = ?", (record.source,))
+        before, applied = numbers(row[0] or b""), numbers(row[1] or b"")
+        after = before | origins if record.kind == "undo" else before - origins
+        marks = (bits(after, row[2]), applied <= after, record.run)
+        connection.execute("UPDATE record SET reversed = ?, undone = ? WHERE seq = ?", marks)
+        source = self.record(record.source) if record.kind == "redo" and record.source is not None else None
+        if source is not None:
+            left = any(one.origin in after for one in self.actions_of(source) if one.number in source.in_effect)
+            connection.execute("UPDATE record SET undone = ? WHERE seq = ?", (not left, source.seq))
 
     def make_durable(self) -> None:
         """Flush whatever was committed, here or by a process that ended before it came to that."""
@@ -223,12 +226,15 @@ class Journal:
         return next(iter(self._records("seq = ?", seq)), None)
 
     def last_undoable(self) -> Record | None:
-        """The newest run that has something to take back and was not undone, or None. JournalError when a later record is lost."""
+        """The newest run of which something is left in effect, or None. JournalError when a later record is lost."""
         found = self._records("kind = 'run' AND undone = 0 AND bytes > 0 AND status != 'applying' ORDER BY seq DESC")
         return self._newest(next((record for record in found if record.in_effect), None))
 
     def last_redoable(self) -> Record | None:
-        """The newest undo that was not redone, with no later run that changed the vault; or None. JournalError as for `last_undoable`."""
+        """The newest undo of which something was not redone, with no later run that changed the vault; or None.
+
+        JournalError as for `last_undoable`.
+        """
         changed = "applied IS NOT NULL AND applied != zeroblob(length(applied))"
         newest_run = f"SELECT COALESCE(MAX(seq), 0) FROM record WHERE kind = 'run' AND {changed}"
         wanted = f"kind = 'undo' AND undone = 0 AND status != 'applying' AND seq > ({newest_run}) ORDER BY seq DESC"
@@ -461,7 +467,7 @@ def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
 
 def _record(row: Sequence[Any]) -> Record:
     seq, run_id, kind, moment, goal, plan_hash, status, token, source, run, count, *marks = row
-    applied, taken_back, undone, has_images = marks
+    applied, taken_back, undone, has_images, boot = marks
     try:
         return Record(
             seq,
@@ -479,6 +485,7 @@ def _record(row: Sequence[Any]) -> Record:
             numbers(taken_back or b""),
             bool(undone),
             bool(has_images),
+            boot,
         )
     except (KeyError, TypeError) as error:
         raise schema.RecordUnreadable(f"record {seq} cannot be read") from error

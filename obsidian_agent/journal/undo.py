@@ -7,19 +7,21 @@ is a record like a run, so it survives a crash, and redo is nothing but the undo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from obsidian_agent.errors import JournalError, Problem, VaultError
+from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.cuts import cut_after
 from obsidian_agent.journal.images import ImageSource
 from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
 from obsidian_agent.journal.recover import settle
 from obsidian_agent.journal.store import Journal, no_run
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, reverse
+from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
 from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.handles import FolderHandles
 from obsidian_agent.vault.paths import is_trash
+from obsidian_agent.vault.stamps import stamp_of
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.survey import Finding, State, Survey
 
@@ -51,6 +53,8 @@ class UndoResult:
     """Left alone on request, or because there was nothing to do: as wanted already, or a folder with other things in it."""
     conflicts: tuple[UndoConflict, ...] = ()
     errors: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What could not be given back to a file besides its content, and what another program wrote meanwhile."""
 
 
 @dataclass(slots=True)
@@ -102,8 +106,10 @@ class _Reversal:
         """Take an action up unseen, where nobody has to be asked: carrying it out shows whether it is possible."""
         mode: int | None = None
         if isinstance(action, PutFile) and action.after is None:
-            status = handles.status(action.path)
-            mode = status.st_mode & 0o7777 if status else None
+            # A folder that cannot be reached is told of when the action is tried.
+            with suppress(PathRefused):
+                status = handles.status(action.path)
+                mode = status.st_mode & 0o7777 if status else None
         tasks = self._ready(action, origin, mode)
         if tasks is None:
             self.conflicts.setdefault(action.path.text, _NOT_KEPT)
@@ -111,9 +117,10 @@ class _Reversal:
         else:
             self.tasks += tasks
 
-    def decide(self, survey: Survey, action: Action, origin: int) -> None:
-        """Look at one action, and take it up as a task, or not."""
-        names = {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+    def decide(self, survey: Survey, action: Action, origin: int, names: set[str]) -> None:
+        """Look at one action, and take it up as a task, or not; `names` are those that its entry is known by."""
+        if isinstance(action, PutFolder) and self._holds_what_is_left(action):
+            return
         if not names.isdisjoint(self.asked.skip) or action.path.text in self.left:
             if action.path.text not in self.left:
                 self.skipped[action.path.text] = None
@@ -141,8 +148,12 @@ class _Reversal:
         self.tasks += tasks
 
     def _leave(self, action: Action) -> None:
-        if not isinstance(action, PutFolder):
-            self.left.add(action.path.text)
+        self.left.add(action.path.text)
+
+    def _holds_what_is_left(self, action: PutFolder) -> bool:
+        """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""
+        below = action.path.text + "/"
+        return not action.made and any(path.startswith(below) for path in self.left)
 
     def _as_wanted(self, action: Action, origin: int) -> None:
         self.settled.add(origin)
@@ -161,14 +172,15 @@ class _Reversal:
     def _forced(self, survey: Survey, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
         """The same against what is there now; None where even that cannot be done (a folder in the way, the content not kept)."""
         match action:
-            case PutFile(path, _, after):
+            case PutFile(after=after):
                 if finding.state is State.MISSING and after is not None:
-                    return self._ready(PutFile(path, None, after, action.mode), origin, None)
+                    return self._ready(replace(action, before=None), origin, None)
                 if finding.content is None:
                     return None
-                tasks = self._ready(replace(action, before=finding.content.hash), origin, _mode(finding))
+                there = finding.content
+                tasks = self._ready(replace(action, before=there.hash, was=stamp_of(there.status)), origin, _mode(finding))
                 if tasks is not None:
-                    tasks[0].overwritten = (finding.content.hash, finding.content.data)
+                    tasks[0].overwritten = (there.hash, there.data)
                 return tasks
             case MoveEntry() if finding.state is State.FOREIGN and finding.actual is not None:
                 return [_Task(replace(action, hash=finding.actual), origin)]
@@ -192,6 +204,9 @@ class _Reversal:
                 self._leave(action)
                 failed.add(task.origin)
                 continue
+            if isinstance(action, PutFolder) and self._holds_what_is_left(action):
+                failed.add(task.origin)
+                continue
             try:
                 content = self.images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
                 done = applier.carry_out(action, number, content)
@@ -205,6 +220,8 @@ class _Reversal:
             if done:
                 applied.add(number)
                 self.note(action)
+                if isinstance(action, MoveEntry):
+                    self.left = {_moved(path, action) for path in self.left}
             elif not is_trash(action.path):
                 self.skipped[action.path.text] = None
         return applied, self.settled - failed
@@ -213,10 +230,13 @@ class _Reversal:
         """Say why an action was not possible; True when that is because it was not needed."""
         action = task.action
         if error.code != "CONFLICT":
-            self._leave(action)
-            self.errors.append(error.problem())
+            self.fail(action, error)
             return False
-        finding = Survey(handles).look(action)
+        try:
+            finding = Survey(handles).look(action)
+        except VaultError as unreadable:
+            self.fail(action, unreadable)
+            return False
         if finding.state is State.DONE:
             self._as_wanted(action, task.origin)
             return True
@@ -224,14 +244,15 @@ class _Reversal:
         self.conflicts.setdefault(action.path.text, finding.reason or error.message)
         return False
 
+    def fail(self, action: Action, error: VaultError | JournalError) -> None:
+        """Leave a place alone because the disk or the journal fails at it."""
+        self._leave(action)
+        self.errors.append(error.problem())
+
     def note(self, action: Action) -> None:
         """Count an action as restored."""
         if isinstance(action, MoveEntry):
-            old, new = action.path.text, action.new_path.text
-            for path in [path for path in self.restored if path == old or path.startswith(old + "/")]:
-                del self.restored[path]
-                self.restored[new + path[len(old) :]] = None
-            self.restored[new] = None
+            self.restored = {_moved(path, action): None for path in self.restored} | {action.new_path.text: None}
         elif not is_trash(action.path):
             self.restored[action.path.text] = None
 
@@ -251,7 +272,7 @@ def undo(
     resolve: Resolve | None = None,
     to_step: str | None = None,
 ) -> UndoResult:
-    """Take back a run (None: the last one not undone), file by file. With `to_step` only what was done after that step.
+    """Take back a run (None: the last one with anything in effect), file by file. With `to_step` only what was done after that step.
 
     A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`, or
     `resolve` says so; the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
@@ -267,7 +288,7 @@ def undo(
 def redo(
     journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = (), resolve: Resolve | None = None
 ) -> UndoResult:
-    """Take back the last undo, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
+    """Take back the last undo, or the rest of it, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
     with journal.lock():
         settle(journal, store)
         record = _redoable(journal)
@@ -332,13 +353,25 @@ def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: As
     reversal = _Reversal(asked, images)
     survey = Survey(handles)
     in_effect = record.in_effect
+    if record.kind == "undo":
+        # An undo is in effect where no redo has brought back what it took back.
+        standing = _behind(journal, record).reversed
+        in_effect = frozenset(one.number for one in actions if one.number in in_effect and one.origin in standing)
+    # What is left of an earlier try has moved with the folders that were moved back meanwhile.
+    moved = [(one.number, reverse(one.action)) for one in actions if one.number not in in_effect and isinstance(one.action, MoveEntry)]
     for stored in reversed(actions):
         if stored.number in in_effect and stored.number >= kept:
-            action = reverse(stored.action)
-            if seen:
-                reversal.decide(survey, action, stored.origin)
-            else:
-                reversal.take_up(handles, action, stored.origin)
+            action = first = reverse(stored.action)
+            for number, move in reversed(moved):
+                if number < stored.number and isinstance(move, MoveEntry):
+                    action = followed(action, move)
+            try:
+                if seen:
+                    reversal.decide(survey, action, stored.origin, _names(first) | _names(action))
+                else:
+                    reversal.take_up(handles, action, stored.origin)
+            except VaultError as error:
+                reversal.fail(action, error)
     return reversal
 
 
@@ -355,23 +388,34 @@ def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, 
         with Applier(handles, new.token) as applier:
             applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
+            warnings = tuple(applier.warnings)
         status: Status = "conflict" if reversal.conflicts else "failed" if reversal.errors else "done"
         journal.finish(new, status, applied, origins=origins or None)
-    return reversal.result(run.run_id)
+    return replace(reversal.result(run.run_id), warnings=warnings)
 
 
-def undo_content(journal: Journal, store: VaultStore, run_id: str | None, path: str) -> bytes | None:
-    """What undoing a run (None: the last one) would put at a path that it wrote; None where it would remove the file.
+def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bool = False) -> bytes | None:
+    """What undoing a run (None: the last one), or redoing, would put at a path that it wrote; None where it would remove the file.
 
     JournalError (RUN_NOT_FOUND, NOTHING_TO_UNDO) also when the run did not write that file.
     """
-    record = _undoable(journal, run_id)
+    record = _redoable(journal) if redoing else _undoable(journal, run_id)
     actions, images = journal.load(record)
     for stored in actions:
         action = stored.action
         if isinstance(action, PutFile) and action.path.text == path:
             return images.get(action.before) if action.before is not None else None
     raise JournalError(f"Run {record.run_id} did not write {path}.", code="NOTHING_TO_UNDO", path=path)
+
+
+def _names(action: Action) -> set[str]:
+    return {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+
+
+def _moved(path: str, action: MoveEntry) -> str:
+    """Where something is after a move: elsewhere if it was what moved, or in it."""
+    old, new = action.path.text, action.new_path.text
+    return new + path[len(old) :] if path == old or path.startswith(old + "/") else path
 
 
 def _mode(finding: Finding) -> int | None:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from obsidian_agent.journal import seals
+from obsidian_agent.journal.boot import boot_id
 from obsidian_agent.journal.cuts import Cut, pack_cuts
 from obsidian_agent.journal.images import Part, PartBuilder
 from obsidian_agent.journal.records import NewRecord, Record
@@ -88,10 +89,10 @@ class RecordWriter:
         moment = self._moment.isoformat(timespec="seconds")
         with journal_errors(self._file):
             self._connection.execute(
-                "INSERT INTO record (seq, run_id, kind, time, unix, goal, plan, plan_hash, status, token, source, run, count, bytes, cuts)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'applying', ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO record (seq, run_id, kind, time, unix, goal, plan, plan_hash, status, token, source, run, count, bytes, cuts,"
+                " boot) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'applying', ?, ?, ?, ?, ?, ?, ?)",
                 (self._seq, self._run_id, new.kind, moment, time.time(), new.goal, plan, new.plan_hash, self._token)
-                + (new.source, new.run, self._count, self._bytes, pack_cuts(cuts)),
+                + (new.source, new.run, self._count, self._bytes, pack_cuts(cuts), boot_id()),
             )
             seals.close(self._connection, self._seq, self._previous)
             self._connection.execute("COMMIT")
@@ -117,6 +118,7 @@ class RecordWriter:
             reversed=frozenset(),
             undone=False,
             has_images=True,
+            boot=boot_id(),
         )
 
     def _withdraw(self) -> None:

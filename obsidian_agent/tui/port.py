@@ -67,6 +67,8 @@ class UndoReport(Protocol):
     def conflicts(self) -> Sequence[UndoConflict]: ...
     @property
     def errors(self) -> Sequence[Problem]: ...
+    @property
+    def warnings(self) -> Sequence[Problem]: ...
 
 
 class InterruptedRun(Protocol):
@@ -85,10 +87,12 @@ class InterruptedRun(Protocol):
 
 
 class Recovered(Protocol):
-    """How an interrupted run was ended; `problems` name what was left alone."""
+    """How an interrupted run was ended; `problems` name what was left alone, `warnings` what could not be given back."""
 
     @property
     def problems(self) -> Sequence[Problem]: ...
+    @property
+    def warnings(self) -> Sequence[Problem]: ...
 
 
 class Macro(Protocol):
@@ -136,7 +140,7 @@ class Runs(Protocol):
         ...
 
     def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoReport:
-        """Undo a run (None: the last one not undone), with `to_step` what came after that step.
+        """Undo a run (None: the last one with anything in effect), with `to_step` what came after that step.
 
         Nothing is overwritten that changed since, except the paths in `force`.
         """
@@ -150,12 +154,12 @@ class Runs(Protocol):
         """The steps of a run, in order."""
         ...
 
-    def redo(self) -> UndoReport:
-        """Redo what was undone last."""
+    def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoReport:
+        """Redo what was undone last, or what is left of it; as `undo`."""
         ...
 
-    def conflict_diff(self, run_id: str | None, path: str) -> str:
-        """Unified diff from the file as it is now to what undoing the run would put there."""
+    def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
+        """Unified diff from the file as it is now to what undoing the run (or redoing) would put there."""
         ...
 
     def examine(self) -> Sequence[Problem]:

@@ -11,19 +11,23 @@ from typing import assert_never
 
 from obsidian_agent.vault.changes import MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.stamps import Stamp
 
 
 @dataclass(frozen=True, slots=True)
 class PutFile:
     """The content of a file goes from hash `before` to hash `after`; None stands for "no file".
 
-    `mode` holds the permission bits of a file that comes (back) into being; None gives it the usual ones.
+    `mode` holds the permission bits of a file that comes (back) into being; None gives it the usual ones. `was` is the stamp of the file
+    that is replaced, where known, and `becomes` the one that the new file gets (None: that of a file just written).
     """
 
     path: VaultPath
     before: str | None
     after: str | None
     mode: int | None = None
+    was: Stamp | None = None
+    becomes: Stamp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,22 @@ def action_of(operation: Operation) -> Action:
             assert_never(operation)
 
 
+def followed(action: Action, move: MoveEntry) -> Action:
+    """The action at the place where its entry is after a move of that, or of a folder around it."""
+
+    def after(path: VaultPath) -> VaultPath:
+        return path.rebased(move.path, move.new_path) if path == move.path or path.within(move.path) else path
+
+    if isinstance(action, MoveEntry):
+        return replace(action, path=after(action.path), new_path=after(action.new_path))
+    return replace(action, path=after(action.path))
+
+
 def reverse(action: Action) -> Action:
     """The action that takes this one back."""
     match action:
         case PutFile():
-            return PutFile(action.path, action.after, action.before, action.mode)
+            return PutFile(action.path, action.after, action.before, action.mode, action.becomes, action.was)
         case PutFolder():
             return PutFolder(action.path, not action.made)
         case MoveEntry():

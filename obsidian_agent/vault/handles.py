@@ -6,15 +6,17 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 
-from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.paths import ROOT, VaultPath, from_disk, trash_path
 from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.walk import close_quietly
 
 MAX_AGE: Final = 0.1
 """Seconds after which a folder is walked to anew: one that another program has moved away is not written to for longer."""
@@ -76,6 +78,32 @@ class FolderHandles:
         if known is not None:
             close_quietly(known[0])
 
+    def entries(self) -> Iterator[tuple[VaultPath, os.DirEntry[str]]]:
+        """Everything in the vault with the folder it lies in, hidden files too; not what is in hidden folders or behind links.
+
+        Folders that are gone by now, or may not be read, are left out. VaultError when the disk fails.
+        """
+        pending = [ROOT]
+        while pending:
+            folder = pending.pop()
+            try:
+                with os.scandir(self.get(folder)) as listing:
+                    entries = list(listing)
+            except PermissionError:
+                continue
+            except VaultError as error:
+                if isinstance(error, PathRefused) or error.code != "IO_ERROR" or isinstance(error.__cause__, PermissionError):
+                    continue
+                raise
+            except OSError as error:
+                raise io_error(error, folder) from error
+            for entry in entries:
+                yield folder, entry
+                if entry.is_dir(follow_symlinks=False):
+                    with suppress(PathRefused):
+                        trash = folder.is_root and entry.name == trash_path().name
+                        pending.append(trash_path() if trash else from_disk(folder, entry.name))
+
     def status(self, path: VaultPath) -> os.stat_result | None:
         """The status of the entry at `path` itself (of a link, not its target); None when it or its folder is missing."""
         try:
@@ -128,12 +156,6 @@ def content_of(folder: int, name: str) -> Content | None:
     finally:
         close_quietly(fd)
     return Content(data, hashlib.sha256(data).hexdigest(), status)
-
-
-def close_quietly(fd: int) -> None:
-    """Close a handle that was only read from: an error then says nothing about the data."""
-    with suppress(OSError):
-        os.close(fd)
 
 
 def read_all(fd: int, size: int) -> bytes:

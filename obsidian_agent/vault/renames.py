@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
 import stat
 import sys
@@ -63,7 +64,11 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
             if error.errno not in _LINKLESS:
                 raise
         else:
-            os.unlink(name, dir_fd=folder_fd)
+            try:
+                os.unlink(name, dir_fd=folder_fd)
+            except OSError:
+                os.unlink(new_name, dir_fd=new_folder_fd)
+                raise
             return
     try:
         os.stat(new_name, dir_fd=new_folder_fd, follow_symlinks=False)
@@ -71,6 +76,20 @@ def rename_to_free(folder_fd: int, name: str, new_folder_fd: int, new_name: str)
         os.rename(name, new_name, src_dir_fd=folder_fd, dst_dir_fd=new_folder_fd)
     else:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new_name)
+
+
+def rename_beside(folder_fd: int, name: str, target: str) -> str:
+    """Rename a file to the first free name like `target` that says where it comes from; that name."""
+    stem, dot, suffix = target.rpartition(".")
+    stem, suffix = (stem, dot + suffix) if stem else (target, "")
+    for count in itertools.count(1):
+        free = f"{stem} (recovered{'' if count == 1 else f' {count}'}){suffix}"
+        try:
+            rename_to_free(folder_fd, name, folder_fd, free)
+        except FileExistsError:
+            continue
+        return free
+    raise AssertionError
 
 
 def exchange(folder_fd: int, name: str, new_name: str) -> bool:

@@ -118,7 +118,7 @@ class VaultStore:
                     raise not_a_file(path)
                 return _read_all(fd, info.st_size, limit, path)
             finally:
-                os.close(fd)
+                walk.close_quietly(fd)
         except OSError as error:
             if error.errno == errno.ENOTDIR:
                 raise missing(path) from error

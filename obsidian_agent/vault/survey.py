@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
 
-from obsidian_agent.errors import VaultError
+from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
-from obsidian_agent.vault.handles import Content, FolderHandles
+from obsidian_agent.vault.handles import Content, FolderHandles, io_error
 from obsidian_agent.vault.paths import VaultPath, collision_key
 
 Images = Callable[[str], bytes | None]
@@ -36,7 +36,7 @@ class State(Enum):
     TORN = auto()
     """A file of ours whose bytes never reached the disk; the action can be carried out over it."""
     FOREIGN = auto()
-    """Somebody else's content."""
+    """Somebody else's content, or a place that cannot be reached without leaving the vault."""
     MISSING = auto()
     """The entry, or the folder it belongs into, is gone."""
     BLOCKED = auto()
@@ -79,12 +79,15 @@ _NEW_FOLDER = _Spot(None)
 class Survey:
     """Looks at actions in the order in which they would be carried out. Reads the disk, never writes it.
 
-    With `images`, content that is a torn version of the action's own images (after a power loss) is told from foreign content.
+    `images` are those of an interrupted run, whose half-done moves are known for what they are. If the machine went down since, at
+    `torn_before` (nanoseconds since the epoch), content last written before then that is a torn version of these images is told from
+    foreign content; what was written later is somebody's, and so is everything when only the process ended.
     """
 
-    def __init__(self, handles: FolderHandles, images: Images | None = None) -> None:
+    def __init__(self, handles: FolderHandles, images: Images | None = None, *, torn_before: int | None = None) -> None:
         self._handles = handles
         self._images = images
+        self._torn_before = torn_before
         self._map: dict[str, _Spot] = {}
         self._structure = False
         self._asked: dict[str, int] = {}
@@ -112,6 +115,9 @@ class Survey:
                 assert_never(action)
 
     def _carry_along(self, old: VaultPath, new: VaultPath) -> None:
+        # What was known of an earlier folder at the new place says nothing of this one.
+        for text in [text for text in self._map if text.startswith(new.text + "/")]:
+            del self._map[text]
         below = old.text + "/"
         for text in [text for text in self._map if text.startswith(below)]:
             self._map[f"{new.text}/{text[len(below) :]}"] = self._map.pop(text)
@@ -133,15 +139,23 @@ class Survey:
 
     def look(self, action: Action) -> Finding:
         """How the disk stands to one action, all assumed actions taken as done."""
-        match action:
-            case PutFile():
-                return self._look_at_file(action)
-            case PutFolder():
-                return self._look_at_folder(action)
-            case MoveEntry():
-                return self._look_at_move(action)
-            case _:
-                assert_never(action)
+        try:
+            match action:
+                case PutFile():
+                    return self._look_at_file(action)
+                case PutFolder():
+                    return self._look_at_folder(action)
+                case MoveEntry():
+                    return self._look_at_move(action)
+                case _:
+                    assert_never(action)
+        except PathRefused as refusal:
+            # A folder or note that somebody has moved elsewhere, with a link in its place.
+            return Finding(State.FOREIGN, f"it cannot be reached: {refusal.message.rstrip('.')}")
+        except VaultError as error:
+            if isinstance(error.__cause__, PermissionError):
+                return Finding(State.FOREIGN, "this user may not read it")
+            raise
 
     def _look_at_file(self, action: PutFile) -> Finding:
         spot = self._spot(action.path)
@@ -166,16 +180,13 @@ class Survey:
             return Finding(State.DONE, "", actual, content, status, real)
         if actual is None:
             return Finding(State.MISSING, "it is gone")
-        if content is not None and self._torn(content.data, action):
+        if content is not None and self._torn(content, action):
             return Finding(State.TORN, "only a part of it reached the disk", actual, content, status, real)
         reason = "there is a file now" if action.before is None else "its content has changed"
         return Finding(State.FOREIGN, reason, actual, content, status, real)
 
-    def _torn(self, data: bytes, action: PutFile) -> bool:
-        if self._images is None:
-            return False
-        images = (self._images(hash) for hash in (action.before, action.after) if hash is not None)
-        return any(image is not None and is_torn(data, image) for image in images)
+    def _torn(self, content: Content, action: PutFile) -> bool:
+        return self._images is not None and is_torn_of(content, action, self._images, self._torn_before)
 
     def _creatable(self, path: VaultPath) -> Finding:
         """A free name: the file can be made if its folder is there."""
@@ -218,7 +229,7 @@ class Survey:
         here = self._entry(source, action)
         there = self._entry(target, action)
         if here.state is State.READY:
-            if there.state is State.MISSING or _same_entry(here, there, action, self._images is not None):
+            if there.state is State.MISSING or self._same_entry(here, there, action):
                 return here
             if action.inode is not None and _inode(there) == action.inode != _inode(here):
                 return Finding(State.DONE, status=there.status)
@@ -226,6 +237,22 @@ class Survey:
         if there.state is State.READY:
             return Finding(State.DONE, "", there.actual, status=there.status)
         return here
+
+    def _same_entry(self, here: Finding, there: Finding, action: MoveEntry) -> bool:
+        """Whether both names are one entry: another spelling on a disk that ignores case, or a link left by a move that was cut off."""
+        if _inode(here) != _inode(there):
+            return False
+        if collision_key(action.path.text) != collision_key(action.new_path.text):
+            return self._images is not None
+        # Two spellings of a file with several names may be two of these names.
+        links = there.status.st_nlink if there.status is not None and not action.folder else 1
+        spot = self._spot(action.new_path)
+        if links < 2 or spot.disk is None:
+            return True
+        try:
+            return spot.disk.name not in os.listdir(self._handles.get(spot.disk.parent))
+        except OSError as error:
+            raise io_error(error, spot.disk) from error
 
     def _entry(self, spot: _Spot, action: MoveEntry) -> Finding:
         """Whether the entry at a spot is the one that the action moves: READY, FOREIGN or MISSING."""
@@ -246,6 +273,14 @@ class Survey:
         return Finding(State.FOREIGN, "its content has changed", actual, status=status)
 
 
+def is_torn_of(content: Content, action: PutFile, images: Images, torn_before: int | None) -> bool:
+    """Whether a file, last written before the machine went down, holds what that left of the images of an action."""
+    if torn_before is None or content.status.st_mtime_ns >= torn_before:
+        return False
+    known = (images(hash) for hash in (action.after, action.before) if hash is not None)
+    return any(image is not None and is_torn(content.data, image) for image in known)
+
+
 def is_torn(data: bytes, image: bytes) -> bool:
     """Whether `data` is what a power loss can leave of `image`: nothing, a beginning, or some blocks as zeros."""
     if len(data) > len(image):
@@ -259,10 +294,3 @@ def is_torn(data: bytes, image: bytes) -> bool:
 
 def _inode(finding: Finding) -> tuple[int, int] | None:
     return (finding.status.st_dev, finding.status.st_ino) if finding.status else None
-
-
-def _same_entry(here: Finding, there: Finding, action: MoveEntry, links_too: bool) -> bool:
-    """Whether both names are one entry: another spelling on a disk that ignores case, or a link left by a move that was cut off."""
-    if _inode(here) != _inode(there):
-        return False
-    return links_too or collision_key(action.path.text) == collision_key(action.new_path.text)

@@ -104,7 +104,7 @@ class HandleTree:
 
     def close(self) -> None:
         if self.root_fd >= 0:
-            os.close(self.root_fd)
+            walk.close_quietly(self.root_fd)
             self.root_fd = -1
 
     def writable(self) -> bool:
@@ -132,7 +132,7 @@ class HandleTree:
         try:
             yield place
         finally:
-            os.close(place.folder_fd)
+            walk.close_quietly(place.folder_fd)
 
     def parts(self, path: VaultPath) -> tuple[str, ...]:
         with self._place(path, follow=True) as place:
@@ -146,7 +146,7 @@ class HandleTree:
         try:
             return os.stat(path.name, dir_fd=fd, follow_symlinks=False)
         finally:
-            os.close(fd)
+            walk.close_quietly(fd)
 
     def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
         if birth.KNOWN_BY_HANDLE:
@@ -155,7 +155,7 @@ class HandleTree:
                 info = os.fstat(fd)
                 return info, birth.born_ns(info, fd)
             finally:
-                os.close(fd)
+                walk.close_quietly(fd)
         if path.is_root:
             info = self.root_status()
             return info, birth.born_ns(info)
@@ -168,7 +168,7 @@ class HandleTree:
         try:
             return _scan(fd)
         finally:
-            os.close(fd)
+            walk.close_quietly(fd)
 
     def replace(self, path: VaultPath, data: bytes) -> None:
         with self._place(path, follow=True) as place:

@@ -15,6 +15,7 @@ import errno
 import os
 import sys
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,6 +54,12 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") el
 if _libc is not None:
     _libc.syscall.restype = ctypes.c_long
     _libc.syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+def close_quietly(fd: int) -> None:
+    """Close a handle that was only read from: an error then says nothing about the data."""
+    with suppress(OSError):
+        os.close(fd)
 
 
 def open_without_links(root_fd: int, text: str, flags: int) -> int:
@@ -166,7 +173,7 @@ class _HandleSteps(Steps):
         return None
 
     def leave(self) -> None:
-        os.close(self.handles.pop())
+        close_quietly(self.handles.pop())
 
     def link(self, name: str) -> str | None:
         try:
@@ -199,7 +206,7 @@ def find(root_fd: int, path: VaultPath, *, follow_last: bool = True) -> Place:
         return Place(folder, name, (*steps.names, name))
     finally:
         for handle in steps.handles:
-            os.close(handle)
+            close_quietly(handle)
 
 
 def open_by_walk(root_fd: int, path: VaultPath, flags: int) -> int:
@@ -210,4 +217,4 @@ def open_by_walk(root_fd: int, path: VaultPath, flags: int) -> int:
     try:
         return os.open(place.name, flags | NOFOLLOW, dir_fd=place.folder_fd)
     finally:
-        os.close(place.folder_fd)
+        close_quietly(place.folder_fd)

@@ -28,7 +28,7 @@ from obsidian_agent.journal.recover import interrupted
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.plan.result import Instance, Preview
-from obsidian_agent.vault.actions import Action
+from obsidian_agent.vault.actions import Action, MoveEntry
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.store import VaultStore
 from previews import create, make, modify, move, picture, previewed, run, step, trash
@@ -81,6 +81,18 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, times: int, number: int 
 
     monkeypatch.setattr(Applier, "_put_file", put_file)
     return failed
+
+
+def failing_moves(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Let the moves of some files fail."""
+    real = Applier._move
+
+    def move(self: Applier, action: MoveEntry, number: int) -> None:
+        if action.path.name in names:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(self, action, number)
+
+    monkeypatch.setattr(Applier, "_move", move)
 
 
 def edited_during(desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -300,6 +312,33 @@ class TestFailing:
         assert result.effects.folders == ()
         undo(desk.journal, desk.store)
         assert picture(desk.root) == before
+
+    @pytest.mark.parametrize("how", ["the first fails", "the first depends on what failed"])
+    def test_a_delete_does_not_need_the_one_that_was_to_make_the_trash(self, desk: Desk, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+        before = picture(desk.root)
+        deletes = [trash(f"{name}.md", f"{name}\n".encode()) for name in ("one", "two", "three")]
+        if how == "the first fails":
+            failing_moves(monkeypatch, "one.md")
+            result = desk.run(previewed(*deletes, steps=[step("a", onError="skip"), step("b"), step("c")]))
+            assert [problem.code for problem in result.warnings] == ["IO_ERROR"]
+        else:
+            failing(monkeypatch, "inner.md", 1)
+            edit = modify("Folder/inner.md", b"inner\n", b"INNER\n")
+            steps = [step("e", onError="skip"), step("a", dependsOn=["e"]), step("b"), step("c")]
+            result = desk.run(previewed(edit, *deletes, steps=steps))
+            assert [problem.code for problem in result.warnings] == ["IO_ERROR", "SKIPPED"]
+        assert result.success
+        assert result.effects.deleted == ("three.md", "two.md")
+        assert (desk.root / "one.md").exists()
+        assert sorted(os.listdir(desk.root / ".trash")) == ["three.md", "two.md"]
+        undo(desk.journal, desk.store)
+        assert picture(desk.root) == before
+
+    def test_without_a_delete_that_succeeds_there_is_no_trash(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        failing_moves(monkeypatch, "one.md", "two.md")
+        steps = [step("a", onError="skip"), step("b", onError="skip")]
+        desk.run(previewed(trash("one.md", b"one\n"), trash("two.md", b"two\n"), steps=steps))
+        assert not (desk.root / ".trash").exists()
 
     def test_retry_tries_again_and_says_so(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         failing(monkeypatch, "one.md", 2)

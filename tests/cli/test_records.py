@@ -124,3 +124,42 @@ def test_a_run_that_the_journal_lost_is_named_in_words_and_to_programs(
         assert (code, told["errors"][0]["code"], lost in told["message"]) == (1, "JOURNAL_DAMAGED", True)
     assert (vault / "a.md").read_text() == "one\nmore\n"
     assert call("undo", kept, "--yes")[1]["restored"] == ["a.md"]
+
+
+def test_a_folder_that_was_moved_to_another_disk_is_left_alone_and_told(
+    call: Call, append: Callable[[str], str], vault: Path, tmp_path: Path
+) -> None:
+    (vault / "Far").mkdir()
+    for name in ("one", "two"):
+        (vault / f"Far/{name}.md").write_text("far\n")
+    edits = [{"id": f"s{n}", "tool": "vault.updateFile", "args": {"path": path, "mode": "append", "content": "more"}} for n, path in
+             enumerate(("Far/one.md", "Far/two.md", "a.md"))]  # fmt: skip
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": edits}))
+    run = call("run", str(file), "--yes")[1]["runId"]
+    (vault / "Far").rename(tmp_path / "other disk")
+    (vault / "Far").symlink_to(tmp_path / "other disk")
+    code, told = call("undo", "--yes", "--skip", "Far/one.md")
+    assert (code, told["restored"], told["skipped"]) == (4, ["a.md"], ["Far/one.md"])
+    assert [each["path"] for each in told["conflicts"]] == ["Far/two.md"]
+    assert "link" in told["conflicts"][0]["reason"]
+    code, told = call("undo", "--yes")
+    assert (code, told["runId"], [each["path"] for each in told["conflicts"]]) == (4, run, ["Far/one.md", "Far/two.md"])
+    assert not call("history")[1]["runs"][0]["undone"]
+    assert call("recover")[0] == 0
+    assert append("b.md")
+    assert (vault / "Far/one.md").read_text() == "far\nmore\n"
+
+
+def test_undo_goes_on_with_a_run_that_was_taken_back_to_a_step(
+    call: Call, vault: Path, tmp_path: Path, append: Callable[[str], str]
+) -> None:
+    older = append("a.md")
+    steps = [{"id": name, "tool": "vault.createFile", "args": {"path": f"{name}.md", "content": name}} for name in ("x", "y")]
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    run = call("run", str(file), "--yes")[1]["runId"]
+    assert call("undo", run, "--to-step", "x", "--yes")[0] == 0
+    code, told = call("undo", "--yes")
+    assert (code, told["runId"], told["restored"]) == (0, run, ["x.md"])
+    assert [(entry["runId"], entry["undone"]) for entry in call("history")[1]["runs"]] == [(run, True), (older, False)]

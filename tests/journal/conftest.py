@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.journal.store import Journal
 from obsidian_agent.vault.changes import Operation
 from obsidian_agent.vault.store import VaultStore
-from previews import Picture, picture, previewed, run
+from previews import Picture, picture, previewed, restarted, run
 from support import MakeVault
 
 FILES = {"one.md": b"one\n", "two.md": b"two\r\n", "Folder/inner.md": b"inner\n" * 100}
@@ -38,6 +39,12 @@ class Home:
 
     def seen(self) -> Picture:
         return picture(self.root)
+
+    def machine_went_down(self, *torn: Path) -> None:
+        """As if the machine had been started since the interrupted record began; files that it tore were written before."""
+        restarted(self.journal)
+        for path in torn:
+            os.utime(path, (1, 1))
 
     def reopened(self) -> Home:
         """The same vault as another process would find it."""

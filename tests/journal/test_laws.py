@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
@@ -11,10 +12,10 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.errors import JournalError, ObsidianAgentError, VaultError
 from obsidian_agent.journal.recover import interrupted, recover
 from obsidian_agent.journal.store import Journal
-from obsidian_agent.journal.undo import redo, undo
+from obsidian_agent.journal.undo import UndoResult, redo, undo
 from obsidian_agent.vault.actions import Action, PutFile
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
@@ -22,7 +23,7 @@ from obsidian_agent.vault.disk import DiskView
 from obsidian_agent.vault.overlay import OverlayVault
 from obsidian_agent.vault.paths import ROOT
 from obsidian_agent.vault.store import VaultStore
-from previews import Picture, picture, previewed, run, vault_path
+from previews import Picture, picture, previewed, restarted, run, vault_path
 
 NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]
 CONTENTS = [b"", b"one\n", b"two\n" * 400, b"\xef\xbb\xbfthree\r\n", b"\0\xff", b"four\n" * 3000]
@@ -222,6 +223,8 @@ def damage(home: House, action: Action, kind: str, before: bytes | None) -> None
             path.write_bytes(before)
         case _:
             pass
+    if path.exists():
+        os.utime(path, (1, 1))
 
 
 @RELAXED
@@ -234,6 +237,8 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
             run(previewed(*todo), home.store, journal)
         after = home.seen()
         with home.journal() as journal:
+            if todo:
+                restarted(journal)
             for record in journal.unfinished():
                 actions, images = journal.load(record)
                 for stored in actions:
@@ -243,3 +248,55 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
             for one in recover(journal, home.store, finish=finish):
                 assert one.problems == ()
         assert home.seen() == (after if finish or not todo else before)
+
+
+@contextmanager
+def disk_failing_at(numbers: frozenset[int]) -> Iterator[None]:
+    """The disk refuses some actions of what is carried out."""
+    real = Applier.carry_out
+
+    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
+        if number in numbers:
+            raise VaultError("The disk fails.", code="IO_ERROR", path=action.path.text)
+        return real(self, action, number, content)
+
+    with patch.object(Applier, "carry_out", carry_out):
+        yield
+
+
+def all_of_it(take_back: Callable[[Journal, VaultStore], UndoResult], journal: Journal, store: VaultStore) -> None:
+    """Go on until there is nothing left."""
+    for _ in range(50):
+        try:
+            result = take_back(journal, store)
+        except JournalError as error:
+            assert error.code in ("NOTHING_TO_UNDO", "NOTHING_TO_REDO")
+            return
+        assert (result.conflicts, result.errors) == ((), ())
+    raise AssertionError("it never ends")
+
+
+@RELAXED
+@given(stories, st.lists(st.frozensets(st.integers(0, 12), max_size=4), max_size=3), st.data())
+def test_undo_and_redo_in_pieces_lead_to_the_same(story: list[FileChange], failures: list[frozenset[int]], data: st.DataObject) -> None:
+    with house() as home:
+        todo = operations(home.told(story))
+        before = home.seen()
+        with home.journal() as journal:
+            assert run(previewed(*todo), home.store, journal).success
+            after = home.seen()
+            if after == before:
+                return
+            for numbers in failures:
+                with disk_failing_at(numbers), suppress(JournalError):
+                    skip = data.draw(st.lists(st.sampled_from([*after]), max_size=2))
+                    undo(journal, home.store, skip=skip)
+            all_of_it(undo, journal, home.store)
+            assert home.seen() == before
+            for numbers in failures:
+                with disk_failing_at(numbers), suppress(JournalError):
+                    redo(journal, home.store)
+            all_of_it(redo, journal, home.store)
+            assert home.seen() == after
+            all_of_it(undo, journal, home.store)
+            assert home.seen() == before

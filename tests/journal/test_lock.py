@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -76,3 +77,18 @@ def test_a_state_folder_that_cannot_be_made(make_vault: MakeVault, tmp_path: Pat
     (tmp_path / "state").write_bytes(b"a file")
     with Journal.open(tmp_path / "state", make_vault({})) as journal, pytest.raises(JournalError, match="cannot be used"), journal.lock():
         pass
+
+
+def test_a_disk_that_fails_when_the_lock_is_let_go_is_nobodys_business(tmp_path: Path, vault: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was done under the lock is done; the lock goes with its handle all the same."""
+    real, file = os.close, tmp_path / "lock"
+
+    def close(fd: int) -> None:
+        real(fd)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with vault_lock(file, vault):
+        monkeypatch.setattr(os, "close", close)
+        assert is_locked(file)
+    monkeypatch.undo()
+    assert not is_locked(file)

@@ -13,7 +13,7 @@ from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.recover import interrupted, recover
 from obsidian_agent.journal.undo import undo, undo_preview
 from obsidian_agent.vault.actions import Action
-from obsidian_agent.vault.apply import Applier
+from obsidian_agent.vault.apply import IN_WRITING, Applier
 from obsidian_agent.vault.changes import Operation
 from previews import create, make, modify, move, trash
 
@@ -171,10 +171,28 @@ def test_files_whose_bytes_never_reached_the_disk_are_ours(home: Home, damage: b
     after = home.seen()
     (home.root / "New/note.md").write_bytes(damage)
     (home.root / "one.md").write_bytes(b"ONE\n" * (len(damage) // 8))
+    home.machine_went_down(home.root / "New/note.md", home.root / "one.md")
     assert states(home)["New/note.md"] == "torn"
     (done,) = recover(home.journal, home.store, finish=finish)
     assert done.problems == ()
     assert home.seen() == (after if finish else before)
+
+
+@pytest.mark.parametrize("finish", [True, False])
+@pytest.mark.parametrize("down", [True, False], ids=["the machine went down", "only the process ended"])
+def test_a_note_that_somebody_shortened_is_not_torn(home: Home, finish: bool, down: bool) -> None:
+    """Even after a power cut: what was written since then was written by somebody."""
+    with before_the_end():
+        home.run(*STORY)
+    (home.root / "New/note.md").write_bytes(b"new\n" * 10)
+    (home.root / "one.md").write_bytes(b"")
+    if down:
+        home.machine_went_down()
+    assert states(home)["New/note.md"] == "foreign"
+    (done,) = recover(home.journal, home.store, finish=finish)
+    assert {"New/note.md", "one.md"} <= {problem.path for problem in done.problems}
+    assert (home.root / "New/note.md").read_bytes() == b"new\n" * 10
+    assert (home.root / "one.md").read_bytes() == b""
 
 
 class TestLeftovers:
@@ -184,15 +202,39 @@ class TestLeftovers:
 
     @pytest.mark.parametrize("finish", [True, False])
     @pytest.mark.parametrize("content", [b"", b"ONE\n" * 3, b"ONE\n" * 1000, b"one\n"], ids=["empty", "begun", "new", "displaced"])
-    def test_our_own_are_thrown_away(self, home: Home, finish: bool, content: bytes) -> None:
+    @pytest.mark.parametrize("why", ["in writing", "the machine went down"])
+    def test_our_own_are_thrown_away(self, home: Home, finish: bool, content: bytes, why: str) -> None:
         before = home.seen()
         with before_the_end():
             home.run(*STORY)
         after = home.seen()
-        (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
+        left = home.root / f".{self.token(home)}.2.ab"
+        left.write_bytes(content)
+        if why == "in writing":
+            left.chmod(IN_WRITING)
+        else:
+            home.machine_went_down(left)
         assert interrupted(home.journal, home.store)[0].leftovers == 1
         assert recover(home.journal, home.store, finish=finish)[0].problems == ()
         assert home.seen() == (after if finish else before)
+
+    @pytest.mark.parametrize("content", [b"", b"ONE\n" * 3], ids=["empty", "begun"])
+    def test_what_a_killed_process_had_begun_is_thrown_away_where_modes_are_not_kept(self, home: Home, content: bytes) -> None:
+        before = home.seen()
+        interrupt(home, 2)
+        (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
+        assert recover(home.journal, home.store, finish=False)[0].problems == ()
+        assert home.seen() == before
+
+    @pytest.mark.parametrize("content", [b"", b"on"], ids=["emptied", "shortened"])
+    @pytest.mark.parametrize("finish", [True, False])
+    def test_a_shortened_note_that_was_displaced_gets_its_place_back(self, home: Home, finish: bool, content: bytes) -> None:
+        """Shortened at the last moment before the exchange, and the process killed right after it."""
+        interrupt(home, 3)
+        (home.root / f".{self.token(home)}.2.ab").write_bytes(content)
+        (done,) = recover(home.journal, home.store, finish=finish)
+        assert (home.root / "one.md").read_bytes() == content
+        assert [problem.path for problem in done.problems] == ["one.md"]
 
     def test_somebodys_content_under_a_temporary_name_gets_its_place_back(self, home: Home) -> None:
         interrupt(home, 3)

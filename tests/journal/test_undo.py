@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,9 +9,12 @@ import pytest
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.undo import Choice, UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault import handles
+from obsidian_agent.vault.stamps import SETS_BIRTH
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.journal.conftest import Home
 
 CHANGED = [modify("one.md", b"one\n", b"ONE\n"), create("new.md", b"new\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
@@ -108,8 +113,8 @@ class TestConflicts:
         assert result.conflicts == (UndoConflict("one.md", "its content has changed"),)
         assert (home.root / "one.md").read_bytes() == b"edited later\n"
         assert (home.root / "two.md").read_bytes() == b"two\r\n"
-        assert home.journal.last_undoable() is None
-        assert undo_content(home.journal, home.store, run_id, "one.md") == b"one\n"
+        assert not home.journal.history()[0].undone
+        assert undo_content(home.journal, run_id, "one.md") == b"one\n"
 
     def test_what_was_left_can_be_forced_later_and_nothing_is_lost(self, home: Home) -> None:
         run_id = home.run(*CHANGED).run_id
@@ -231,8 +236,73 @@ class TestConflicts:
         before, history = home.seen(), home.journal.history()
         told = undo_preview(home.journal, home.store)
         assert (home.seen(), home.journal.history()) == (before, history)
-        assert undo(home.journal, home.store) == told
+        assert replace(undo(home.journal, home.store), warnings=()) == told
         assert undo_preview(home.journal, home.store, redoing=True) == redo(home.journal, home.store)
+
+
+class TestStamps:
+    def test_the_time_of_the_last_change_comes_back(self, home: Home) -> None:
+        for number, name in enumerate(("one.md", "Folder/inner.md", "two.md"), 1):
+            os.utime(home.root / name, ns=(number, 1_500_000_000_123_456_789 + number))
+        before = {name: (home.root / name).stat().st_mtime_ns for name in ("one.md", "Folder/inner.md", "two.md")}
+        home.run(
+            [modify("one.md", b"one\n", b"ONE\n"), move("one.md", "uno.md", b"ONE\n")],
+            modify("Folder/inner.md", b"inner\n" * 100, b"x"),
+            trash("two.md", b"two\r\n"),
+        )
+        undo(home.journal, home.store)
+        assert {name: (home.root / name).stat().st_mtime_ns for name in before} == before
+
+    def test_what_was_overwritten_by_force_comes_back_with_its_time(self, home: Home) -> None:
+        run = home.run(*CHANGED).run_id
+        (home.root / "one.md").write_bytes(b"edited later\n")
+        os.utime(home.root / "one.md", ns=(5, 1_600_000_000_000_000_005))
+        undo(home.journal, home.store, run, force=["one.md"])
+        redo(home.journal, home.store)
+        assert (home.root / "one.md").read_bytes() == b"edited later\n"
+        assert (home.root / "one.md").stat().st_mtime_ns == 1_600_000_000_000_000_005
+
+    @pytest.mark.skipif(SETS_BIRTH, reason="the creation time comes back here")
+    def test_it_is_told_that_the_creation_time_cannot_be_set(self, home: Home) -> None:
+        home.run(*CHANGED)
+        (warning,) = undo(home.journal, home.store).warnings
+        assert (warning.code, warning.message) == (
+            "NOT_RESTORED",
+            "2 notes that were written back have a new creation time: this system cannot set it.",
+        )
+        home.run(create("new.md", b"x"), move("one.md", "uno.md", b"one\n"))
+        assert undo(home.journal, home.store).warnings == ()
+
+    @pytest.mark.parametrize("elsewhere", ["also.md", "Folder/also.md", "moved with it"])
+    def test_a_note_with_two_names_has_both_again(self, home: Home, elsewhere: str) -> None:
+        """Its creation time comes back with them: it is the same file."""
+        other = "Folder/also.md" if elsewhere == "moved with it" else elsewhere
+        (home.root / other).hardlink_to(home.root / "one.md")
+        changes = [modify("one.md", b"one\n", b"ONE\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
+        home.run(*changes, *([move("Folder", "Moved")] if elsewhere == "moved with it" else []))
+        assert not (home.root / "one.md").samefile(next(home.root.rglob("also.md")))
+        result = undo(home.journal, home.store)
+        assert (home.root / "one.md").samefile(home.root / other)
+        assert [warning.path for warning in result.warnings] == [None], "the other note has a new creation time"
+        redo(home.journal, home.store)
+        assert (home.root / "one.md").read_bytes() == b"ONE\n"
+        undo(home.journal, home.store)
+        assert (home.root / "one.md").samefile(home.root / other)
+
+    @pytest.mark.parametrize("why", ["outside of the vault", "edited since", "gone"])
+    def test_it_is_told_when_a_note_cannot_have_its_other_name_again(self, home: Home, why: str, tmp_path: Path) -> None:
+        other = tmp_path / "also.md" if why == "outside of the vault" else home.root / "also.md"
+        other.hardlink_to(home.root / "one.md")
+        home.run(*CHANGED)
+        if why == "edited since":
+            other.write_bytes(b"edited\n")
+        elif why == "gone":
+            other.unlink()
+        result = undo(home.journal, home.store)
+        assert (home.root / "one.md").read_bytes() == b"one\n"
+        assert (home.root / "one.md").stat().st_nlink == 1
+        assert "one.md" in [warning.path for warning in result.warnings if warning.code == "NOT_RESTORED"]
+        assert result.conflicts == result.errors == ()
 
 
 def test_redo_of_an_edited_file_is_a_conflict_too(home: Home) -> None:

@@ -290,7 +290,6 @@ parts_stories = {**others_stories, "chosen": st.integers(0, 5)}
 one_by_one: Found = [("vault.createFile", {"path": f"{name}.md", "content": name}) for name in ("one", "two")]
 
 
-@pytest.mark.xfail(strict=True, reason="plain undo takes an older run after an undo to a step")
 @held(60)
 @given(**parts_stories)
 @example(files={}, more=set(), found=one_by_one, chosen=0)
@@ -298,7 +297,6 @@ def test_a_run_undone_in_parts_is_undone_before_an_older_one(**story: Any) -> No
     undo_goes_on_with_the_same_run(**story)
 
 
-@pytest.mark.xfail(strict=True, reason="plain undo takes an older run after an undo to a step")
 @pytest.mark.soak
 @held(2000)
 @given(**parts_stories)
@@ -324,7 +322,6 @@ killed: dict[str, Any] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="a link that leads out of the vault makes undo fail for good")
 @held(60)
 @given(**others_stories, first=carrying, second=carrying)
 @example(files={"A/one.md": NOTE}, more=set(), found=APPEND, first=[(CARRY_OFF, 1, 0)], second=[])
@@ -332,7 +329,6 @@ def test_undo_goes_on_where_a_folder_was_carried_off_to_another_disk(**story: An
     undo_leaves_others_alone(**story)
 
 
-@pytest.mark.xfail(strict=True, reason="a link that leads out of the vault makes recovery fail for good")
 @held(60)
 @given(**kills, others=carrying)
 @example(**killed, others=[(CARRY_OFF, 1, 0)])
@@ -340,7 +336,6 @@ def test_recovery_goes_on_where_a_folder_was_carried_off_to_another_disk(**story
     recovery_leaves_others_alone(**story)
 
 
-@pytest.mark.xfail(strict=True, reason="recovery takes any shortened note for a write that was cut off")
 @held(60)
 @given(**kills, others=shortening)
 @example(**killed, others=[(SHORTEN, 0, 2)])
@@ -348,7 +343,6 @@ def test_recovery_takes_no_shortened_note_for_a_write_of_ours(**story: Any) -> N
     recovery_leaves_others_alone(**story)
 
 
-@pytest.mark.xfail(strict=True, reason="the same as above, for longer")
 @pytest.mark.soak
 @held(2000)
 @given(**kills, others=edits(*EDITS, CARRY_OFF, SHORTEN))
@@ -358,7 +352,6 @@ def test_2000_recoveries_bear_all_of_this(**story: Any) -> None:
     recovery_leaves_others_alone(**story)
 
 
-@pytest.mark.xfail(strict=True, reason="the same as above, for longer")
 @pytest.mark.soak
 @held(2000)
 @given(**others_stories, first=carrying, second=carrying)

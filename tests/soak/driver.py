@@ -5,6 +5,7 @@ BASE holds `vault`, `state` and `beside`, a folder that nobody may touch.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from contextlib import suppress
@@ -19,7 +20,7 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.actions import Action
 from obsidian_agent.vault.apply import Applier
 from obsidian_agent.vault.store import VaultStore
-from previews import create, make, modify, move, previewed, run, trash
+from previews import create, make, modify, move, previewed, restarted, run, trash
 
 OLD = {
     "Daily/one.md": b"# One\r\nsee [[Two]]\r\n",
@@ -82,6 +83,9 @@ def cut_off(store: VaultStore, journal: Journal) -> None:
     (vault / "New/Deep/note.md").write_bytes(b"new\n" * 10)
     (vault / f"Daily/.{record.token}.3.1").write_bytes(OLD["Daily/one.md"])
     (vault / f".{record.token}.9.2").write_bytes(b"")
+    restarted(journal)
+    for torn in ("New/Deep/note.md", f".{record.token}.9.2"):
+        os.utime(vault / torn, (1, 1))
 
 
 def main(command: str, base: Path) -> int:

@@ -66,13 +66,13 @@ def _only_reads(name: str, line: str) -> bool:
     return name in _READING and not re.search(r"O_WRONLY|O_RDWR|O_CREAT", line)
 
 
-def run_with(argv: Sequence[str], point: Point, fault: str) -> int:
-    """Run the command with a fault ("signal=KILL", "error=EIO", …) at a point; its exit status."""
+def run_with(argv: Sequence[str], point: Point, fault: str) -> subprocess.CompletedProcess[str]:
+    """Run the command with a fault at a point: "signal=KILL", "error=EIO", …, with a "+" behind it from that point on."""
     assert STRACE is not None
     sticky = fault.endswith("+")
     inject = f"inject={point.name}:{fault.rstrip('+')}:when={point.count}{'+' if sticky else ''}"
     started = [STRACE, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={point.name}", "-e", inject, "--", *argv]
-    return subprocess.run(started, env=_environment(), capture_output=True, check=False, timeout=120).returncode
+    return subprocess.run(started, env=_environment(), capture_output=True, check=False, timeout=120, text=True, errors="replace")
 
 
 def flushes(argv: Sequence[str], log: Path) -> int:

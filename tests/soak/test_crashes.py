@@ -23,6 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import driver
 import sweep
 
+EVERY = int(os.environ.get("OBSIDIAN_AGENT_SOAK_EVERY", "1"))
+"""Try only every so many-th point: for a short look."""
+
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(sweep.STRACE is None, reason="strace is not here: the crash matrix cannot run")]
 
 
@@ -83,6 +86,8 @@ class Stage:
                 result = undo(journal, store)
                 if result.conflicts or result.errors:
                     return f"cannot be undone: {result}"
+            if journal.last_undoable() is not None:
+                return "not undone by one undo"
             now = picture(self.base / "vault")
             return None if now == self.old else f"not as before: {sorted(set(now.items()) ^ set(self.old.items()))[:8]}"
 
@@ -91,15 +96,18 @@ class Stage:
         argv = sweep.command(name, self.base)
         found = sweep.points(argv, self.base, reading=not fault.startswith("signal"))
         assert len(found) > 10
+        found = found[EVERY - 1 :: EVERY]
         violations = []
         for point in sweep.stages(self.template, self.base, found):
-            status = sweep.run_with(argv, point, fault)
+            ended = sweep.run_with(argv, point, fault)
             try:
                 wrong = self.ended(finish) or (self.broken() if fault.startswith("signal") else self.unusable())
             except ObsidianAgentError as error:
                 wrong = f"{error.code}: {error.message}"
+            if "Traceback" in ended.stderr:
+                wrong = f"{wrong or ''} uncaught: {ended.stderr[-900:]}"
             if wrong:
-                violations.append(f"{point.name}#{point.count} status {status}: {wrong} | {point.what}")
+                violations.append(f"{point.name}#{point.count} status {ended.returncode}: {wrong} | {point.what}")
         return violations
 
 
@@ -116,9 +124,19 @@ def test_recovery_killed_at_every_call(base: Path, name: str, finish: bool) -> N
     assert Stage(base, "break").sweep(name, "signal=KILL", finish) == []
 
 
-@pytest.mark.parametrize("fault", ["error=EIO", "error=ENOSPC", "error=EIO+", "error=ENOSPC+", "error=EACCES"])
+FAULTS = ["error=EIO", "error=ENOSPC", "error=EIO+", "error=ENOSPC+"]
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "error=EACCES"])
 def test_every_call_fails_once_or_for_good(base: Path, fault: str) -> None:
     assert Stage(base).sweep("run", fault, finish=False) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", ["undo", "redo", "finish", "roll-back"])
+def test_every_call_of_what_comes_after_a_run_fails_once_or_for_good(base: Path, name: str, fault: str) -> None:
+    before = {"undo": ["run"], "redo": ["run", "undo"]}.get(name, ["break"])
+    assert Stage(base, *before).sweep(name, fault, finish=False) == []
 
 
 @pytest.mark.parametrize("name", ["run", "undo", "redo", "finish", "roll-back"])

@@ -118,6 +118,7 @@ class Report:
     conflicts: tuple[Conflicting, ...] = ()
     errors: tuple[Problem, ...] = ()
     run_id: str = "r1"
+    warnings: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,11 +175,11 @@ class FakeRuns:
         self.calls.append(("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else [])))
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
-    def redo(self) -> Report:
-        self.calls.append(("redo",))
-        return Report(("Projects/Garden.md",))
+    def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> Report:
+        self.calls.append(("redo", frozenset(force), frozenset(skip)) if force or skip else ("redo",))
+        return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
-    def conflict_diff(self, run_id: str | None, path: str) -> str:
+    def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
         return unified_diff(b"mine\n", b"earlier\n", path, path)
 
     def examine(self) -> list[Problem]:

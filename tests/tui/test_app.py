@@ -346,6 +346,23 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
 
 
+async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
+    session = FakeSession()
+    session.runs.entries = history_entries()
+    session.runs.reports = [
+        Report(("A.md",), conflicts=(Conflicting("B.md", "changed since"), Conflicting("C.md", "changed since"))),
+        Report(("C.md",), ("B.md",)),
+    ]
+    async with driving(session) as app:
+        await app.press("f3", "y")
+        await app.pilot.pause(0.1)
+        assert isinstance(app.app.screen, Conflicts)
+        await app.press("s", "f", "ctrl+s")
+        await app.pilot.pause(0.1)
+        assert session.called("redo") == [(), (frozenset({"C.md"}), frozenset({"B.md"}))]
+        assert "Left alone: B.md" in app.screen()
+
+
 async def test_saving_a_run_with_a_parameter() -> None:
     session = FakeSession()
     async with driving(session) as app:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import Conflict, VaultError
-from obsidian_agent.vault import apply, durable, renames
+from obsidian_agent.vault import apply, durable, renames, temporaries
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, action_of, reverse
 from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.changes import content_hash
@@ -187,6 +187,61 @@ class TestRaces:
             bench.do(REPLACE, NEW)
         assert bench.read("note.md") == b"OLD\n"
 
+    @pytest.mark.parametrize("asked", ["the system", "nobody"])
+    @pytest.mark.parametrize("action", [REPLACE, REMOVE])
+    @pytest.mark.parametrize("closes", [True, False])
+    def test_what_arrives_after_the_last_look_is_put_beside(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch, action: Action, asked: str, closes: bool
+    ) -> None:
+        """A program that opened the note before it was replaced, and writes when its hash has been taken."""
+        real = apply._hash
+        open_elsewhere = (bench.root / "note.md").open("ab", buffering=0)
+
+        def hash(fd: int, status: os.stat_result) -> str:
+            found = real(fd, status)
+            open_elsewhere.write(b"late\n")
+            if closes:
+                open_elsewhere.close()
+            return found
+
+        monkeypatch.setattr(apply, "_hash", hash)
+        if asked == "nobody":
+            monkeypatch.setattr(temporaries, "somebody_writes", lambda _: None)
+            monkeypatch.setattr(apply, "somebody_writes", lambda _: None)
+        with open_elsewhere:
+            assert bench.do(action, NEW)
+            bench.applier.complete()
+        assert bench.read("note (recovered).md") == OLD + b"late\n"
+        assert (bench.root / "note.md").exists() == (action is REPLACE)
+        assert bench.hidden() == []
+        assert [(warning.code, warning.path) for warning in bench.applier.warnings] == [("CONFLICT", "note.md")]
+        assert "note (recovered).md" in bench.applier.warnings[0].message
+
+    def test_a_program_that_keeps_the_note_open_loses_nothing_later(self, bench: Bench) -> None:
+        with (bench.root / "note.md").open("ab", buffering=0) as log:
+            assert bench.do(REPLACE, NEW)
+            bench.applier.complete()
+            log.write(b"much later\n")
+        assert bench.read("note (recovered).md") == OLD + b"much later\n"
+        assert bench.read("note.md") == NEW
+
+    def test_who_only_reads_is_nobody(self, bench: Bench) -> None:
+        with (bench.root / "note.md").open("rb"):
+            assert bench.do(REPLACE, NEW)
+            bench.applier.complete()
+        assert sorted(path.name for path in bench.root.iterdir()) == ["Empty", "Folder", "note.md"]
+        assert bench.applier.warnings == []
+
+    def test_what_waits_moves_with_its_folder_and_is_in_no_folders_way(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(apply, "somebody_writes", lambda _: None)
+        assert bench.do(action_of(modify("Folder/inner.md", OLD, NEW)), NEW)
+        assert bench.do(action_of(move("Folder", "Moved")))
+        assert bench.do(PutFile(vault_path("Moved/inner.md"), content_hash(NEW), None))
+        assert bench.do(PutFolder(vault_path("Moved"), made=False))
+        bench.applier.complete()
+        assert bench.hidden() == []
+        assert bench.applier.warnings == []
+
     def test_a_name_taken_after_the_check_is_not_overwritten(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         real = renames.rename_to_free
 
@@ -354,6 +409,19 @@ class TestFoldersAndMoves:
         with pytest.raises(Conflict, match="exists by now"):
             bench.do(action_of(move(source, target, OLD if source == "note.md" else None)))
         assert picture(bench.root) == before
+
+    @pytest.mark.parametrize("new", ["twin.md", "Folder/twin.md", "Note.md"])
+    def test_a_name_that_somebody_gave_the_same_file_is_left_to_it(self, bench: Bench, new: str) -> None:
+        (bench.root / new).hardlink_to(bench.root / "note.md")
+        before = picture(bench.root)
+        with pytest.raises(Conflict, match="same file"):
+            bench.do(action_of(move("note.md", new, OLD)))
+        assert picture(bench.root) == before
+        with Applier(bench.handles, "oatest", recovering=True) as applier:
+            if new != "Note.md":
+                applier.carry_out(action_of(move("note.md", new, OLD)), 7)
+                assert not (bench.root / "note.md").exists()
+        assert bench.read(new) == OLD
 
     def test_a_changed_file_does_not_move(self, bench: Bench) -> None:
         (bench.root / "note.md").write_bytes(FOREIGN)

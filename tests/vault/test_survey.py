@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, action_of, reverse
 from obsidian_agent.vault.changes import Operation, content_hash
 from obsidian_agent.vault.handles import FolderHandles
@@ -109,6 +108,13 @@ def test_two_files_with_equal_content_are_told_apart(handles: FolderHandles) -> 
     assert states(handles, MoveEntry(vault_path("a.md"), vault_path("twin.md"), False, content_hash(b"A"))) == [State.BLOCKED]
 
 
+@pytest.mark.parametrize("name", ["A.md", "other.md"])
+def test_another_name_of_the_same_file_is_in_the_way(handles: FolderHandles, name: str) -> None:
+    root = Path(handles.store.real_path)
+    (root / name).hardlink_to(root / "a.md")
+    assert states(handles, move("a.md", name, b"A")) == [State.BLOCKED]
+
+
 def test_a_link_inside_the_vault_is_followed_for_content(handles: FolderHandles) -> None:
     root = Path(handles.store.real_path)
     (root / "link.md").symlink_to("Folder/n.md")
@@ -116,11 +122,12 @@ def test_a_link_inside_the_vault_is_followed_for_content(handles: FolderHandles)
     assert (finding.state, finding.real) == (State.READY, vault_path("Folder/n.md"))
 
 
-def test_a_link_out_of_the_vault_is_refused(handles: FolderHandles, tmp_path: Path) -> None:
+def test_a_link_out_of_the_vault_is_foreign(handles: FolderHandles, tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_bytes(b"N")
     (Path(handles.store.real_path) / "link.md").symlink_to(tmp_path / "outside.md")
-    with pytest.raises(PathRefused):
-        Survey(handles).look(action_of(modify("link.md", b"N", b"x")))
+    finding = Survey(handles).look(action_of(modify("link.md", b"N", b"x")))
+    assert (finding.state, finding.content) == (State.FOREIGN, None)
+    assert finding.reason.startswith("it cannot be reached: link.md is a link")
 
 
 def test_a_fifo_does_not_hang(handles: FolderHandles) -> None:
@@ -128,13 +135,16 @@ def test_a_fifo_does_not_hang(handles: FolderHandles) -> None:
     assert states(handles, modify("pipe.md", b"N", b"x"), create("pipe.md", b"x")) == [State.FOREIGN, State.FOREIGN]
 
 
-def test_torn_files_are_known_by_their_images_only(handles: FolderHandles) -> None:
+def test_torn_files_are_known_by_their_images_and_their_time(handles: FolderHandles) -> None:
     root = Path(handles.store.real_path)
     action = reverse(action_of(modify("a.md", b"A", b"new\n" * 500)))
     (root / "a.md").write_bytes(b"new\n" * 20)
     images = {content_hash(b"A"): b"A", content_hash(b"new\n" * 500): b"new\n" * 500}
     assert Survey(handles).look(action).state is State.FOREIGN
-    finding = Survey(handles, images.get).look(action)
+    written = (root / "a.md").stat().st_mtime_ns
+    assert Survey(handles, images.get).look(action).state is State.FOREIGN
+    assert Survey(handles, images.get, torn_before=written).look(action).state is State.FOREIGN
+    finding = Survey(handles, images.get, torn_before=written + 1).look(action)
     assert (finding.state, finding.actual) == (State.TORN, content_hash(b"new\n" * 20))
 
 

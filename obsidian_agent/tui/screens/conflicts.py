@@ -57,7 +57,7 @@ class Conflicts(Modal[ConflictChoices]):
     BINDINGS = bindings("conflicts")
 
     def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]) -> None:
-        super().__init__("These files changed since the run", "Everything else was undone. Enter shows what restoring would change.")
+        super().__init__("These files changed since the run", "Everything else was restored. Enter shows what restoring would change.")
         self._conflicts = tuple(conflicts)
         self._load_diff = load_diff
 

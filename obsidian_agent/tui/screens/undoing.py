@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.screens.confirm import Confirm
@@ -10,10 +11,16 @@ from obsidian_agent.tui.screens.conflicts import Conflicts
 from obsidian_agent.tui.screens.recovery import Recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from obsidian_agent.tui.port import UndoReport
     from obsidian_agent.tui.screens.desk import Desk
+
+    _Restore = Callable[[Collection[str], Collection[str]], UndoReport]
+
+
+_NAMED: Final = 5
+"""Files that are named in one line."""
 
 
 class Undoing:
@@ -39,36 +46,42 @@ class Undoing:
 
     async def undo(self, run_id: str | None, to_step: str | None = None) -> None:
         """Undo a run (None: the last), with `to_step` what came after it. Files that changed since are asked about one by one."""
-        bridge = self._desk.bridge
-        report = await self._try(lambda: bridge.session.runs.undo(run_id, to_step=to_step))
-        if report is None:
-            return
-        self._say("Undone", report)
-        if not report.conflicts:
+        runs = self._desk.bridge.session.runs
+
+        def undo(force: Collection[str], skip: Collection[str]) -> UndoReport:
+            return runs.undo(run_id, force, skip, to_step)
+
+        if await self._restore("Undone", undo, partial(runs.conflict_diff, run_id)):
             self._mark(run_id, to_step)
-            return
-
-        async def load(path: str) -> str:
-            return await bridge.call(bridge.session.runs.conflict_diff, run_id, path)
-
-        choices = await self._desk.app.push_screen_wait(Conflicts(report.conflicts, load))
-        if choices is None or not choices.force:
-            count = len(report.conflicts)
-            self._desk.say(
-                "note", f"{count} file{'s' if count != 1 else ''} that changed since the run {'were' if count != 1 else 'was'} left alone."
-            )
-            return
-        report = await self._try(lambda: bridge.session.runs.undo(run_id, choices.force, choices.skip, to_step))
-        if report is not None:
-            self._say("Undone", report)
-            if not report.conflicts:
-                self._mark(run_id, to_step)
 
     async def redo(self) -> None:
-        """Redo what was undone last."""
-        report = await self._try(self._desk.bridge.session.runs.redo)
-        if report is not None:
-            self._say("Done again", report)
+        """Redo what was undone last. Files that changed since are asked about as for an undo."""
+        runs = self._desk.bridge.session.runs
+        await self._restore("Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True))
+
+    async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> bool:
+        """Restore what can be restored, ask about the rest, and force what the person says; whether nothing was left."""
+        report = await self._try(lambda: restore((), ()))
+        if report is None:
+            return False
+        self._say(verb, report)
+        if not report.conflicts:
+            return not report.errors
+
+        async def load(path: str) -> str:
+            return await self._desk.bridge.call(diff, path)
+
+        choices = await self._desk.app.push_screen_wait(Conflicts(report.conflicts, load))
+        if choices is not None and choices.force:
+            report = await self._try(lambda: restore(choices.force, choices.skip))
+            if report is None:
+                return False
+            self._say(verb, report)
+        kept = {conflict.path for conflict in report.conflicts} | (set(choices.skip) if choices is not None else set())
+        if kept:
+            more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
+            self._desk.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
+        return not kept and not report.errors
 
     async def settle(self) -> None:
         """What is to be decided before anything else: the history of a vault that was moved, and runs that a crash left half done."""
@@ -101,6 +114,8 @@ class Undoing:
                 continue
             for problem in (problem for one in ended for problem in one.problems):
                 self._desk.say("bad", problem.message)
+            for warning in (warning for one in ended for warning in one.warnings):
+                self._desk.say("note", warning.message)
             self._desk.say("good", "The interrupted run is finished." if choice == "finish" else "The interrupted run is rolled back.")
             self._desk.vault_changed()
 
@@ -124,3 +139,5 @@ class Undoing:
         self._desk.say("good", f"{verb}: {count:,} {what}.")
         for problem in report.errors:
             self._desk.say("bad", problem.message)
+        for warning in report.warnings:
+            self._desk.say("note", warning.message)
