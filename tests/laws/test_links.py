@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.vault.linkgraph import links_of
 from obsidian_agent.vault.paths import VaultPath
 from obsidian_agent.vault.references import references_in
@@ -185,7 +186,7 @@ def test_links_keep_their_meaning(story: Story) -> None:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(content)
         with VaultStore.open(root) as store:
-            session = build_session(Wiring(store, Path(place) / "state", now=datetime(2026, 3, 14, tzinfo=UTC)))
+            session = build_session(Wiring(store, Path(place) / "state", Policy(allow_deletes=True), now=datetime(2026, 3, 14, tzinfo=UTC)))
             ready = session.dry_run(_plan(story.renames))
             done = [output for output in ready.outputs.values() if output]
             event(f"{len(done)} renames, {sum(output['linksUpdated'] for output in done)} links")
