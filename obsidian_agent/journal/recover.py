@@ -119,19 +119,10 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
                 problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
         in_effect = set[int]()
         judged = judge(handles, record, actions, images.find)
-        failure: VaultError | JournalError | None = None
         for one in judged if finish else reversed(judged):
-            try:
-                if _carried(applier, one, images, finish, problems):
-                    in_effect.add(one.stored.number)
-            except HalfDone:
-                raise
-            except (VaultError, JournalError) as error:
-                failure = failure or error
+            if _carried(applier, one, images, finish, problems):
+                in_effect.add(one.stored.number)
         applier.complete()
-        if failure is not None:
-            failure.hint = failure.hint or "What could be done is done; recover again when the disk works."
-            raise failure
         warnings = tuple(applier.warnings)
     origins = [one.origin for one in actions if one.number in in_effect] if finish else None
     effects = effects_of(one.action for one in actions if one.number in in_effect)
@@ -155,6 +146,8 @@ def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, p
         raise
     except (VaultError, JournalError) as error:
         if error.code == "IO_ERROR":
+            # Going on would leave holes that nobody could judge when it is done again.
+            error.hint = error.hint or "Recover again when the disk works."
             raise
         problems.append(error.problem())
         return False

@@ -99,6 +99,9 @@ class _Reversal:
     conflicts: dict[str, str] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
+    """Paths of what is left alone."""
+    missing: set[str] = field(default_factory=set)
+    """Paths where something that is left alone was to come to."""
 
     # --- deciding --------------------------------------------------------------------------------------------------------------
 
@@ -121,8 +124,9 @@ class _Reversal:
         """Look at one action, and take it up as a task, or not; `names` are those that its entry is known by."""
         if isinstance(action, PutFolder) and self._holds_what_is_left(action):
             return
-        if not names.isdisjoint(self.asked.skip) or action.path.text in self.left:
-            if action.path.text not in self.left:
+        left = self._is_left(action)
+        if left or not names.isdisjoint(self.asked.skip):
+            if not left:
                 self.skipped[action.path.text] = None
             self._leave(action)
             return
@@ -149,6 +153,19 @@ class _Reversal:
 
     def _leave(self, action: Action) -> None:
         self.left.add(action.path.text)
+        if isinstance(action, MoveEntry):
+            self.missing.add(action.new_path.text)
+
+    def _is_left(self, action: Action) -> bool:
+        """Whether the entry was left alone already, or is in a folder that was to come to its place and did not."""
+        path = action.path
+        if path.text in self.left:
+            return True
+        while self.missing and not path.is_root:
+            if path.text in self.missing:
+                return True
+            path = path.parent
+        return False
 
     def _holds_what_is_left(self, action: PutFolder) -> bool:
         """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""
@@ -200,7 +217,7 @@ class _Reversal:
         applied, failed = set[int](), set[int]()
         for number, task in enumerate(self.tasks):
             action = task.action
-            if action.path.text in self.left or task.origin in failed:
+            if self._is_left(action) or task.origin in failed:
                 self._leave(action)
                 failed.add(task.origin)
                 continue
