@@ -111,7 +111,7 @@ def test_what_changed_since_is_left_alone_and_only_where_it_is_in_the_way(tmp_pa
         assert (planned.restored, [each.path for each in planned.conflicts]) == (("two.md",), ["three.md"])
         done = session.runs.undo(run, to_step="s0")
         assert (done.restored, [each.path for each in done.conflicts]) == (("two.md",), ["three.md"])
-        assert sorted(path.name for path in root.iterdir()) == ["one.md", "three.md"]
+        assert sorted(path.name for path in root.glob("*.md")) == ["one.md", "three.md"]
         forced = session.runs.undo(run, ["three.md"], to_step="s0")
         assert forced.restored == ("three.md",)
         assert (root / "one.md").read_text() == "mine"
