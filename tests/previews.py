@@ -121,8 +121,9 @@ def picture(folder: Path) -> Picture:
 
 
 def without_id(found: dict[str, Any]) -> dict[str, Any]:
-    """A vault by path, without the id that lies in it."""
-    left = {path: entry for path, entry in found.items() if path != f"{paths.APP_FOLDER}/vault.json"}
-    if len(left) < len(found) and not any(path.startswith(f"{paths.APP_FOLDER}/") for path in left):
+    """A vault by path, without the id that lies in it, or what is there of it when its making was cut off."""
+    id_files = (f"{paths.APP_FOLDER}/vault.json", f"{paths.APP_FOLDER}/.oa-")
+    left = {path: entry for path, entry in found.items() if not path.startswith(id_files)}
+    if not any(path.startswith(f"{paths.APP_FOLDER}/") for path in left):
         left.pop(paths.APP_FOLDER, None)
     return left
