@@ -933,3 +933,14 @@ async def test_a_long_streamed_answer_is_whole_in_the_transcript() -> None:
         paragraphs = [str(render(part)).strip() for part in text.split("\n\n")]
         assert all(any(paragraph in piece for piece in shown) for paragraph in paragraphs), "each paragraph is in one piece"
         assert "".join("".join(shown).split()).endswith("".join("".join(paragraphs).split()))
+
+
+async def test_what_is_typed_right_behind_enter_is_of_the_next_message() -> None:
+    async with driving() as app:
+        app.prompt.focus()
+        app.prompt.text = "Make notes"
+        for key, character in (("enter", "\r"), ("a", "a"), ("n", "n"), ("d", "d")):
+            app.app.post_message(events.Key(key, character))
+        await app.settle()
+        assert app.session.called("turn") == [("Make notes",)]
+        assert app.prompt.text == "and"
