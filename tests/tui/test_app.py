@@ -939,6 +939,7 @@ async def test_what_is_typed_right_behind_enter_is_of_the_next_message() -> None
     async with driving() as app:
         app.prompt.focus()
         app.prompt.text = "Make notes"
+        app.prompt.move_cursor(app.prompt.document.end)
         for key, character in (("enter", "\r"), ("a", "a"), ("n", "n"), ("d", "d")):
             app.app.post_message(events.Key(key, character))
         await app.settle()
