@@ -266,6 +266,7 @@ async def test_an_edited_plan_is_previewed_again_and_bad_json_is_not() -> None:
         await app.press("ctrl+s")
         assert "not valid JSON" in app.screen()
         await app.press("escape")
+        await app.press("y")
         assert app.plan.preview is before
         assert app.session.called("preview_plan") == []
         await app.press("e")
