@@ -63,7 +63,8 @@ class Keyboard:
 
     def sent(self) -> None:
         """The last key sent a message: nobody is typing, and what comes next comes by itself."""
-        self._doing = "waiting"
+        if self._doing == "deciding":
+            self._doing = "waiting"
 
     def used(self) -> None:
         """The last key did something: what opens now is what it asked for."""

@@ -267,6 +267,7 @@ async def test_an_edited_plan_is_previewed_again_and_bad_json_is_not() -> None:
         await app.press("ctrl+s")
         assert "not valid JSON" in app.screen()
         await app.press("escape")
+        await app.press("y")
         assert app.plan.preview is before
         assert app.session.called("preview_plan") == []
         await app.press("e")
@@ -988,3 +989,15 @@ async def test_a_long_streamed_answer_is_whole_in_the_transcript() -> None:
         paragraphs = [str(render(part)).strip() for part in text.split("\n\n")]
         assert all(any(paragraph in piece for piece in shown) for paragraph in paragraphs), "each paragraph is in one piece"
         assert "".join("".join(shown).split()).endswith("".join("".join(paragraphs).split()))
+
+
+async def test_what_is_typed_right_behind_enter_is_of_the_next_message() -> None:
+    async with driving() as app:
+        app.prompt.focus()
+        app.prompt.text = "Make notes"
+        app.prompt.move_cursor(app.prompt.document.end)
+        for key, character in (("enter", "\r"), ("a", "a"), ("n", "n"), ("d", "d")):
+            app.app.post_message(events.Key(key, character))
+        await app.settle()
+        assert app.session.called("turn") == [("Make notes",)]
+        assert app.prompt.text == "and"

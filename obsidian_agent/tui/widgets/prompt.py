@@ -56,6 +56,8 @@ class Prompt(TextEntry):
         self._said: list[str] = []
         self._at = 0
         self._sending = ""
+        self._entered: str | None = None
+        """The text when Enter was pressed, until it is sent."""
 
     def on_key(self, event: events.Key) -> None:
         """Keys for the suggestions, if there are any; and TextArea must not insert a newline on keys that are bound here."""
@@ -64,10 +66,13 @@ class Prompt(TextEntry):
             event.prevent_default()
         elif event.key in ("enter", "shift+enter", "ctrl+j"):
             event.prevent_default()
+            self._entered = self.text
 
     def action_send(self) -> None:
-        self._sending = self.text
-        self.post_message(self.Sent(self, self.text.strip()))
+        # Keys reach this box before the action of the one before them: what was typed right behind Enter is of the next message.
+        entered, self._entered = self._entered, None
+        self._sending = entered if entered is not None and self.text.startswith(entered) else self.text
+        self.post_message(self.Sent(self, self._sending.strip()))
 
     def action_newline(self) -> None:
         self.insert("\n")
