@@ -97,6 +97,9 @@ class _Turn:
         if len(self._readings) != 1:
             return NeedsInput(WHICH, self.candidates)
         reading = self._readings[0]
+        if self.request.params:
+            texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
+            return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
     def picked(self, number: int) -> TurnEvent:
@@ -204,7 +207,8 @@ class _Turn:
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""
         step = next(each for each in plan.steps if each.id == wanted)
-        assert step.foreach is not None and isinstance(step.foreach.from_, str)
+        assert step.foreach is not None
+        assert isinstance(step.foreach.from_, str)
         done = self._tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
         _, _, source, *fields = step.foreach.from_.replace("$steps.", "$steps..").split(".")
         items: Any = done.outputs.get(source) if done is not None else None
