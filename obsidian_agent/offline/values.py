@@ -188,7 +188,7 @@ def _legal(path: str) -> str:
     try:
         return parse(path, PathUse.CREATE).text
     except VaultError as error:
-        raise Unread(error.message, hint=error.hint or "") from error
+        raise Unread(error.message, code=error.code, hint=error.hint) from error
 
 
 def _beside(name: str, old: Any, around: Surroundings) -> str:
