@@ -1,0 +1,40 @@
+"""Words: how a sentence is cut into them, and what two forms of one have in common."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import regex
+
+WORD: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:['’][\p{L}]+)?|[\p{Han}\p{Hiragana}\p{Katakana}]")
+
+_FUNCTION: Final = (
+    "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
+    "please can could would so do does"
+)
+FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
+"""Words that carry no wish of their own, so that nothing needs to cover them. English only, and short on purpose: a word that is missing
+here makes a plan a question, one too many lets a wrong plan pass."""
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case, as stems."""
+    return [stem(found[0]) for found in WORD.finditer(text)]
+
+
+def stem(word: str) -> str:
+    """A word without the endings that English puts to most: tasks, tagged, linking. Other words come back as they are, in lower case."""
+    bare = word.casefold().replace("’", "'").removesuffix("'s")
+    if not bare.isascii() or len(bare) < 4:
+        return bare
+    if bare.endswith("ies") and len(bare) > 4:
+        return bare[:-3] + "y"
+    for ending in ("ing", "ed"):
+        if bare.endswith(ending) and len(bare) - len(ending) >= 3:
+            bare = bare[: -len(ending)]
+            if bare[-1] == bare[-2]:
+                return bare[:-1] if len(bare) > 3 and bare[-1] not in "sl" else bare
+            return bare + "e" if len(bare) == 3 else bare
+    if bare.endswith("s") and not bare.endswith("ss"):
+        bare = bare[:-1]
+    return bare.removesuffix("e") if len(bare) > 4 else bare
