@@ -59,6 +59,7 @@ _SIGNS: Final[Mapping[str, str]] = {
 _HELD: Final = "\ue000"
 """What stands for each character of a quoted text: no word, and no name."""
 
+_TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _DAY: Final = regex.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|\b(?:today|tomorrow|yesterday)\b", regex.IGNORECASE)
 
 
@@ -132,7 +133,11 @@ class Menu:
             rest = f"{rest[:start]}{_HELD * (end - start)}{rest[end:]}"
             if names := around.names.find(text):
                 found.append(Found(start, end, text, names))
-        found = sorted((*found, *around.names.in_sentence(rest, self.common)), key=lambda each: each.start)
+        found += around.names.in_sentence(rest, self.common)
+        taken = {place for each in found for place in range(each.start, each.end)}
+        # A tag says that it is one, also where no note has it yet.
+        found += [Found(*tag.span(), tag[0], (Name("tag", tag[1]),)) for tag in _TAG.finditer(rest) if tag.start() not in taken]
+        found.sort(key=lambda each: each.start)
         counted: Counter[str] = Counter(["‹text›"] * len(texts))
         days: list[str] = []
         pieces: list[str] = []
