@@ -20,7 +20,7 @@ from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
-from obsidian_agent.offline.words import words
+from obsidian_agent.offline.words import FUNCTION_WORDS, words
 
 MOST: Final = 3
 _K1: Final = 1.2
@@ -136,7 +136,7 @@ class Menu:
         found += around.names.in_sentence(rest, self.common)
         taken = {place for each in found for place in range(each.start, each.end)}
         # A tag says that it is one, also where no note has it yet.
-        found += [Found(*tag.span(), tag[0], (Name("tag", tag[1]),)) for tag in _TAG.finditer(rest) if tag.start() not in taken]
+        found += [Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),)) for tag in _TAG.finditer(rest) if tag.start() not in taken]
         found.sort(key=lambda each: each.start)
         counted: Counter[str] = Counter(["‹text›"] * len(texts))
         days: list[str] = []
@@ -152,7 +152,7 @@ class Menu:
                 if span is not None and span.day is not None:
                     days.append(span.day.isoformat())
                     counted["‹date›"] += 1
-            counted.update(words(piece))
+            counted.update(word for word in words(piece) if word not in FUNCTION_WORDS)
         return _Said(found, texts, days, counted)
 
 
