@@ -32,7 +32,8 @@ def _list(out: Output) -> Exit:
     if out.as_json:
         out.document({"recipes": [_told(each) for each in recipes]})
     for subject in dict.fromkeys(each.subject for each in recipes):
-        out.line(f"\n{subject}")
+        out.line()
+        out.line(subject)
         for each in recipes:
             if each.subject == subject:
                 inputs = ", ".join(f"{name}{'' if wanted.needed else '?'}" for name, wanted in each.inputs.items())
