@@ -62,21 +62,29 @@ class LiveSettings:
 
         Raises `ConfigError` for an unknown name, a bad value, and a file that cannot be written; then everything stays as it was.
         """
-        if name not in Settings.model_fields:
-            raise ConfigError(f"There is no setting {name!r}.", code="ARGUMENT_INVALID", hint="/settings lists all.")
+        return self.change({name: value})
+
+    def change(self, changes: Mapping[str, Any]) -> Settings:
+        """Change settings that belong together, such as a model and its address: all of them or none. As `set` otherwise."""
         stored = in_file(self.file) if self.file is not None else {}
-        values = {key: each for key, each in stored.items() if key != name}
-        if value is not None:
-            values[name] = _understood(name, value)
+        values = {key: each for key, each in stored.items() if key not in changes}
+        for name, value in changes.items():
+            if name not in Settings.model_fields:
+                raise ConfigError(f"There is no setting {name!r}.", code="ARGUMENT_INVALID", hint="/settings lists all.")
+            if value is not None:
+                values[name] = _understood(name, value)
         try:
             checked = Settings.model_validate(values)
             current = Settings.model_validate(values | in_environment(self.environment))
         except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise ConfigError(f"{name} is not valid: {reason}.", code="ARGUMENT_INVALID") from error
+            first = error.errors()[0]
+            name = first["loc"][0] if first["loc"] else ", ".join(changes)
+            raise ConfigError(f"{name} is not valid: {first['msg']}.", code="ARGUMENT_INVALID") from error
         if self.file is not None:
-            kept = None if value is None else checked.model_dump(mode="json")[name]
-            _write(self.file, _edited(_text(self.file), name, kept))
+            text, kept = _text(self.file), checked.model_dump(mode="json")
+            for name, value in changes.items():
+                text = _edited(text, name, None if value is None else kept[name])
+            _write(self.file, text)
         self.current = current
         return current
 

@@ -53,6 +53,14 @@ class Settings(BaseModel):
         bool,
         _field("Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."),
     ] = True
+    planning: Annotated[
+        Literal["auto", "menu", "plan"],
+        _field(
+            "Model",
+            "How models plan",
+            "menu: pick from the actions of the menu, the rest as a plan; plan: write whole plans; auto: menu on this machine, else plan.",
+        ),
+    ] = "auto"
     requests_per_minute: Annotated[
         int, _field("Model", "Requests a minute", "To each service that is not on this machine.", ge=1, le=10_000)
     ] = 10

@@ -174,6 +174,14 @@ def _checked(address: str) -> SplitResult:
     return parts
 
 
+def is_loopback(address: str) -> bool:
+    """Whether an address is on this machine, by what it says: no name is looked up."""
+    try:
+        return _is_loopback(urlsplit(address.strip()))
+    except ValueError:
+        return False
+
+
 def _is_loopback(parts: SplitResult) -> bool:
     host = parts.hostname or ""
     if host == "localhost":
