@@ -78,8 +78,8 @@ class LiveSettings:
             current = Settings.model_validate(values | in_environment(self.environment))
         except ValidationError as error:
             first = error.errors()[0]
-            name = first["loc"][0] if first["loc"] else ", ".join(changes)
-            raise ConfigError(f"{name} is not valid: {first['msg']}.", code="ARGUMENT_INVALID") from error
+            at = str(first["loc"][0]) if first["loc"] else ", ".join(changes)
+            raise ConfigError(f"{at} is not valid: {first['msg']}.", code="ARGUMENT_INVALID") from error
         if self.file is not None:
             text, kept = _text(self.file), checked.model_dump(mode="json")
             for name, value in changes.items():
