@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from obsidian_agent.config.settings import ENVIRONMENT_PREFIX, Settings, in_environment, in_file, load_settings
+from obsidian_agent.config.settings import ENVIRONMENT_PREFIX, NO_MODEL, Settings, in_environment, in_file, load_settings
 from obsidian_agent.errors import ConfigError
 
 Source = Literal["default", "file", "environment"]
@@ -50,6 +50,11 @@ class LiveSettings:
         """From a settings file, which need not exist. Raises `ConfigError`."""
         known = dict(environment) if environment is not None else None
         return cls(file, load_settings(file, known), environment)
+
+    @property
+    def chosen(self) -> str | None:
+        """The model of the settings; None for the menu alone."""
+        return None if self.current.model == NO_MODEL else self.current.model
 
     def rows(self) -> list[SettingRow]:
         """Every setting, in the order of the model."""

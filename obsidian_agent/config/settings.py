@@ -13,6 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from obsidian_agent.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "OBSIDIAN_AGENT_"
+NO_MODEL: Final = "none"
+"""The model of somebody who has decided for none; without a setting nobody has decided yet."""
 
 
 def _patterns(value: Any) -> Any:
@@ -36,7 +38,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[
-        str | None, _field("Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. Empty: the offline planner.")
+        str | None, _field("Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
     ] = None
     base_url: Annotated[str | None, _field("Model", "Base URL", "Address of an OpenAI-compatible service; http only on this machine.")] = (
         None

@@ -143,7 +143,7 @@ def endpoint_of(
         needs_key=vendor.needs_key and not local,
         json_mode=vendor.json_mode,
         direct=local,
-        patience=vendor.patience,
+        patience=max(vendor.patience, SLOW) if local else vendor.patience,
         extra=vendor.extra,
     )
     return endpoint, key
