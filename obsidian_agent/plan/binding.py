@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.compiled import compile_step
 from obsidian_agent.plan.marks import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
@@ -129,6 +129,14 @@ def typed(value: Any, wanted: ParameterType) -> Any:
         case "list":
             return _list(value)
     raise _Unfit
+
+
+def fitted(value: Any, wanted: ParameterType) -> Any:
+    """As `typed`; raises PlanError, whose message says what is wanted, where the value is none of that type."""
+    try:
+        return typed(value, wanted)
+    except _Unfit:
+        raise PlanError(f"it must be {_WANTED[wanted]}, not {value!r}.", code="ARGUMENT_INVALID") from None
 
 
 def _number(value: Any) -> int | float:

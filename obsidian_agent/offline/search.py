@@ -1,0 +1,258 @@
+"""The likeliest recipes for a sentence: BM25 over titles, descriptions and examples, the vault's names and slots replaced by their kinds.
+
+There is nothing to learn and no index to build but counts of a few hundred words. Names of the vault and quoted texts fill the form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import regex
+
+from obsidian_agent.offline import dates
+from obsidian_agent.offline.names import Found, Name, key_of
+from obsidian_agent.offline.reader import QUOTED
+from obsidian_agent.offline.recipe import SLOT, Input, Recipe
+from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread
+from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.values import headings, read
+from obsidian_agent.offline.words import words
+
+MOST: Final = 3
+_K1: Final = 1.2
+_B: Final = 0.4
+"""The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length."""
+
+_TITLE: Final = 2
+"""So many times the words of a title count."""
+
+_SIGNS: Final[Mapping[str, str]] = {
+    "note": "‹note›",
+    "alias": "‹note›",
+    "entry": "‹note›",
+    "template": "‹note›",
+    "notes": "‹note›",
+    "file": "‹note›",
+    "folder": "‹folder›",
+    "except": "‹folder›",
+    "tag": "‹tag›",
+    "tags": "‹tag›",
+    "property": "‹property›",
+    "properties": "‹property›",
+    "value": "‹value›",
+    "linksTo": "‹note›",
+    "date": "‹date›",
+    "before": "‹date›",
+    "after": "‹date›",
+    "number": "‹number›",
+}
+"""What stands for a name of the vault, and for a slot that takes one; for any other slot, and a quoted text, `‹text›`."""
+
+_DAY: Final = regex.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|\b(?:today|tomorrow|yesterday)\b", regex.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A recipe that may be meant, with the values that the sentence has for it, and the inputs that still need one."""
+
+    recipe: Recipe
+    values: Mapping[str, Any]
+    missing: tuple[str, ...]
+    score: float
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a sentence holds besides words: names, quoted texts, days; and what of it is not used yet."""
+
+    names: list[Found]
+    texts: list[str]
+    days: list[str]
+    counted: Counter[str]
+
+
+@dataclass
+class Menu:
+    """Recipes, ready to be searched."""
+
+    recipes: Sequence[Recipe]
+    _counts: list[Counter[str]] = field(init=False)
+    _weights: dict[str, float] = field(init=False)
+    _mean: float = field(init=False)
+    common: frozenset[str] = field(init=False)
+    """The words of the menu itself: in a sentence they are names only where they are written so."""
+
+    def __post_init__(self) -> None:
+        self._counts = [Counter(_terms(recipe)) for recipe in self.recipes]
+        used = Counter(term for counts in self._counts for term in counts)
+        total = len(self.recipes)
+        self._weights = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in used.items()}
+        self._mean = sum(counts.total() for counts in self._counts) / max(total, 1)
+        self.common = frozenset(
+            word.casefold() for recipe in self.recipes for text in (recipe.title, *recipe.examples) for word in _plain_words(text)
+        )
+
+    def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
+        """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
+        said = self._said(sentence, around)
+        scores = [self._score(said.counted, counts) for counts in self._counts]
+        order = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
+        return [_suggested(self.recipes[number], said, around, scores[number]) for number in order[:most]]
+
+    def ranked(self, text: str) -> list[tuple[float, Recipe]]:
+        """All recipes by their words alone, without a look at any vault."""
+        counted = Counter(words(text))
+        return sorted(
+            ((self._score(counted, counts), recipe) for counts, recipe in zip(self._counts, self.recipes, strict=True)),
+            key=lambda each: -each[0],
+        )
+
+    def _score(self, said: Counter[str], counts: Counter[str]) -> float:
+        length = 1 - _B + _B * counts.total() / self._mean
+        return sum(self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length) for term in said if term in counts)
+
+    def _said(self, sentence: str, around: Surroundings) -> _Said:
+        texts: list[str] = []
+
+        def hold(found: Any) -> str:
+            texts.append(next(group for group in found.groups() if group is not None))
+            return " \ue000 "
+
+        rest = QUOTED.sub(hold, sentence)
+        found = around.names.in_sentence(rest, self.common)
+        counted: Counter[str] = Counter(["‹text›"] * len(texts))
+        days: list[str] = []
+        end = 0
+        pieces: list[str] = []
+        for each in (*found, Found(len(rest), len(rest), "", ())):
+            pieces.append(rest[end : each.start])
+            end = each.end
+            counted.update({_SIGNS[name.kind] for name in each.names})
+        for piece in pieces:
+            for day in _DAY.findall(piece):
+                span = dates.parse(day, around.context.now.date())
+                if span is not None and span.day is not None:
+                    days.append(span.day.isoformat())
+                    counted["‹date›"] += 1
+            counted.update(words(piece))
+        return _Said(list(found), texts, days, counted)
+
+
+def _terms(recipe: Recipe) -> Iterator[str]:
+    for text in (*[recipe.title] * _TITLE, recipe.description, *recipe.examples):
+        for found in SLOT.finditer(text):
+            name, slot = found[1], found[2]
+            yield _SIGNS.get(slot or recipe.inputs[name].kind, "‹text›")
+        yield from words(SLOT.sub(" ", text))
+
+
+def _plain_words(text: str) -> list[str]:
+    return list(regex.findall(r"[\p{L}\p{N}]+", SLOT.sub(" ", text)))
+
+
+def _suggested(recipe: Recipe, said: _Said, around: Surroundings, score: float) -> Suggestion:
+    values = _values(recipe, _Said(list(said.names), list(said.texts), list(said.days), said.counted), around)
+    missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
+    return Suggestion(recipe, values, missing, score)
+
+
+def _values(recipe: Recipe, said: _Said, around: Surroundings) -> dict[str, Any]:
+    """The inputs that what the sentence holds is clear for. A folder goes to an input of its own before it describes notes."""
+    values: dict[str, Any] = {}
+    for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
+        value = _value(wanted, said, values, around)
+        if value is not None:
+            values[wanted.name] = value
+    return {name: values[name] for name in recipe.inputs if name in values}
+
+
+def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
+    match wanted.kind:
+        case "note" | "template":
+            return _taken(said, "note", "alias")
+        case "entry":
+            return _taken(said, "note", "alias", "folder", "file")
+        case "folder":
+            return _taken(said, "folder", last=True)
+        case "tag":
+            return _taken(said, "tag")
+        case "tags":
+            return _listed(iter(lambda: _taken(said, "tag"), None))
+        case "property":
+            return _taken(said, "property")
+        case "properties":
+            return _listed(iter(lambda: _taken(said, "property"), None))
+        case "date":
+            return said.days.pop(0) if said.days else None
+        case "notes":
+            return _described(said)
+        case "value":
+            of = values.get(wanted.of or "")
+            found = _taken(said, "value", of=of if isinstance(of, str) else None)
+            return found if found is not None else _text(wanted, said, values, around)
+        case "heading":
+            return _heading(wanted, said, values, around)
+        case "text" | "newNote" | "newName" | "list":
+            return _text(wanted, said, values, around)
+        case _:
+            return None
+
+
+def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False) -> Any:
+    """The first (or last) name of these kinds that is not used yet and means one thing."""
+    for found in reversed(said.names) if last else list(said.names):
+        fits: list[Name] = [name for name in found.names if name.kind in kinds and (of is None or name.property == of)]
+        if len({repr(name.value) for name in fits}) == 1:
+            said.names.remove(found)
+            return fits[0].value
+    return None
+
+
+def _listed(values: Iterable[Any]) -> list[Any] | None:
+    return list(values) or None
+
+
+def _described(said: _Said) -> NoteSet | None:
+    """All names that are left, as a description; of a name that may be several things a tag with its sign, a folder, a note, in this order."""
+    terms: list[Term] = []
+    notes: list[Term] = []
+    for found in said.names:
+        by_kind = {name.kind: name for name in found.names}
+        if "tag" in by_kind and (found.text.startswith("#") or len(by_kind) == 1):
+            terms.append(Term("tag", by_kind["tag"].value))
+        elif "folder" in by_kind:
+            terms.append(Term("folder", by_kind["folder"].value))
+        elif "note" in by_kind or "alias" in by_kind:
+            notes.append(Term("note", (by_kind.get("note") or by_kind["alias"]).value))
+        elif "property" in by_kind:
+            terms.append(Term("property", None, "has", by_kind["property"].value))
+        elif "value" in by_kind:
+            last = terms[-1] if terms else None
+            if last is not None and last.key == "property" and last.property == by_kind["value"].property:
+                terms[-1] = Term("property", by_kind["value"].value, ":", last.property)
+    said.names.clear()
+    return NoteSet((*notes, *terms)) if notes or terms else None
+
+
+def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
+    while said.texts:
+        try:
+            return read(wanted, said.texts.pop(0), around, values)
+        except Unread:
+            continue
+    return None
+
+
+def _heading(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> str | None:
+    note = values.get(wanted.of or "", ACTIVE)
+    if not isinstance(note, str):
+        return _text(wanted, said, values, around)
+    for heading in headings(note, around):
+        if any(key_of(text) == key_of(heading) for text in said.texts):
+            said.texts = [text for text in said.texts if key_of(text) != key_of(heading)]
+            return heading
+    return None

@@ -1,0 +1,268 @@
+"""One reader for each kind of value: for forms, example sentences, models' answers, macros and the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from obsidian_agent.errors import PlanError, VaultError
+from obsidian_agent.offline import dates, sets
+from obsidian_agent.offline.names import NameKind, folder_exists, key_of
+from obsidian_agent.offline.recipe import Input
+from obsidian_agent.offline.sets import ACTIVE, NoteSet, Unread, plain, read_set
+from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.plan.binding import fitted
+from obsidian_agent.vault import markdown
+from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.vault.text import decode
+
+FIELDS_OF_NOTES: Mapping[str, str] = {
+    "name": "name",
+    "modified": "mtimeMs",
+    "created": "created",
+    "size": "size",
+    "folder": "folder",
+    "tags": "tags",
+}
+
+
+def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, Any] | None = None, *, known: bool = False) -> Any:
+    """The value of a text for an input; `others` are values read before it, by name. What is no text must fit already.
+
+    `known`: only what the vault knows will do, as for words of a sentence that are not in quotes. Raises `Unread`.
+    """
+    if not isinstance(given, str):
+        return _fit(wanted, given)
+    text = given.strip() if wanted.kind not in ("text", "value") else given
+    if not text.strip() and wanted.kind not in ("text", "folder"):
+        raise Unread(f"{wanted.description}: a value is needed.")
+    match wanted.kind:
+        case "notes":
+            return read_set(text, around, known=known)
+        case "note" | "template":
+            return _one(text, wanted, around, "note", "alias")
+        case "entry":
+            return _one(text, wanted, around, "note", "alias", "folder", "file")
+        case "folder":
+            return _folder(text, around, known=known)
+        case "newNote":
+            return _free(text, known)
+        case "newName":
+            return _beside(_free(text, known, ending=""), (others or {}).get(wanted.of or ""), around)
+        case "tag":
+            return _tag(text, around, known)
+        case "tags":
+            return [_tag(part, around, known) for part in _parts(text)]
+        case "property":
+            return _property(text, around, known)
+        case "properties":
+            return [_property(part, around, known) for part in _parts(text)]
+        case "field":
+            return _field(text, around)
+        case "heading":
+            return _heading(text, (others or {}).get(wanted.of or ""), around, known)
+        case "choice":
+            return _choice(text, wanted)
+        case "date":
+            return _day(text, around)
+        case "value":
+            return _value(text, (others or {}).get(wanted.of or ""), around, known)
+        case "text" | "path" if known:
+            raise Unread("Free text is certain only in quotes.")
+        case _:
+            return _typed(wanted, text)
+
+
+def shown(wanted: Input, value: Any) -> str:
+    """A value as a form shows it, and as `--param` takes it: `read` reads it again."""
+    match value:
+        case NoteSet():
+            return value.query()
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(map(str, value)) if not any("," in str(each) for each in value) else json.dumps(value, ensure_ascii=False)
+        case _:
+            return str(value)
+
+
+def said(value: Any) -> str:
+    """A value as it reads in a goal."""
+    match value:
+        case NoteSet():
+            return value.text()
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(map(said, value))
+        case str():
+            return "this note" if value == ACTIVE else value
+        case _:
+            return str(value)
+
+
+def headings(note: str, around: Surroundings) -> list[str]:
+    """The texts of a note's headings, in order; none when it cannot be read."""
+    path = around.active_file if note == ACTIVE else note
+    try:
+        where = parse(path or "", PathUse.READ)
+        return [heading.text for heading in markdown.headings(decode(around.view.read(where), where.text))]
+    except VaultError:
+        return []
+
+
+def _fit(wanted: Input, value: Any) -> Any:
+    if wanted.kind == "notes":
+        if isinstance(value, NoteSet):
+            return value
+        raise Unread(f"{wanted.description}: describe the notes in a text.")
+    if wanted.kind == "value" and isinstance(value, str | int | float | bool | list):
+        return value
+    return _typed(wanted, value)
+
+
+def _typed(wanted: Input, value: Any) -> Any:
+    try:
+        return fitted(value, wanted.type)
+    except PlanError as error:
+        raise Unread(f"{wanted.description}: {error.message}") from error
+
+
+def _one(text: str, wanted: Input, around: Surroundings, *kinds: NameKind) -> str:
+    """The one entry that a text names, by path, name, alias or link."""
+    if text.casefold() in sets.THIS_NOTE | {ACTIVE.casefold()}:
+        if around.active_file is None:
+            raise Unread("No note is open: name one.")
+        return ACTIVE
+    bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
+    found = list(dict.fromkeys(name.value for name in around.names.find(bare.rstrip("/"), *kinds)))
+    exact = [path for path in found if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))]
+    if len(exact) == 1:
+        return str(exact[0])
+    if len(found) == 1:
+        return str(found[0])
+    if found:
+        raise Unread(f"Several are called “{bare}”: {', '.join(map(str, found[:4]))}.")
+    what = "note" if wanted.kind != "entry" else "note, folder or file"
+    raise Unread(f"There is no {what} called “{bare}”.")
+
+
+def _folder(text: str, around: Surroundings, *, known: bool) -> str:
+    """A folder that exists, by path or name; else, when it need not be known, a new one."""
+    if not text or text == "/":
+        return ""
+    bare = text.strip("/")
+    found = list(dict.fromkeys(name.value for name in around.names.find(bare, "folder")))
+    if bare in found or folder_exists(around.view, bare):
+        return bare
+    if len(found) == 1:
+        return str(found[0])
+    if len(found) > 1:
+        raise Unread(f"Several folders are called “{bare}”: {', '.join(found[:4])}.")
+    if known:
+        raise Unread(f"There is no folder called “{bare}”.")
+    return _legal(bare)
+
+
+def _free(text: str, known: bool, ending: str = ".md") -> str:
+    """The path of something new."""
+    if known:
+        raise Unread("A new name is certain only in quotes.")
+    bare = text[2:-2] if text.startswith("[[") and text.endswith("]]") else text
+    return _legal(bare if not ending or bare.lower().endswith(ending) else f"{bare}{ending}")
+
+
+def _legal(path: str) -> str:
+    try:
+        return parse(path, PathUse.CREATE).text
+    except VaultError as error:
+        raise Unread(error.message, hint=error.hint or "") from error
+
+
+def _beside(name: str, old: Any, around: Surroundings) -> str:
+    """The path of an entry with another name; a name with a slash is the whole new path."""
+    path = around.active_file if old == ACTIVE else old
+    if not isinstance(path, str):
+        raise Unread("Name first what gets another name.")
+    folder, _, file = path.rpartition("/")
+    ending = file[file.rfind(".") :] if "." in file.lstrip(".") and not folder_exists(around.view, path) else ""
+    made = name if not ending or name.lower().endswith(ending.lower()) else f"{name}{ending}"
+    return made if "/" in made or not folder else f"{folder}/{made}"
+
+
+def _tag(text: str, around: Surroundings, known: bool) -> str:
+    bare = text.lstrip("#").rstrip("/")
+    found = around.names.find(bare, "tag")
+    if found:
+        return str(found[0].value)
+    if not bare or any(char.isspace() for char in bare) or bare.isdigit() or (known and not text.startswith("#")):
+        raise Unread(f"“{text}” is no tag." if not known else f"No note has a tag “{text}”.")
+    return bare
+
+
+def _property(text: str, around: Surroundings, known: bool) -> str:
+    found = around.names.find(text, "property")
+    if found:
+        return str(found[0].value)
+    if known:
+        raise Unread(f"No note has a property “{text}”.")
+    return text.strip()
+
+
+def _field(text: str, around: Surroundings) -> str:
+    if text.casefold().lstrip("-") in FIELDS_OF_NOTES or text.lstrip("-").startswith("frontmatter."):
+        return text.lower() if not text.lstrip("-").startswith("frontmatter.") else text
+    return f"frontmatter.{_property(text, around, known=True)}"
+
+
+def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
+    bare = text.lstrip("#").strip()
+    if isinstance(note, str):
+        there = headings(note, around)
+        found = [each for each in there if key_of(each) == key_of(bare)]
+        if found:
+            return found[0]
+        raise Unread(f"There is no heading “{bare}” in it.", hint=f"It has {', '.join(there[:6])}." if there else "It has no headings.")
+    if known:
+        raise Unread("A heading is certain only in quotes.")
+    return bare
+
+
+def _choice(text: str, wanted: Input) -> str:
+    for value, label in wanted.options.items():
+        if text.casefold() in (value.casefold(), label.casefold()):
+            return value
+    raise Unread(f"{wanted.description}: {', '.join(wanted.options)}; not “{text}”.")
+
+
+def _day(text: str, around: Surroundings) -> str:
+    span = dates.parse(text, around.context.now.date())
+    if span is None or span.day is None:
+        raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
+    return span.day.isoformat()
+
+
+def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
+    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; dates too."""
+    there = around.names.properties.get(name, {}) if isinstance(name, str) else {}
+    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
+    if found is not None:
+        return found
+    value = plain(text.strip())
+    span = dates.parse(text, around.context.now.date()) if isinstance(value, str) and not value.isdigit() else None
+    if span is not None and span.day is not None:
+        return span.day.isoformat()
+    if known and isinstance(value, str):
+        raise Unread(f"No note has the value “{text}”.")
+    return value
+
+
+def _parts(text: str) -> list[str]:
+    return (
+        [part.strip() for part in text.replace(",", " ").split() if part.strip()]
+        if "#" in text
+        else [part.strip() for part in text.split(",") if part.strip()]
+    )

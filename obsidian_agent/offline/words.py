@@ -1,0 +1,37 @@
+"""Words: how a sentence is cut into them, and what two forms of one have in common."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import regex
+
+WORD: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:['’][\p{L}]+)?|[\p{Han}\p{Hiragana}\p{Katakana}]")
+
+FUNCTION_WORDS: Final = frozenset(
+    "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
+    "please can could would so do does".split()
+)
+"""Words that carry no wish of their own, so that nothing needs to cover them. English only, and short on purpose: a word that is missing
+here makes a plan a question, one too many lets a wrong plan pass."""
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case, as stems."""
+    return [stem(found[0]) for found in WORD.finditer(text)]
+
+
+def stem(word: str) -> str:
+    """A word without the endings that English puts to most: tasks, tagged, linking. Other words come back as they are, in lower case."""
+    bare = word.casefold().replace("’", "'").removesuffix("'s")
+    if not bare.isascii() or len(bare) < 4:
+        return bare
+    if bare.endswith("ies") and len(bare) > 4:
+        return bare[:-3] + "y"
+    for ending in ("ing", "ed", "es", "s"):
+        if bare.endswith(ending) and len(bare) - len(ending) >= 3 and not bare.endswith("ss"):
+            bare = bare[: -len(ending)]
+            break
+    if len(bare) > 3 and bare[-1] == bare[-2] and bare[-1] not in "aeiousl":
+        bare = bare[:-1]
+    return bare.removesuffix("e") if len(bare) > 3 else bare
