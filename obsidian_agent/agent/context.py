@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.tools.base import Position, RunContext, Selection
+from obsidian_agent.tools.base import NoteSettings, Position, RunContext, Selection
 from obsidian_agent.tools.positions import offset_of
 from obsidian_agent.vault.linktext import link_style
 from obsidian_agent.vault.paths import PathUse, VaultPath, parse
@@ -43,7 +43,26 @@ def run_context(store: VaultStore, view: VaultView, focus: Focus, now: datetime,
         has_screen=focus.has_screen,
         params=params,
         link_style=link_style(store),
+        notes=note_settings(store.obsidian_config),
     )
+
+
+def note_settings(config: Callable[[Any], object | None]) -> NoteSettings:
+    """From Obsidian's `daily-notes.json` and `templates.json`, whose keys differ between versions; else as Obsidian has it by default."""
+    daily, templates = _texts(config("daily-notes")), _texts(config("templates"))
+    own = NoteSettings()
+    return NoteSettings(
+        daily_folder=daily.get("folder", "").strip("/"),
+        daily_format=daily.get("format") or own.daily_format,
+        daily_template=daily.get("template") or None,
+        templates=templates.get("folder", "").strip("/"),
+        date_format=templates.get("dateFormat") or templates.get("date_format") or own.date_format,
+        time_format=templates.get("timeFormat") or templates.get("time_format") or own.time_format,
+    )
+
+
+def _texts(document: object) -> dict[str, str]:
+    return {key: value.strip() for key, value in document.items() if isinstance(value, str)} if isinstance(document, dict) else {}
 
 
 def selection_in(view: VaultView, active_file: str, start: Position, end: Position) -> Selection:
@@ -78,4 +97,4 @@ def _recent(store: VaultStore) -> list[str]:
     return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
 
 
-__all__ = ["Focus", "run_context", "selection_in"]
+__all__ = ["Focus", "note_settings", "run_context", "selection_in"]

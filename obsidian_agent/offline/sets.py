@@ -67,6 +67,10 @@ _TERM: Final = regex.compile(
     r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>>=|<=|>|<|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>[^\]\"]*)))?\]"
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
+_PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')
+_PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
+"""Values and names of properties that need no quotes."""
+
 _NUMBER: Final = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
@@ -343,7 +347,7 @@ def _shown(value: Any) -> str:
 def _typed(term: Term) -> str:
     sign = "-" if term.negated else ""
     if term.key == "property":
-        name = term.property if regex.fullmatch(r"[^\]\"<>:=\s][^\]\"<>:=]*", term.property or "") else _quoted(term.property or "")
+        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else _quoted(term.property or "")
         match term.op:
             case "has":
                 return f"{sign}[{name}]"
@@ -353,7 +357,7 @@ def _typed(term: Term) -> str:
                 return f"{sign}[{name}{term.op}{_literal(term.value)}]"
     value = f"#{term.value}" if term.key == "tag" else str(term.value)
     op = "" if term.op == ":" else term.op
-    return f"{sign}{term.key}:{op}{value if regex.fullmatch(r'[^\s\"\[<>=][^\s]*', value) else _quoted(value)}"
+    return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"
 
 
 def _literal(value: Any) -> str:

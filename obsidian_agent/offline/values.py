@@ -68,7 +68,7 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
             return _day(text, around)
         case "value":
             return _value(text, (others or {}).get(wanted.of or ""), around, known)
-        case "text" | "path" if known:
+        case "text" | "path" | "list" if known:
             raise Unread("Free text is certain only in quotes.")
         case _:
             return _typed(wanted, text)
@@ -231,11 +231,11 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
     return bare
 
 
-def _choice(text: str, wanted: Input) -> str:
+def _choice(text: str, wanted: Input) -> Any:
     for value, label in wanted.options.items():
         if text.casefold() in (value.casefold(), label.casefold()):
-            return value
-    raise Unread(f"{wanted.description}: {', '.join(wanted.options)}; not “{text}”.")
+            return _typed(wanted, value)
+    raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 
 def _day(text: str, around: Surroundings) -> str:

@@ -75,6 +75,19 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteSettings:
+    """How Obsidian's own settings want daily notes and templates: folders ("" is the root), Moment tokens, the path of a template."""
+
+    daily_folder: str = ""
+    daily_format: str = "YYYY-MM-DD"
+    daily_template: str | None = None
+    templates: str = ""
+    """The folder of templates; "" when none is set."""
+    date_format: str = "YYYY-MM-DD"
+    time_format: str = "HH:mm"
+
+
+@dataclass(frozen=True, slots=True)
 class RunContext:
     """What a run knows of its surroundings, frozen when the preview starts."""
 
@@ -91,6 +104,7 @@ class RunContext:
     """Bound parameters, by name; they shadow the context's own names."""
     link_style: LinkStyle = DEFAULT_STYLE
     """The vault's settings for links."""
+    notes: NoteSettings = NoteSettings()
 
 
 @dataclass(frozen=True, slots=True)

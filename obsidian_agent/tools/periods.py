@@ -1,4 +1,4 @@
-"""`util.periodNote`: where the note of a week, month, quarter or year belongs, as the vault's own notes show it."""
+"""`util.periodNote`: where the note of a day, as Obsidian's settings say, or of a week, month, quarter or year belongs, as the vault's own notes show it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.moment import format_moment
 from obsidian_agent.tools.notes import SparseOutput
-from obsidian_agent.vault.paths import ROOT, VaultPath
+from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
 
-Period = Literal["week", "month", "quarter", "year"]
+Period = Literal["day", "week", "month", "quarter", "year"]
 
 _MONTHS: Final = "January|February|March|April|May|June|July|August|September|October|November|December"
 _FORMATS: Final[dict[Period, tuple[tuple[str, re.Pattern[str]], ...]]] = {
@@ -53,7 +53,7 @@ _YEAR: Final = re.compile(r"\d{4}")
 
 class PeriodNoteInput(ToolModel):
     period: Period
-    offset: Whole = Field(default=0, ge=-60, le=60, description="0 is the current one, 1 the next, -1 the last.")
+    offset: Whole = Field(default=0, ge=-400, le=400, description="0 is the current one, 1 the next, -1 the last.")
 
 
 class PeriodNoteOutput(SparseOutput):
@@ -74,6 +74,8 @@ class _Habit(NamedTuple):
 
 
 def _period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal:
+    if args.period == "day":
+        return Proposal(_daily_note(ctx, int(args.offset)))
     notes = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note]
     folders = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "folder"]
     habit = _habit(args.period, notes, folders)
@@ -89,6 +91,19 @@ def _period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal:
     template = named[0].text if len(named) == 1 else None
     path = "/".join([*parts, f"{title}.md"])
     return Proposal(PeriodNoteOutput(path=path, title=title, day=first.isoformat(), template=template, bare=template is None))
+
+
+def _daily_note(ctx: ToolContext, offset: int) -> PeriodNoteOutput:
+    """The note of a day, as the settings of Obsidian's daily notes have it."""
+    settings = ctx.run.notes
+    moment = ctx.run.now + timedelta(days=offset)
+    name = format_moment(moment, settings.daily_format)
+    template = None if settings.daily_template is None else settings.daily_template.strip("/").removesuffix(".md") + ".md"
+    if template is not None and ctx.view.locate(parse(template, PathUse.READ)) is None:
+        template = None
+    path = "/".join(filter(None, [settings.daily_folder, f"{name}.md"]))
+    title = name.rpartition("/")[2]
+    return PeriodNoteOutput(path=path, title=title, day=moment.date().isoformat(), template=template, bare=template is None)
 
 
 def _habit(period: Period, notes: Iterable[VaultPath], folders: Iterable[VaultPath]) -> _Habit:
@@ -122,7 +137,7 @@ def _first_day(period: Period, today: date, offset: int) -> date:
 
 PERIOD_NOTE = Tool(
     name="util.periodNote",
-    summary="Where the note of this week, month, quarter or year (or another one) belongs, its title, and its template if there is one.",
+    summary="Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one.",
     risk=Risk.READ_ONLY,
     input=PeriodNoteInput,
     output=PeriodNoteOutput,

@@ -27,8 +27,10 @@ class RenderInput(ToolModel):
     title: str = Field(default="", description="What {{title}} stands for: the new note's name.")
     when: str | None = Field(default=None, description="The moment of {{date}} and {{time}}, ISO; that of the run when absent.")
     values: dict[str, Any] = Field(default={}, description="What other variables stand for, by name.")
-    date_format: str = Field(default="YYYY-MM-DD", min_length=1, description="How {{date}} looks, in Moment's tokens.")
-    time_format: str = Field(default="HH:mm", min_length=1)
+    date_format: str | None = Field(
+        default=None, min_length=1, description="How {{date}} looks, in Moment's tokens; as Obsidian's settings say when absent."
+    )
+    time_format: str | None = Field(default=None, min_length=1)
 
 
 class RenderOutput(ToolModel):
@@ -55,6 +57,7 @@ class _Rendering:
     def __init__(self, args: RenderInput, ctx: ToolContext) -> None:
         self._args = args
         self._now = ctx.run.now
+        self._settings = ctx.run.notes
         self._when = ctx.run.now if args.when is None else parse_moment(args.when, ctx.run.now) or ctx.run.now
         self._values = {name.casefold(): text_of(value) for name, value in args.values.items()}
         self.unknown: dict[str, None] = {}
@@ -68,9 +71,9 @@ class _Rendering:
             case "title":
                 return self._args.title
             case "date":
-                return format_moment(self._when, found["format"] or self._args.date_format)
+                return format_moment(self._when, found["format"] or self._args.date_format or self._settings.date_format)
             case "time":
-                return format_moment(self._when, found["format"] or self._args.time_format)
+                return format_moment(self._when, found["format"] or self._args.time_format or self._settings.time_format)
             case _:
                 self.unknown[found["name"]] = None
                 return found[0]
