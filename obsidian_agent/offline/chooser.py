@@ -84,7 +84,7 @@ class Chooser:
         told = json.loads(resources.files("obsidian_agent.offline").joinpath("choices.json").read_text(encoding="utf-8"))
         names = {recipe.name for recipe in self.recipes} | {OTHER}
         shown = [each for each in told["examples"] if all(action["action"] in names for action in each["actions"])]
-        examples = [f"{each['request']}\n{json.dumps({'actions': each['actions']}, ensure_ascii=False)}" for each in shown]
+        examples = [f"{each['request']}\n{_compact({'actions': each['actions']})}" for each in shown]
         return "\n\n".join([told["role"], "\n".join([*map(_line, self.recipes), told["other"]]), told["notes"], *examples])
 
     @cached_property
@@ -92,7 +92,7 @@ class Chooser:
         """The JSON Schema of an answer: one to three actions, each with its own parameters."""
         ways = [*map(_alternative, self.recipes), _shape({"action": {"const": OTHER}}, ["action"])]
         actions = {"type": "array", "minItems": 1, "maxItems": MOST_ACTIONS, "items": {"anyOf": ways}}
-        return _shape({"actions": actions}, ["actions"])
+        return {**_shape({"actions": actions}, ["actions"]), "$defs": {"notes": _shape(_NOTES, [])}}
 
     def chosen(self, answer: str) -> tuple[Chosen, ...]:
         """What an answer chooses, in order; nothing where it says that no action fits. Raises `NotChosen`."""
@@ -117,7 +117,7 @@ class Chooser:
         return Chosen(recipe, texts)
 
 
-def request(sentence: str, names: Iterable[Found], context: RunContext) -> str:
+def asking(sentence: str, names: Iterable[Found], context: RunContext) -> str:
     """What a sentence adds: the day, what is at hand, the kinds of the names of the vault that the sentence says, and itself."""
     kinds = {}
     for found in names:
@@ -133,10 +133,14 @@ def request(sentence: str, names: Iterable[Found], context: RunContext) -> str:
     return "\n".join([f"({'; '.join([*at_hand, *told])})", sentence])
 
 
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _line(recipe: Recipe) -> str:
-    """A recipe in one line: its name, its inputs (those in brackets may be left out), and what it does in examples."""
+    """A recipe in one line: its name, its inputs (those in brackets may be left out), its title, and an example."""
     inputs = ", ".join(name if wanted.needed else f"[{name}]" for name, wanted in recipe.inputs.items())
-    return f"{recipe.name}({inputs}): {recipe.title}. {' / '.join(recipe.examples[:2])}"
+    return f"{recipe.name}({inputs}): {recipe.title}. {' / '.join(recipe.examples[:1])}"
 
 
 def _alternative(recipe: Recipe) -> Mapping[str, Any]:
@@ -151,7 +155,7 @@ def _shape(properties: Mapping[str, Any], required: Sequence[str]) -> dict[str, 
 def _value_shape(wanted: Input) -> Mapping[str, Any]:
     match wanted.kind:
         case "notes":
-            return _shape(_NOTES, [])
+            return {"$ref": "#/$defs/notes"}
         case "choice":
             return {"enum": list(wanted.options)}
         case "boolean":
