@@ -275,9 +275,7 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
     models = session.models
     if models is None:
-        from obsidian_agent.agent.offline import OfflinePlanner
-
-        return OfflinePlanner(session.view, wiring.store.obsidian_config, TOOLS, saved.list)
+        return session.offline
     from obsidian_agent.agent.answering import make_planner
 
     return make_planner(session, models)

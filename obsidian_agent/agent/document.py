@@ -49,10 +49,11 @@ def result_document(result: ExecutionResult) -> dict[str, Any]:
 
 
 def candidate_document(candidate: Candidate) -> dict[str, Any]:
-    """A plan that an instruction may mean: `{title, values, missing, score}`."""
-    return {
+    """A plan that an instruction may mean: `{recipe, title, values, missing, doubt?}`."""
+    document = {
+        "recipe": candidate.recipe,
         "title": candidate.title,
         "values": dict(candidate.values),
         "missing": list(candidate.missing),
-        "score": round(candidate.score, 3),
     }
+    return document | ({"doubt": candidate.doubt} if candidate.doubt else {})

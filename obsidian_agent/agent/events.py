@@ -74,14 +74,16 @@ class Answer:
 class Candidate:
     """A plan that the instruction may mean, with the values found for its parameters.
 
-    What is `missing` are parameters of the plan without a default; `plan` is None where it cannot even be written down without them.
+    `values` are texts as forms and `--param` take them. What is `missing` has no value yet; `plan` is None until it is known. `recipe` names
+    the recipe or macro (`macro:NAME`); `doubt` says what speaks against it.
     """
 
     title: str
     plan: ActionPlan | None
     values: Mapping[str, Any]
     missing: tuple[str, ...]
-    score: float
+    recipe: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ USUAL_ROOM = 4096
 class PlanRequest:
     """What a planner works on. `params` are values that a plan may use by name; `show_selection`: the model may see the selected text.
 
-    `extra` is text that goes along with the message: notes, fenced and labelled.
+    `extra` is text that goes along with the message: notes, fenced and labelled. `pick`: the person chose this candidate, from 1.
     """
 
     message: str
@@ -57,6 +57,7 @@ class PlanRequest:
     params: Mapping[str, Any] = field(default_factory=dict)
     show_selection: bool = True
     extra: str = ""
+    pick: int | None = None
 
 
 class Planner(Protocol):

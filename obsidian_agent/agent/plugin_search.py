@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from obsidian_agent.agent.known_plugins import helpful
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.offline.known_plugins import helpful
 from obsidian_agent.providers.plugin_index import CommunityPlugin, PluginIndex, search
 from obsidian_agent.vault.plugins import VaultPlugins
 from obsidian_agent.vault.store import VaultStore

@@ -57,6 +57,7 @@ from obsidian_agent.vault.text import decode
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.conversation import Conversation
+    from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.vault.index import VaultIndex
@@ -129,6 +130,13 @@ class Session:
     def planner(self) -> Planner:
         """Who plans; made when first asked for, since a plan from a file needs none."""
         return self._make_planner()
+
+    @cached_property
+    def offline(self) -> OfflinePlanner:
+        """Recipes and macros, whoever plans else; made when first asked for."""
+        from obsidian_agent.agent.offline import OfflinePlanner
+
+        return OfflinePlanner(self.view, self.tools, self.saved.list)
 
     @property
     def planner_name(self) -> str:
@@ -324,6 +332,10 @@ class Session:
 
     async def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
+        if candidate is not None and candidate.recipe:
+            async for event in self.run_recipe(candidate.recipe, {**candidate.values, **values}, self._open.instruction):
+                yield event
+            return
         plan = candidate.plan if candidate is not None else self._open.plan
         if plan is None:
             return
@@ -341,6 +353,22 @@ class Session:
         """Preview a plan: an edited one, one with steps left out, a macro's. `instruction` is the message that it was made from."""
         async for event in self._preview(document, values or {}, disabled, instruction):
             yield event
+
+    async def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
+        """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
+        from obsidian_agent.agent.planner import PlanRequest
+
+        context = await asyncio.to_thread(self.context, {})
+        recipe = next((each for each in await asyncio.to_thread(self.offline.recipes) if each.name == name), None)
+        if recipe is None:
+            yield TurnFailed(Problem("RECIPE_NOT_FOUND", f"There is no recipe “{name}”."))
+            return
+        event = await asyncio.to_thread(self.offline.propose, PlanRequest(instruction or "", context), recipe, values)
+        if not isinstance(event, PlanReady):
+            yield event
+            return
+        async for following in self._preview(event.plan.to_json(), {}, frozenset(), instruction):
+            yield following
 
     async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Preview a saved action; NeedsInput when values are missing."""

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     """The registry."""
-    from obsidian_agent.providers.offline.recipe import packaged
+    from obsidian_agent.offline.recipe import packaged
     from obsidian_agent.tools.registry import BUILTIN_TOOLS
 
-    recipes = [{"name": each.name, "title": each.title, "description": each.description, "example": each.example} for each in packaged()]
+    recipes = [{"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()]
     document = [
         {
             "name": tool.name,
@@ -47,7 +47,7 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
         out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
     out.line("\nWithout a model:")
     for recipe in recipes:
-        out.line(f"{recipe['name']:28} {recipe['description']} For example: {recipe['example']}")
+        out.line(f"{recipe['name']:28} {recipe['description']} For example: {recipe['examples'][0]}")
     return Exit.DONE
 
 

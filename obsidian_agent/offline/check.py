@@ -15,7 +15,7 @@ import regex
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import key_of
-from obsidian_agent.offline.reader import QUOTED, quoted
+from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sets import ACTIVE, NoteSet
 from obsidian_agent.offline.surroundings import Surroundings
@@ -52,11 +52,12 @@ def doubts(
     plan: ActionPlan | None = None,
     preview: Preview | None = None,
     certain: bool = False,
+    live: bool = True,
 ) -> tuple[str, ...]:
     """What speaks against a plan, each as one sentence; nothing when it is sure.
 
     `recipe` and `values` (as `values.read` gives them): the plan was chosen from the menu. Else `plan` was written as a whole. `certain`: the
-    sentence is an example of the recipe, so that all of it is covered, and only the effect is looked at. May block.
+    sentence is an example of the recipe, so that all of it is covered, and only the effect is looked at. Not `live`: the notes that are meant are not counted. May block.
     """
     known = dict(values or {})
     found: list[str] = []
@@ -67,7 +68,8 @@ def doubts(
         found += _unsaid(said, recipe, known, plan, around)
         found += _renames(said, _new_names(recipe, known, plan))
         found += _described(said, _texts(recipe, known, plan))
-    found += _sets(sentence, known, around, certain=certain)
+    if live:
+        found += _sets(sentence, known, around, certain=certain)
     if preview is not None:
         found += _effect(sentence, preview, plan, around, certain=certain)
     return tuple(dict.fromkeys(found))
@@ -102,7 +104,7 @@ class _Used:
 
 def _of_recipe(recipe: Recipe, values: Mapping[str, Any]) -> _Used:
     own = " ".join((recipe.title, recipe.description, *(SLOT.sub(" ", each) for each in recipe.examples)))
-    labels = [wanted.options[value] for name, wanted in recipe.inputs.items() if (value := values.get(name)) in wanted.options]
+    labels = [wanted.options[str(values[name])] for name, wanted in recipe.inputs.items() if str(values.get(name)) in wanted.options]
     texts = tuple(_leaves({name: _plain(value) for name, value in values.items()}))
     return _Used(frozenset(words(" ".join((own, *labels, *texts)))), texts)
 
@@ -145,9 +147,7 @@ def _uncovered(said: _Sentence, used: _Used, around: Surroundings) -> Iterator[s
     """The stretches of a sentence that nothing in the plan stands for."""
     keys = {key_of(text) for text in used.texts}
     covered = [
-        (found.start(), found.end())
-        for found in QUOTED.finditer(said.text)
-        if key_of(next(g for g in found.groups() if g is not None)) in keys
+        (found.start(), found.end()) for found in quotes(said.text) if key_of(next(g for g in found.groups() if g is not None)) in keys
     ]
     for found in around.names.in_sentence(said.text):
         if any(

@@ -14,7 +14,7 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sets import NoteSet, Unread, with_field
+from obsidian_agent.offline.sets import SLOTS, NoteSet, Unread, with_field
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 
@@ -25,16 +25,6 @@ QUOTED: Final = regex.compile(
 
 _HELD: Final = regex.compile("\ue000(\\d+)\ue001")
 _BLANK: Final = regex.compile(r"\s+")
-_FIELD_KINDS: Final[Mapping[str, str]] = {
-    "tag": "tag",
-    "folder": "folder",
-    "except": "folder",
-    "property": "property",
-    "value": "value",
-    "linksTo": "note",
-    "before": "date",
-    "after": "date",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +37,12 @@ class Reading:
 
 def quoted(sentence: str) -> tuple[str, ...]:
     """The texts in quotes, in order."""
-    return tuple(_inner(found) for found in _quotes(sentence))
+    return tuple(_inner(found) for found in quotes(sentence))
 
 
 def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> list[Reading]:
     """All that a sentence is an example of, each once. One is certain; none is no reading at all."""
-    texts = [_inner(found) for found in _quotes(sentence)]
+    texts = [_inner(found) for found in quotes(sentence)]
     held = _hold(sentence)
     folded = held.casefold()
     found: list[Reading] = []
@@ -63,18 +53,20 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
     return found
 
 
-def _quotes(sentence: str) -> list[Any]:
+def quotes(sentence: str) -> list[Any]:
+    """Where a sentence holds texts in quotes, as matches of `QUOTED`."""
     return [found for found in QUOTED.finditer(sentence) if found.start() == 0 or not sentence[found.start() - 1].isalnum()]
 
 
 def _inner(found: Any) -> str:
-    return next(group for group in found.groups() if group is not None)
+    return str(next(group for group in found.groups() if group is not None))
 
 
 def _hold(sentence: str) -> str:
     """The sentence with a mark in place of each quoted text, blanks made one, and without the sign at its end."""
-    made, end = [], 0
-    for number, found in enumerate(_quotes(sentence)):
+    made: list[str] = []
+    end = 0
+    for number, found in enumerate(quotes(sentence)):
         made += sentence[end : found.start()], f"\ue000{number}\ue001"
         end = found.end()
     return _BLANK.sub(" ", "".join([*made, sentence[end:]]).strip()).rstrip(".!?。！？ ")
@@ -137,7 +129,7 @@ def _values(pairs: list[tuple[tuple[str, str | None], str]], texts: list[str], r
             continue
         described = values.get(name, NoteSet())
         of = described.terms[-1].property if described.terms else None
-        slot = Input(field, _FIELD_KINDS.get(field, "text"), "text", wanted.description, of="property")  # type: ignore[arg-type]
+        slot = Input(field, SLOTS[field][2], "text", wanted.description, of="property")  # type: ignore[arg-type]
         value = read(slot, text, around, {"property": of}, known=known or slot.kind == "folder")
         values[name] = with_field(described, field, value)
     return values

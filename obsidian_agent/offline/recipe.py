@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from obsidian_agent.plan.model import ActionPlan, ParameterType
+from obsidian_agent.plan.scope import CONTEXT_NAMES
 
 Kind = Literal[
     "text",
@@ -138,6 +139,8 @@ class Recipe(RecipeModel):
     examples: tuple[str, ...] = ()
     kinds: Mapping[str, KindOf] = Field(default_factory=dict)
     needs: tuple[Literal["selection", "activeFile"], ...] = ()
+    unfold: str | None = None
+    """A step that is done for each of a list and becomes a step for each, so that a person can leave one out."""
     answer: AnswerFrom | None = None
     plan: dict[str, Any]
 
@@ -176,7 +179,10 @@ class MacroLike(Protocol):
 def from_macro(macro: MacroLike) -> Recipe:
     """A macro as a recipe of the subject `Saved`: its name and its phrases are its examples."""
     document = macro.plan.to_json()
-    declared = document.setdefault("parameters", {})
+    declared = document.get("parameters", {})
+    # What the run's own context binds by itself need not be asked for.
+    declared = {name: each for name, each in declared.items() if name not in CONTEXT_NAMES or each.get("default") is not None}
+    document["parameters"] = declared
     said = [macro.name, f"Run {macro.name}", *macro.phrases]
     examples = [each for each in said if {slot for slot, _ in SLOT.findall(each)} <= declared.keys()]
     return Recipe(

@@ -15,7 +15,7 @@ import regex
 
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import Found, Name, key_of
-from obsidian_agent.offline.reader import QUOTED
+from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread
 from obsidian_agent.offline.surroundings import Surroundings
@@ -116,13 +116,10 @@ class Menu:
         return sum(self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length) for term in said if term in counts)
 
     def _said(self, sentence: str, around: Surroundings) -> _Said:
-        texts: list[str] = []
-
-        def hold(found: Any) -> str:
-            texts.append(next(group for group in found.groups() if group is not None))
-            return " \ue000 "
-
-        rest = QUOTED.sub(hold, sentence)
+        texts = list(quoted(sentence))
+        rest = sentence
+        for found_text in reversed(quotes(sentence)):
+            rest = f"{rest[: found_text.start()]}\ue000{rest[found_text.end() :]}"
         found = around.names.in_sentence(rest, self.common)
         counted: Counter[str] = Counter(["‹text›"] * len(texts))
         days: list[str] = []
@@ -143,7 +140,9 @@ class Menu:
 
 
 def _terms(recipe: Recipe) -> Iterator[str]:
-    for text in (*[recipe.title] * _TITLE, recipe.description, *recipe.examples):
+    for text in (*[recipe.title] * _TITLE, recipe.description):
+        yield from words(text)
+    for text in recipe.examples:
         for found in SLOT.finditer(text):
             name, slot = found[1], found[2]
             yield _SIGNS.get(slot or recipe.inputs[name].kind, "‹text›")
@@ -254,5 +253,5 @@ def _heading(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surr
     for heading in headings(note, around):
         if any(key_of(text) == key_of(heading) for text in said.texts):
             said.texts = [text for text in said.texts if key_of(text) != key_of(heading)]
-            return heading
+            return str(heading)
     return None

@@ -59,6 +59,19 @@ STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
 }
 """What `is:` takes: the condition, and how it reads."""
 
+SLOTS: Final[Mapping[str, tuple[Key, Op, str]]] = {
+    "tag": ("tag", ":", "tag"),
+    "folder": ("folder", ":", "folder"),
+    "property": ("property", "has", "property"),
+    "value": ("property", ":", "value"),
+    "text": ("text", ":", "text"),
+    "name": ("name", ":", "text"),
+    "linksTo": ("links-to", ":", "note"),
+    "before": ("changed", "<", "date"),
+    "after": ("changed", ">=", "date"),
+}
+"""What a slot such as `{notes.tag}` of an example adds to a description, and the kind of its value. `value` is that of the property before."""
+
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 _TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created", "dated": "dated"}
 _TASKS: Final = ("open", "done", "any", "none")
@@ -143,7 +156,7 @@ def of_notes(*paths: str) -> NoteSet:
 
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
-    """The description with a slot of an example filled: `tag`, `folder`, `name`, `text`, `property`, `value` (of the property before it), …"""
+    """The description with a slot of an example filled (see `SLOTS`)."""
     if field == "value":
         rest, last = described.terms[:-1], described.terms[-1] if described.terms else None
         if last is None or last.key != "property":
@@ -151,17 +164,8 @@ def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
         return NoteSet((*rest, Term("property", value, ":", last.property)))
     if field == "property":
         return NoteSet((*described.terms, Term("property", None, "has", str(value))))
-    if field in STATES:
-        return NoteSet((*described.terms, Term("is", field)))
-    key, _, op = field.partition("_")
-    made: dict[str, tuple[Key, Op]] = {
-        "after": ("changed", ">="),
-        "before": ("changed", "<"),
-        "linksTo": ("links-to", ":"),
-        "except": ("folder", ":"),
-    }
-    wanted, how = made.get(key, (key, ":"))  # type: ignore[arg-type]
-    return NoteSet((*described.terms, Term(wanted, value, how, negated=key == "except")))
+    key, op, _ = SLOTS[field]
+    return NoteSet((*described.terms, Term(key, value, op)))
 
 
 def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:

@@ -8,10 +8,11 @@ import regex
 
 WORD: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:['’][\p{L}]+)?|[\p{Han}\p{Hiragana}\p{Katakana}]")
 
-FUNCTION_WORDS: Final = frozenset(
+_FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
-    "please can could would so do does".split()
+    "please can could would so do does"
 )
+FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 """Words that carry no wish of their own, so that nothing needs to cover them. English only, and short on purpose: a word that is missing
 here makes a plan a question, one too many lets a wrong plan pass."""
 

@@ -1,14 +1,18 @@
-"""`util.parseTable`: the rows of a Markdown table, each with its cells by the names of the columns."""
+"""`util.parseTable` and `util.formatTable`: the rows of a Markdown table by the names of its columns, and a table of items."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
 from obsidian_agent.tools.base import Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.filters import text_of
+from obsidian_agent.tools.linktext import LinkWriter
+from obsidian_agent.tools.properties_match import value_of
+from obsidian_agent.tools.sources import path_of
 from obsidian_agent.tools.util import TextOrPath
 from obsidian_agent.vault.markdown_lines import Line, scan
 
@@ -74,4 +78,41 @@ PARSE_TABLE = Tool(
     input=TextOrPath,
     output=ParseTableOutput,
     propose=_parse_table,
+)
+
+
+class FormatTableInput(ToolModel):
+    items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
+    columns: list[str] = Field(min_length=1, description="Properties, one column each, after a first one with links to the files.")
+
+
+class FormatTableOutput(ToolModel):
+    text: str
+    count: int
+
+
+def _format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal:
+    writer = LinkWriter(ctx.view)
+    rows = [["Note", *args.columns], ["---"] * (len(args.columns) + 1)]
+    for item in args.items:
+        if item is None:
+            continue
+        properties = item.get("frontmatter", {}) if isinstance(item, dict) else {}
+        values = [value_of(properties, column) for column in args.columns]
+        rows.append([writer(path_of(item)), *("" if value is None else _cell(value) for value in values)])
+    lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |" for row in rows)
+    return Proposal(FormatTableOutput(text="\n".join(lines), count=len(rows) - 2))
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(_cell, value)) if isinstance(value, list) else text_of(value)
+
+
+FORMAT_TABLE = Tool(
+    name="util.formatTable",
+    summary="A Markdown table of files: a link to each, and the properties that are wanted as columns.",
+    risk=Risk.READ_ONLY,
+    input=FormatTableInput,
+    output=FormatTableOutput,
+    propose=_format_table,
 )

@@ -9,7 +9,7 @@ from importlib import resources
 
 import regex
 
-from obsidian_agent.providers.offline.lexicon import stem
+from obsidian_agent.offline.words import stem
 
 _WORD = regex.compile(r"[\p{L}\p{N}]+(?:['’]\p{L}+)?")
 
@@ -27,7 +27,7 @@ class KnownPlugin:
 @cache
 def known_plugins() -> tuple[KnownPlugin, ...]:
     """Those that are known here, read at the first call."""
-    data = resources.files("obsidian_agent.providers.offline").joinpath("known_plugins.json").read_bytes()
+    data = resources.files("obsidian_agent.agent").joinpath("known_plugins.json").read_bytes()
     return tuple(KnownPlugin(each["id"], each["name"], each["does"], tuple(map(_stems, each["asked"]))) for each in json.loads(data))
 
 
