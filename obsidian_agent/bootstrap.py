@@ -148,6 +148,7 @@ def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
         rules,
         open_ledger(wiring),
         lambda assistant: _brief(wiring, rules, assistant, lasting),
+        settings.planning,
         settings.note_models,
     )
 

@@ -22,7 +22,7 @@ from obsidian_agent.agent.metering import Meter
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.replies import Reply, listen
-from obsidian_agent.agent.sharing import Level, Part, SharingRules
+from obsidian_agent.agent.sharing import AllowedBy, Level, Part, SharingRules
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
@@ -42,6 +42,8 @@ Planning = Literal["auto", "menu", "plan"]
 
 ROOM: Final = 400
 """Tokens of an answer at most: three actions with their values."""
+_AS_CONTEXT: Final[AllowedBy] = "context"
+"""Why a name may be sent: the person said it."""
 _LOCAL: Final = ("ollama/", "lm_studio/", "custom/")
 
 
@@ -86,8 +88,11 @@ class MenuPlanner:
                     async for event in events:
                         yield event
                 verdict = turn.verdict
+        if verdict is None and provider is None and request.pick is not None:
+            # A model that writes whole plans offers nothing to pick from; the menu does.
+            verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
         if verdict is None:
-            async with contextlib.aclosing(self._whole(plain if provider is not None else request)) as events:
+            async with contextlib.aclosing(self._whole(plain, picking=provider is not None)) as events:
                 async for event in events:
                     if isinstance(event, NeedsInput):
                         verdict = event
@@ -96,20 +101,21 @@ class MenuPlanner:
         if verdict is not None:
             yield await asyncio.to_thread(self._picked, verdict, request)
 
-    async def _whole(self, request: PlanRequest) -> AsyncGenerator[TurnEvent, None]:
-        """What the other planner makes of the message; its plan is doubted as any other."""
+    async def _whole(self, request: PlanRequest, *, picking: bool) -> AsyncGenerator[TurnEvent, None]:
+        """What the other planner makes of the message; the plan of a model that picks is doubted as its choices are."""
         # Every planner's turn is an async generator; the protocol only promises an iterator.
         events = cast("AsyncGenerator[TurnEvent, None]", self.otherwise.plan(request))
         async with contextlib.aclosing(events):
             async for event in events:
-                doubted = self.checked and isinstance(event, PlanReady)
-                yield await asyncio.to_thread(self._doubted, event.plan, request) or event if doubted else event
+                if self.checked and isinstance(event, PlanReady) and picking:
+                    event = await asyncio.to_thread(self._doubted, event.plan, request) or event
+                yield event
 
     def _doubted(self, plan: ActionPlan, request: PlanRequest) -> NeedsInput | None:
         """A whole plan as a question, where something speaks against it."""
-        around = Surroundings(self.offline.view(), request.context)
-        done = dry_run(plan, around, self.offline.tools)
-        found = doubts(request.message, around, plan=plan, preview=done)
+        found = doubts(
+            request.message, Surroundings(self.offline.view(), request.context), plan=plan, preview=self.offline.tried(request, plan)
+        )
         return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else None
 
     def _picked(self, verdict: TurnEvent, request: PlanRequest) -> TurnEvent:
@@ -180,8 +186,8 @@ class _Turn:
             view = HidingView(view, planner.rules.deny.cover, planner.real)
         found = Surroundings(view, run).names.in_sentence(self.request.message, menu_of(questions=planner.questions).common)
         text = neutral(asking(self.request.message, found, run))
-        parts = [(Part(path, Level.NAME, len(each.text)), "context") for each in found for path in _paths(each)]
-        sending = Sending("menu", "", text, tuple(parts))
+        parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
+        sending = Sending("menu", "", text, parts)
         planner.ledger.write([sending], provider=self.provider.name, address=self.provider.address, conversation=planner.conversation)
         return text
 
@@ -216,19 +222,24 @@ class _Turn:
         view = offline.view()
         plans: list[ActionPlan] = []
         for each in chosen:
-            here = view
-            part = replace(offline, view=lambda view=here: view).propose(self.request, each.recipe, each.texts)
+            here = _on(offline, view)
+            part = here.propose(self.request, each.recipe, each.texts)
             if not isinstance(part, PlanReady):
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)
             plans.append(part.plan)
-            done = dry_run(part.plan, Surroundings(view, run), offline.tools)
+            done = here.tried(self.request, part.plan)
             following = after(view, done.change_set.changes, run.now.timestamp() * 1000) if done is not None else None
             if following is None:
                 return self._one(each)
             view = following
         plan = joined(plans)
         return self.planner._doubted(plan, self.request) or PlanReady(plan)
+
+
+def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
+    """The planner over another state of the vault."""
+    return replace(planner, view=lambda: view)
 
 
 def _question(candidate: Candidate) -> NeedsInput:

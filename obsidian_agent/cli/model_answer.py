@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 
 from obsidian_agent.agent.answering import answer
+from obsidian_agent.agent.document import asked_document
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -25,6 +26,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.plans import candidate_lines
 from obsidian_agent.cli.sharing import approval
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
@@ -42,6 +44,7 @@ class Told:
     sources: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     usage: TokensUsed | None = None
+    asked: NeedsInput | None = None
     problems: tuple[Problem, ...] = ()
     outcome: str = "error"
     exit: Exit = Exit.SERVICE
@@ -57,8 +60,12 @@ def answer_with_model(session: Session, question: str, out: Output) -> Exit:
         counted = {"promptTokens": usage.prompt_tokens, "completionTokens": usage.completion_tokens} if usage is not None else None
         document = {"answer": told.text, "sources": list(told.sources), "usage": counted, "outcome": told.outcome}
         document |= {"alsoSent": list(told.besides)} if told.besides else {}
+        if told.asked is not None:
+            document |= asked_document(told.asked)
         out.document(document | ({"errors": [problem.to_json() for problem in told.problems]} if told.problems else {}))
     out.problems(told.problems)
+    for line in candidate_lines(told.asked.candidates) if told.asked is not None else ():
+        out.line(line)
     return told.exit
 
 
@@ -104,6 +111,7 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
             told.problems = (Problem("ROUNDS_USED_UP", f"The model looked around {rounds} times without an answer. Ask more narrowly."),)
             told.outcome, told.exit = "needs-input", Exit.NOT_APPROVED
         case NeedsInput(message):
+            told.asked = event
             told.problems, told.outcome, told.exit = (Problem("NEEDS_INPUT", message),), "needs-input", Exit.NOT_APPROVED
         case TurnFailed(problem, problems):
             told.problems, told.exit = problems or (problem,), _exit_of(problem)
