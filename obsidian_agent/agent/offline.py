@@ -80,7 +80,7 @@ class OfflinePlanner:
 
     def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan on the vault as it is; None when it is not valid. May block."""
-        return _Turn((), Surroundings(self.view(), request.context), self.tools, request).tried(plan)
+        return _Turn((), Surroundings(self.view(), request.context), self.tools, request)._tried(plan)
 
     def suggest(self, request: PlanRequest, *, questions: bool = False) -> tuple[Candidate, ...]:
         """The likeliest actions for a sentence that may not be finished. May block."""
@@ -101,6 +101,9 @@ class _Turn:
         if len(self._readings) != 1:
             return NeedsInput(WHICH, self.candidates)
         reading = self._readings[0]
+        if self.request.params:
+            texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
+            return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
     def picked(self, number: int) -> TurnEvent:
@@ -157,7 +160,7 @@ class _Turn:
         plan = self._unfolded(filled.plan, recipe.unfold) if recipe.unfold else filled.plan
         found: tuple[str, ...] = ()
         if certain or doubted:
-            done = self.tried(plan)
+            done = self._tried(plan)
             found = doubts(
                 self.request.message, self.around, recipe=recipe, values=values, plan=plan, preview=done, certain=certain and not doubted
             )
@@ -196,7 +199,7 @@ class _Turn:
         texts = {name: shown(recipe.inputs[name], value) for name, value in known.items()}
         return {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
 
-    def tried(self, plan: ActionPlan) -> Preview | None:
+    def _tried(self, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
         checked = validate(plan.to_json(), self.tools, Policy(allow_deletes=True, allow_commands=True))
         if checked.plan is None:
@@ -208,8 +211,9 @@ class _Turn:
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""
         step = next(each for each in plan.steps if each.id == wanted)
-        assert step.foreach is not None and isinstance(step.foreach.from_, str)
-        done = self.tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
+        assert step.foreach is not None
+        assert isinstance(step.foreach.from_, str)
+        done = self._tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
         _, _, source, *fields = step.foreach.from_.replace("$steps.", "$steps..").split(".")
         items: Any = done.outputs.get(source) if done is not None else None
         for field in fields:

@@ -28,7 +28,9 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.offline.recipe import packaged
     from obsidian_agent.tools.registry import BUILTIN_TOOLS
 
-    recipes = [{"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()]
+    recipes = [
+        {"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()
+    ]
     document = [
         {
             "name": tool.name,

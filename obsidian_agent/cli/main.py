@@ -26,6 +26,7 @@ COMMANDS = {
     "redo": "obsidian_agent.cli.records:redo_command",
     "recover": "obsidian_agent.cli.records:recover_command",
     "macro": "obsidian_agent.cli.macros:macro_command",
+    "recipe": "obsidian_agent.cli.recipes:recipe_command",
     "plugins": "obsidian_agent.cli.plugins:plugins_command",
     "links": "obsidian_agent.cli.links:links_command",
     "search": "obsidian_agent.cli.search:search_command",
@@ -62,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     if not _names_command(arguments):
         arguments = ["app", *arguments]
     as_json = "--json" in arguments
-    report = _report_run if arguments[0] in RUNNING or _runs_macro(arguments) else _report
+    report = _report_run if arguments[0] in RUNNING or _runs_saved(arguments) else _report
     try:
         options = build_parser().parse_args(arguments)
         _refuse_broken_text(options)
@@ -118,9 +119,9 @@ def _refuse_broken_text(options: argparse.Namespace) -> None:
             raise UsageError(f"{name.replace('_', ' ')} is not valid UTF-8.", hint="Check the terminal's encoding.")
 
 
-def _runs_macro(arguments: Sequence[str]) -> bool:
+def _runs_saved(arguments: Sequence[str]) -> bool:
     actions = ("list", "save", "run", "show", "rename", "delete", "export", "import")
-    return arguments[0] == "macro" and next((word for word in arguments[1:] if word in actions), "") == "run"
+    return arguments[0] in ("macro", "recipe") and next((word for word in arguments[1:] if word in actions), "") == "run"
 
 
 def _names_command(arguments: Sequence[str]) -> bool:

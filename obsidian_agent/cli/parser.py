@@ -92,6 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--parse", metavar="FILE", help="read a model's raw answer from a file or -")
     command = add("do", "plan, preview, ask, run", context, planner)
     command.add_argument("instruction", metavar="INSTRUCTION")
+    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same instruction; values by --param")
     command.add_argument("--yes", action="store_true", help="approve without asking")
     command = add("ask", "answer a question about the vault; changes nothing", context, planner)
     command.add_argument("question", metavar="QUESTION")
@@ -103,6 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--limit", type=int, metavar="N", help="the newest N (default: 50 on a screen, all with --json)")
     _undo_commands(add)
     _macro_commands(add, context)
+    _recipe_commands(add, context)
     _search_commands(add)
     _plugin_commands(add)
     command = add("links", "what notes link to, what leads nowhere, who links back")
@@ -119,6 +121,16 @@ def build_parser() -> argparse.ArgumentParser:
     command = add("app", "open the terminal app", planner)
     command.add_argument("name", nargs="?", metavar="VAULT")
     return parser
+
+
+def _recipe_commands(add: AddCommand, context: _Parser) -> None:
+    action = _actions(add("recipe", "what can be done without a model and without a sentence: parameterised plans"))
+    action("list", "all of them, by subject")
+    action("show", "one as JSON, with its inputs").add_argument("name", metavar="NAME")
+    command = action("run", "preview, ask, execute; or answer, if it is a question", context)
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("--yes", action="store_true", help="approve without asking")
+    command.add_argument("--dry-run", action="store_true", help="only the preview")
 
 
 def _plugin_commands(add: AddCommand) -> None:

@@ -6,12 +6,13 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, assert_never
 
 from obsidian_agent.agent.document import candidate_document, result_document
 from obsidian_agent.agent.events import (
     Answer,
+    Candidate,
     ExecutionResult,
     NeedsInput,
     PlanningRetry,
@@ -81,7 +82,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
     """Plan, preview, ask, run."""
     session = open_session(options)
     given = parameters(options)
-    found = asyncio.run(_plan(session, options.instruction, out, given))
+    found = asyncio.run(_plan(session, options.instruction, out, given, options.pick))
     match found:
         case PlanReady(plan=plan):
             # What else was given is in the plan already, as what the planner was missing.
@@ -149,7 +150,7 @@ def finish(result: ExecutionResult, out: Output) -> Exit:
     return of_result(result)
 
 
-def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Any, ...] = ()) -> Exit:
+def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Candidate, ...] = ()) -> Exit:
     """Say what a person must decide first. Nothing was run."""
     problem = Problem("NEEDS_INPUT", message)
     if out.as_json:
@@ -158,11 +159,24 @@ def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), can
         out.document(document | {"message": message, "missing": list(missing), "candidates": found})
         return Exit.NOT_APPROVED
     out.line(message)
-    for candidate in candidates:
-        out.line(f"- {candidate.title}: {dict(candidate.values)}")
-    for name in missing:
+    for line in candidate_lines(candidates):
+        out.line(line)
+    if candidates:
+        out.line("Take one with --pick N, and give what is missing with --param NAME=VALUE.")
+    for name in missing if not candidates else ():
         out.line(f"- missing: {name} (give it with --param {name}=…)")
     return Exit.NOT_APPROVED
+
+
+def candidate_lines(candidates: Iterable[Candidate]) -> Iterator[str]:
+    """What may be meant, numbered: its values, what is missing, what speaks against it."""
+    for number, candidate in enumerate(candidates, 1):
+        values = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
+        yield f"{number}. {candidate.title}{f' ({values})' if values else ''}"
+        if candidate.missing:
+            yield f"   missing: {', '.join(candidate.missing)}"
+        if candidate.doubt:
+            yield f"   {candidate.doubt}"
 
 
 def reject(error: PlanError, out: Output) -> Exit:
@@ -228,11 +242,20 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
     return of_problems(problems)
 
 
-async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str]) -> PlanReady | Exit:
-    """Let the planner work; a plan, or the exit code after telling what came instead."""
+def answered(event: Answer, out: Output) -> Exit:
+    """Print an answer in place of a result: nothing was to be done."""
+    if out.as_json:
+        result = result_document(ExecutionResult(None, "done", True, "done"))
+        out.document(result | {"answer": event.text, "sources": list(event.sources)})
+    out.line(event.text)
+    return Exit.DONE
+
+
+async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str], pick: int | None = None) -> PlanReady | Exit:
+    """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
     from obsidian_agent.agent.planner import PlanRequest
 
-    request = PlanRequest(instruction, session.context({}), params=given)
+    request = PlanRequest(instruction, session.context({}), params=given, pick=pick)
     async for event in session.planner.plan(request):
         match event:
             case PlanReady():
@@ -242,11 +265,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
             case NeedsInput():
                 return needs_input(event.message, out, missing=event.missing, candidates=event.candidates)
             case Answer():
-                if out.as_json:
-                    result = result_document(ExecutionResult(None, "done", True, "done"))
-                    out.document(result | {"answer": event.text, "sources": list(event.sources)})
-                out.line(event.text)
-                return Exit.DONE
+                return answered(event, out)
             case TurnFailed():
                 out.problems(event.problems)
                 return _failed(event.problem, out)
@@ -261,7 +280,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
 
 def _failed(problem: Problem, out: Output) -> Exit:
     """Tell why there is no plan: a refusal of what was asked for, or a failure of the service."""
-    if problem.code in REFUSALS:
+    if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:
         return refuse((problem,), out)
     if out.as_json:
         out.document(result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,))))

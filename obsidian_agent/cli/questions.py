@@ -11,6 +11,7 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, of_problems
 from obsidian_agent.cli.opening import open_session, parameters
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.plans import candidate_lines
 from obsidian_agent.errors import Problem
 
 
@@ -25,12 +26,9 @@ def ask_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _offline(session: Session, options: argparse.Namespace) -> TurnEvent:
-    from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import PlanRequest
 
-    planner = session.planner
-    assert isinstance(planner, OfflinePlanner), "without a model the offline planner plans"
-    return planner.ask(PlanRequest(options.question, session.context({}), params=parameters(options)))
+    return session.offline.ask(PlanRequest(options.question, session.context({}), params=parameters(options)))
 
 
 def _told(event: TurnEvent, out: Output) -> Exit:
@@ -53,8 +51,10 @@ def _asked_back(message: str, candidates: tuple[Candidate, ...], missing: tuple[
     told = {"message": message, "missing": list(missing), "candidates": [candidate_document(each) for each in candidates]}
     _document(out, "", (), "needs-input", (Problem("NEEDS_INPUT", message),), told)
     out.line(message)
-    for candidate in candidates:
-        out.line(f"- {candidate.title}")
+    for line in candidate_lines(candidates):
+        out.line(line)
+    if candidates:
+        out.line("Answer one with: obsidian-agent recipe run NAME --param NAME=VALUE.")
     return Exit.NOT_APPROVED
 
 

@@ -238,6 +238,7 @@ def _described(said: _Said) -> NoteSet | None:
 
 
 def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
+    """The first quoted text that is not used yet and will do."""
     while said.texts:
         try:
             return read(wanted, said.texts.pop(0), around, values)
@@ -249,7 +250,7 @@ def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroun
 def _heading(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> str | None:
     note = values.get(wanted.of or "", ACTIVE)
     if not isinstance(note, str):
-        return _text(wanted, said, values, around)
+        return None
     for heading in headings(note, around):
         if any(key_of(text) == key_of(heading) for text in said.texts):
             said.texts = [text for text in said.texts if key_of(text) != key_of(heading)]
