@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from obsidian_agent.agent.context import note_settings
 from obsidian_agent.agent.events import Answer, PlanReady, TurnEvent
 from obsidian_agent.agent.macros import Macro
 from obsidian_agent.agent.offline import OfflinePlanner
@@ -62,12 +63,13 @@ class Desk:
             now=self.now,
             active_file=parse(active, PathUse.READ) if active else None,
             selection=selected,
+            notes=note_settings(self.store.obsidian_config),
         )
         return PlanRequest(message, self.context, params=params)
 
     @property
     def planner(self) -> OfflinePlanner:
-        return OfflinePlanner(lambda: self.kept or DiskView(self.store), self.store.obsidian_config, TOOLS, lambda: self.macros)
+        return OfflinePlanner(lambda: self.kept or DiskView(self.store), TOOLS, lambda: self.macros)
 
     def decide(self, message: str, **around: Any) -> TurnEvent:
         return self.planner.decide(self.request(message, **around))

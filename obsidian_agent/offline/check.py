@@ -71,7 +71,8 @@ def doubts(
     if live:
         found += _sets(sentence, known, around, certain=certain)
     if preview is not None:
-        found += _effect(sentence, preview, plan, around, certain=certain)
+        tools = recipe.tools if recipe is not None else tuple(step.tool for step in plan.steps) if plan is not None else ()
+        found += _effect(sentence, preview, tools, around, certain=certain)
     return tuple(dict.fromkeys(found))
 
 
@@ -316,11 +317,11 @@ def _sets(sentence: str, values: Mapping[str, Any], around: Surroundings, *, cer
             yield f"It would be about all {count} notes."
 
 
-def _effect(sentence: str, preview: Preview, plan: ActionPlan | None, around: Surroundings, *, certain: bool) -> Iterator[str]:
+def _effect(sentence: str, preview: Preview, tools: tuple[str, ...], around: Surroundings, *, certain: bool) -> Iterator[str]:
     if preview.errors:
         return
     changed = len(preview.change_set.changes)
-    reads = plan is not None and all(step.tool in TOOLS and TOOLS[step.tool].risk == "read-only" for step in plan.steps)
+    reads = all(tool in TOOLS and TOOLS[tool].risk == "read-only" for tool in tools)
     if not changed and not reads:
         yield "It would change nothing."
     if certain:

@@ -17,6 +17,9 @@ from obsidian_agent.offline.values import said
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)((?:\|[^}]*)?)\}")
+_PERHAPS: Final = re.compile(r"\[([^\[\]]*\$\{([A-Za-z][A-Za-z0-9_]*)[^\[\]]*)\]")
+"""A part of a goal in brackets, with a reference: it is only said when that has a value."""
+
 _BARE: Final = re.compile(r"\$+(?:steps|vars)\b\S*")
 _PLACES: Final = ("args", "foreach", "when")
 
@@ -42,11 +45,12 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> Filled:
     used = set(_names([step.get(place) for step in steps for place in _PLACES]))
     parameters = {name: _declared(recipe.inputs[name], known[name]) for name in recipe.inputs if name in used and name in known}
     document = {key: value for key, value in recipe.plan.items() if key not in ("steps", "parameters", "goal", "assumptions")}
+    words = {name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()}
     document |= {
-        "goal": told(recipe.plan["goal"], known),
-        "assumptions": [told(each, known) for each in recipe.plan.get("assumptions", []) if not set(_names(each)) & absent],
+        "goal": told(recipe.plan["goal"], words),
+        "assumptions": [told(each, words) for each in recipe.plan.get("assumptions", []) if not set(_names(each)) & absent],
         "parameters": parameters,
-        "steps": [step | ({"preview": told(step["preview"], known)} if step.get("preview") else {}) for step in steps],
+        "steps": [step | ({"preview": told(step["preview"], words)} if step.get("preview") else {}) for step in steps],
     }
     return Filled(ActionPlan.model_validate(document))
 
@@ -63,7 +67,10 @@ def told(text: str, values: Mapping[str, Any]) -> str:
             return stem(words)
         return words or filters.partition("default:")[2] or "the vault"
 
-    return _REFERENCE.sub(value, text)
+    def perhaps(found: re.Match[str]) -> str:
+        return found[1] if found[2] in values else ""
+
+    return _REFERENCE.sub(value, _PERHAPS.sub(perhaps, text))
 
 
 def escaped(text: str) -> str:
@@ -105,7 +112,7 @@ def _without(step: dict[str, Any], absent: Any) -> dict[str, Any]:
 
     def kept(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: kept(each) for key, each in value.items() if not (isinstance(each, str) and each in marks)}
+            return {key: kept(each) for key, each in value.items() if key not in marks and not (isinstance(each, str) and each in marks)}
         return value
 
     return {**step, "args": kept(step.get("args", {}))}

@@ -14,7 +14,7 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sets import SLOTS, NoteSet, Unread, with_field
+from obsidian_agent.offline.sets import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 
@@ -132,7 +132,7 @@ def _values(pairs: list[tuple[tuple[str, str | None], str]], texts: list[str], r
         slot = Input(field, SLOTS[field][2], "text", wanted.description, of="property")  # type: ignore[arg-type]
         value = read(slot, text, around, {"property": of}, known=known or slot.kind == "folder")
         values[name] = with_field(described, field, value)
-    return values
+    return {name: without_templates(value, around) if isinstance(value, NoteSet) else value for name, value in values.items()}
 
 
 def _text(stretch: str, texts: list[str]) -> tuple[str, bool]:

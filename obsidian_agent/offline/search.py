@@ -17,7 +17,7 @@ from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import Found, Name, key_of
 from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread
+from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
 from obsidian_agent.offline.words import words
@@ -188,7 +188,8 @@ def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surrou
         case "date":
             return said.days.pop(0) if said.days else None
         case "notes":
-            return _described(said)
+            described = _described(said)
+            return without_templates(described, around) if described is not None else None
         case "value":
             of = values.get(wanted.of or "")
             found = _taken(said, "value", of=of if isinstance(of, str) else None)

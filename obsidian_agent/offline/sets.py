@@ -168,16 +168,30 @@ def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
     return NoteSet((*described.terms, Term(key, value, op)))
 
 
+def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
+    """What a sentence describes by a tag, a property or a folder, without templates: they are hardly ever meant, and the words say so."""
+    folder = around.context.notes.templates
+    named = any(term.key in ("note", "links-to", "linked-from") or term.value == folder for term in described.terms)
+    if not folder or not described.terms or named:
+        return described
+    within = NoteSet((*described.terms, Term("folder", folder)))
+    try:
+        meant = within.paths(around)
+    except ObsidianAgentError:
+        return described
+    return NoteSet((*described.terms, Term("folder", folder, negated=True))) if meant else described
+
+
 def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:
-    """The description that a text is. `known`: only a name of the vault will do. Raises `Unread`."""
+    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `Unread`."""
     wanted = text.strip()
     if not known and wanted.casefold() in EVERYTHING:
         return NoteSet()
     named = _named(wanted, around)
+    if known and (named is None or named.terms[0].key == "folder" or around.names.find(wanted, "folder")):
+        raise Unread(f"No note alone is called “{wanted}”.")
     if named is not None:
         return named
-    if known:
-        raise Unread(f"Nothing in the vault is called “{wanted}”.")
     parts = [_named(part.strip(), around) for part in wanted.split(",")]
     if len(parts) > 1 and all(part is not None and part.terms[0].key == "note" for part in parts):
         return NoteSet(tuple(term for part in parts if part is not None for term in part.terms))

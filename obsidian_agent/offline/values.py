@@ -139,6 +139,8 @@ def _one(text: str, wanted: Input, around: Surroundings, *kinds: NameKind) -> st
         return ACTIVE
     bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
     found = list(dict.fromkeys(name.value for name in around.names.find(bare.rstrip("/"), *kinds)))
+    if wanted.kind == "template" and len(found) > 1:
+        found = [path for path in found if path.startswith(f"{around.context.notes.templates or 'Templates'}/")] or found
     exact = [path for path in found if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))]
     if len(exact) == 1:
         return str(exact[0])

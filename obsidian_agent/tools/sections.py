@@ -84,6 +84,8 @@ class OutlineInput(TextOrPath):
 class OutlineOutput(ToolModel):
     text: str
     count: int
+    title: str = Field(description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.')
+    bare: bool = Field(description="Whether there is no title.")
 
 
 def _outline(args: OutlineInput, ctx: ToolContext) -> Proposal:
@@ -98,7 +100,8 @@ def _outline(args: OutlineInput, ctx: ToolContext) -> Proposal:
     ]
     top = min((heading.level for heading in found), default=1)
     lines = [f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found]
-    return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines)))
+    own = there[0].text if title else ""
+    return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines), title=own, bare=not own))
 
 
 def _item(heading: str, link: bool) -> str:

@@ -34,7 +34,10 @@ class TasksOfInput(ToolModel):
 
 class MarkTasksInput(TasksOfInput):
     status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
-    only: str = Field(default=" ", description="The characters of the tasks that are marked: by default the open ones.")
+    only: str | None = Field(
+        default=None, description="The characters of the tasks that are marked: by default the open ones, or to open them the done ones."
+    )
+
     text: str | None = Field(
         default=None, min_length=1, description="Only tasks that hold this text as whole words, in any case, or else all of its words."
     )
@@ -57,7 +60,7 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
     marked = [
         task
         for task in _tasks(text, args.heading)
-        if task.status in args.only and task.status != args.status and (wanted is None or task.line in wanted)
+        if task.status in _markable(args) and task.status != args.status and (wanted is None or task.line in wanted)
     ]
     if args.expect_count is not None and len(marked) != args.expect_count:
         told = f" with “{args.text}”" if args.text is not None else ""
@@ -77,12 +80,17 @@ def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
     return Proposal(MarkTasksOutput(path=path.text, count=len(marked)), changes, warnings)
 
 
+def _markable(args: MarkTasksInput) -> str:
+    """The characters of the tasks that can be marked."""
+    return args.only if args.only is not None else "xX" if args.status == " " else " "
+
+
 def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
     """The lines of the tasks that hold the text: as whole words, or where none with such a mark does all of its words. None: any task."""
     if args.text is None:
         return None
     blocks = Blocks.of(text)
-    markable = [task.line for task in markdown.tasks(text) if task.status in args.only]
+    markable = [task.line for task in markdown.tasks(text) if task.status in _markable(args)]
     return frozenset(blocks.holding(args.text, markable, ("task",)))
 
 

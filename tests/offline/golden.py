@@ -1,0 +1,44 @@
+"""What comes of a sentence on the sample vault, as the golden cases say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
+from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.vault.store import VaultStore
+from offline_desk import Desk, effect, lines
+
+SAMPLE = Path(__file__).parents[2] / "fixtures" / "vault"
+NOW = datetime(2025, 12, 17, 10, tzinfo=UTC)
+
+
+@cache
+def desk(vault: Path = SAMPLE) -> Desk:
+    """The planner over a vault that no test changes."""
+    store = VaultStore.open(vault)
+    return Desk(store, now=NOW, kept=DiskView(store))
+
+
+def outcome(case: Mapping[str, Any], vault: Path = SAMPLE) -> dict[str, Any]:
+    """`changes`, `answer` with `sources`, `asks` (the recipes offered, and the doubt), or `refuses` (a code)."""
+    chosen, active = case.get("lines"), case.get("active")
+    selected = lines((vault / active).read_text(encoding="utf-8"), *chosen) if chosen and active else None
+    event = desk(vault).decide(case["say"], active=active, selected=selected)
+    match event:
+        case PlanReady():
+            done = desk(vault).dry_run(event.plan)
+            return {"refuses": done.errors[0].code} if done.errors else {"changes": effect(done)}
+        case Answer():
+            return {"answer": event.text, "sources": list(event.sources)}
+        case NeedsInput():
+            doubt = event.candidates[0].doubt if event.candidates else event.message
+            return {"asks": [candidate.recipe for candidate in event.candidates]} | ({"doubt": doubt} if doubt else {})
+        case TurnFailed():
+            return {"refuses": event.problem.code}
+        case _:
+            raise AssertionError(event)
