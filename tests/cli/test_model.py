@@ -93,3 +93,37 @@ def test_people_read_which_program_has_which_model(ollama: LlmServer, tmp_path: 
     out = capsys.readouterr().out
     assert f"Ollama at {ollama.url}\n  nomic-embed-text:latest\n  qwen3:4b  (in use)\n" in out
     assert "In use: ollama/qwen3:4b" in out
+
+
+def answers(*documents: Any) -> list[Reply]:
+    return [Reply("ok"), *(Reply(json.dumps({"actions": actions})) for actions in documents)]
+
+
+def test_trying_a_model_plays_twenty_sentences_and_leaves_nothing_behind(ollama: LlmServer, model: Call, tmp_path: Path) -> None:
+    """Right: what was meant and nothing else. Asked: doubted, or in the form. Wrong: something else, without a doubt."""
+    model("use", "qwen3:4b")
+    ollama.play(
+        *answers(
+            [{"action": "move", "notes": {"note": ["Kitchen"]}, "folder": "Archive"}],
+            [{"action": "delete", "notes": {"tag": "classic"}}],
+            [{"action": "other"}],
+        )
+    )
+    code, document = model("test")
+    assert code == 0
+    assert document.keys() == {"right", "asked", "wrong", "seconds"}
+    assert document["right"] + document["asked"] >= 1
+    assert document["wrong"] == 0, "deleting was not said"
+    sentences = {request.body["messages"][-1]["content"].splitlines()[-1] for request in ollama.requests if request.path == "/api/chat"}
+    assert len(sentences) >= 20
+    assert not list((tmp_path / "state" / "vaults").glob("*"))
+
+
+def test_trying_a_model_that_does_not_answer_fails_as_a_service_does(model: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, document = model("test", "--model", "custom/m", "--base-url", "http://127.0.0.1:9/v1")
+    assert (code, document["errors"][0]["code"]) == (5, "API_NETWORK")
+
+
+def test_there_must_be_a_model_to_try(model: Call) -> None:
+    code, document = model("test")
+    assert (code, document["errors"][0]["code"]) == (2, "NO_MODEL")
