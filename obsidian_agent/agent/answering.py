@@ -87,7 +87,7 @@ async def answer(
         yield Notice(degraded)
     context = await asyncio.to_thread(session.context, {})
     assert session.models is not None, "an agent has a model"
-    planner = _menu_over(session, session.models, agent, questions=not propose)
+    planner = menu_over(session, session.models, agent, questions=not propose)
     events = cast("AsyncGenerator[AgentEvent, None]", planner.plan(PlanRequest(question, context)))
     async with contextlib.aclosing(events):
         async for event in events:
@@ -146,7 +146,7 @@ def make_planner(session: Session, models: Models) -> MenuPlanner:
     return MenuPlanner(name, picking, session.offline, whole, models.rules, real, models.ledger, models.sampling, checked=True)
 
 
-def _menu_over(session: Session, models: Models, agent: Agent, *, questions: bool) -> MenuPlanner:
+def menu_over(session: Session, models: Models, agent: Agent, *, questions: bool) -> MenuPlanner:
     """The agent, behind the menu where its model picks from that. The person is asked before anything is done, so its plans are not doubted."""
 
     def picking() -> Provider | None:

@@ -111,6 +111,26 @@ class MenuPlanner:
                     event = await asyncio.to_thread(self._doubted, event.plan, request) or event
                 yield event
 
+    def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
+        """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
+        view: VaultView = self.offline.view()
+        if self.rules.deny:
+            view = HidingView(view, self.rules.deny.cover, self.real)
+        chooser = chooser_of(questions=self.questions)
+        common = menu_of(questions=self.questions).common
+        found = Surroundings(view, request.context).names.in_sentence(request.message, common)
+        text = neutral(asking(request.message, found, request.context))
+        parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
+        asked = ChatRequest(
+            (ChatMessage("system", chooser.prompt), ChatMessage("user", text)),
+            temperature=0.0,
+            max_tokens=ROOM,
+            json_only=True,
+            timeout=self.sampling.timeout,
+            schema=chooser.schema,
+        )
+        return asked, Sending("menu", "", text, parts)
+
     def _doubted(self, plan: ActionPlan, request: PlanRequest) -> NeedsInput | None:
         """A whole plan as a question, where something speaks against it."""
         found = doubts(
@@ -144,18 +164,10 @@ class _Turn:
 
     async def run(self) -> AsyncGenerator[TurnEvent, None]:
         planner, provider = self.planner, self.provider
-        chooser = chooser_of(questions=planner.questions)
         meter = Meter(provider.name, facts_of(provider.name).price)
         try:
-            message = await asyncio.to_thread(self._message)
-            asked = ChatRequest(
-                (ChatMessage("system", chooser.prompt), ChatMessage("user", message)),
-                temperature=0.0,
-                max_tokens=ROOM,
-                json_only=True,
-                timeout=planner.sampling.timeout,
-                schema=chooser.schema,
-            )
+            asked, sending = await asyncio.to_thread(planner.first_request, self.request)
+            await asyncio.to_thread(self._write_down, sending)
             meter.asking()
             async with contextlib.aclosing(listen(provider, asked, self._reply)) as events:
                 async for event in events:
@@ -165,7 +177,7 @@ class _Turn:
                         yield event
             meter.answered(self._reply.usage)
             yield meter.total()
-            chosen = chooser.chosen(self._reply.text)
+            chosen = chooser_of(questions=planner.questions).chosen(self._reply.text)
         except ConfigError as error:
             self.verdict = TurnFailed(error.problem())
             return
@@ -178,18 +190,10 @@ class _Turn:
         if chosen:
             self.verdict = await asyncio.to_thread(self._proposed, chosen)
 
-    def _message(self) -> str:
-        """The sentence as it is sent, written down in the ledger with the names in it. Raises `ConfigError`. May block."""
-        planner, run = self.planner, self.request.context
-        view: VaultView = planner.offline.view()
-        if planner.rules.deny:
-            view = HidingView(view, planner.rules.deny.cover, planner.real)
-        found = Surroundings(view, run).names.in_sentence(self.request.message, menu_of(questions=planner.questions).common)
-        text = neutral(asking(self.request.message, found, run))
-        parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
-        sending = Sending("menu", "", text, parts)
-        planner.ledger.write([sending], provider=self.provider.name, address=self.provider.address, conversation=planner.conversation)
-        return text
+    def _write_down(self, sending: Sending) -> None:
+        """Keep in the ledger what is about to be sent. Raises `ConfigError`."""
+        planner, provider = self.planner, self.provider
+        planner.ledger.write([sending], provider=provider.name, address=provider.address, conversation=planner.conversation)
 
     def _proposed(self, chosen: Sequence[Chosen]) -> TurnEvent:
         """What the choice comes to; behind a doubted one stand the likeliest actions."""

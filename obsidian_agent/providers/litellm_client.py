@@ -140,8 +140,9 @@ class LiteLLMProvider:
         if request.max_tokens is not None:
             optional["max_tokens"] = request.max_tokens
         if request.schema is not None and endpoint.json_mode:
-            # For Ollama litellm makes its `format` of it.
+            # For Ollama litellm makes its `format` of it; a shape that small is filled without thinking for a minute first.
             optional["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.schema}}
+            optional |= {"think": False} if endpoint.dialect == "ollama_chat" else {}
         elif request.json_only and endpoint.json_mode:
             optional["response_format"] = {"type": "json_object"}
         if request.tools:
@@ -179,7 +180,7 @@ def _named_parameters(failure: ProviderError) -> frozenset[str]:
     """The optional parameters that a refusal names."""
     if failure.code != "API_BAD_REQUEST":
         return frozenset()
-    return frozenset(name for name in ("temperature", "stream_options", "max_tokens", "response_format") if name in failure.message)
+    return frozenset(name for name in ("temperature", "stream_options", "max_tokens", "response_format", "think") if name in failure.message)
 
 
 @dataclass(slots=True)

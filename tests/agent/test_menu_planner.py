@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from llm_server import Failure, LlmServer, Raw, Reply
+from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent
 from obsidian_agent.agent.menu_planner import picks
+from obsidian_agent.agent.outlook import outlook
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.sharing import refuse_all
@@ -209,3 +211,13 @@ async def test_a_bad_model_name_is_told(make_vault: MakeVault, tmp_path: Path, s
     desk = Desk(make_vault, tmp_path, server, model="nobody/x")
     with pytest.raises(ConfigError):
         await desk.say("Move Garden away")
+
+
+async def test_what_would_be_sent_can_be_read_before(desk: Desk, server: LlmServer) -> None:
+    shown = await outlook(desk.session, Conversation(), "I would like Boat over in Archive")
+    server.play(choice({"action": "list-tags"}))
+    await desk.say("I would like Boat over in Archive")
+    for message in server.requests[0].body["messages"]:
+        assert message["content"] in shown.text
+    assert "needs no model" in (await outlook(desk.session, Conversation(), "Move Boat to Archive")).text
+    assert len(server.requests) == 1

@@ -107,6 +107,7 @@ async def test_an_answer_of_a_schema_is_asked_for_in_the_words_of_the_service(sp
     (request,) = llm_server.requests
     if spec.startswith("ollama"):
         assert request.body["format"] == SCHEMA
+        assert request.body["think"] is False
     else:
         assert request.body["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
 
