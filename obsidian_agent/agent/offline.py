@@ -57,7 +57,8 @@ class OfflinePlanner:
 
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
         """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
-        own = tuple(each for each in packaged() if each.answer is not None or not questions)
+        there = self.tools.keys()
+        own = tuple(each for each in packaged() if (each.answer is not None or not questions) and there >= set(each.tools))
         return own if questions else (*own, *map(from_macro, self.macros()))
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> TurnEvent:
@@ -130,7 +131,7 @@ class _Turn:
             try:
                 values[name] = read(wanted, text, self.around, self._defaults(recipe) | values)
             except Unread as error:
-                return TurnFailed(Problem("ARGUMENT_INVALID", f"{name}: {error.problem().message}", path=name))
+                return TurnFailed(Problem(error.code, f"{name}: {error.problem().message}", path=name))
         return self._settled(recipe, values, doubted=doubted)
 
     @cached_property

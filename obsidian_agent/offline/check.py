@@ -16,8 +16,8 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import key_of
 from obsidian_agent.offline.reader import quoted, quotes
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sets import ACTIVE, NoteSet
+from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
+from obsidian_agent.offline.sets import ACTIVE, SLOTS, NoteSet
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, stem, words
 from obsidian_agent.plan.model import ActionPlan
@@ -40,7 +40,6 @@ _PROSE: Final = 6
 
 _LINKED: Final = frozenset({"content", "text", "template", "preview", "replace"})
 _WRITTEN: Final = regex.compile(r"[:：]\s*(?P<text>\S.*)$", regex.DOTALL)
-_CAMEL: Final = regex.compile(r"(?<=[a-z])(?=[A-Z])|[._]")
 
 
 def doubts(
@@ -104,18 +103,35 @@ class _Used:
 
 
 def _of_recipe(recipe: Recipe, values: Mapping[str, Any]) -> _Used:
-    own = " ".join((recipe.title, recipe.description, *(SLOT.sub(" ", each) for each in recipe.examples)))
+    """The words of its title, of its values, and of the examples whose slots all have a value: “before” is used where a day is."""
+    own = [recipe.title, *(SLOT.sub(" ", example) for example in recipe.examples if _is_filled(example, values))]
     labels = [wanted.options[str(values[name])] for name, wanted in recipe.inputs.items() if str(values.get(name)) in wanted.options]
     texts = tuple(_leaves({name: _plain(value) for name, value in values.items()}))
-    return _Used(frozenset(words(" ".join((own, *labels, *texts)))), texts)
+    return _Used(frozenset(words(" ".join((*own, *labels, *texts)))), texts)
+
+
+def _is_filled(example: str, values: Mapping[str, Any]) -> bool:
+    for name, field in SLOT.findall(example):
+        value = values.get(name)
+        if value is None or (field and not any(term.key == SLOTS[field][0] for term in value.terms)):
+            return False
+    return True
 
 
 def _of_plan(plan: ActionPlan | None) -> _Used:
+    """The words of its arguments, and of the recipes that change things with the same tools."""
     if plan is None:
         return _Used(frozenset(), ())
-    texts = tuple(_leaves([{**step.args, "from": step.foreach.from_ if step.foreach else None} for step in plan.steps]))
-    own = " ".join(f"{_CAMEL.sub(' ', step.tool)} {TOOLS[step.tool].summary if step.tool in TOOLS else ''}" for step in plan.steps)
-    return _Used(frozenset(words(" ".join((own, *texts)))), texts)
+    texts = tuple(_leaves([(step.args, step.foreach.from_ if step.foreach else None) for step in plan.steps]))
+    wanted = _changing(step.tool for step in plan.steps)
+    own = [
+        text for recipe in packaged() if (made := _changing(recipe.tools)) and made <= wanted for text in (recipe.title, *recipe.examples)
+    ]
+    return _Used(frozenset(words(" ".join((*(SLOT.sub(" ", text) for text in own), *texts)))), texts)
+
+
+def _changing(tools: Iterable[str]) -> frozenset[str]:
+    return frozenset(tool for tool in tools if tool not in TOOLS or TOOLS[tool].risk != "read-only")
 
 
 def _plain(value: Any) -> Any:
@@ -321,7 +337,7 @@ def _effect(sentence: str, preview: Preview, tools: tuple[str, ...], around: Sur
     if preview.errors:
         return
     changed = len(preview.change_set.changes)
-    reads = all(tool in TOOLS and TOOLS[tool].risk == "read-only" for tool in tools)
+    reads = not _changing(tools)
     if not changed and not reads:
         yield "It would change nothing."
     if certain:

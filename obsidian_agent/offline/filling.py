@@ -81,7 +81,7 @@ def escaped(text: str) -> str:
 def _step(step: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """A step with its descriptions of notes and its keys written out, and references to what is the open note pointed at it."""
     sets = {f"${{{name}}}": _literal(value.condition()) for name, value in known.items() if isinstance(value, NoteSet)}
-    keys = {f"${{{name}}}": escaped(value) for name, value in known.items() if isinstance(value, str)}
+    keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
     open_note = {name for name, value in known.items() if value == ACTIVE}
 
     def change(value: Any) -> Any:
@@ -126,7 +126,7 @@ def _literal(value: Any) -> Any:
         case list():
             return [_literal(each) for each in value]
         case dict():
-            return {escaped(key): _literal(each) for key, each in value.items()}
+            return {key: _literal(each) for key, each in value.items()}
         case _:
             return value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 from typing import Annotated, Any, Final, Literal, Protocol, Self, get_args
@@ -118,7 +118,7 @@ class Input:
     default: Any = None
     optional: bool = False
     of: str | None = None
-    options: Mapping[str, str] = Field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needed(self) -> bool:

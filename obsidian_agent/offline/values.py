@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from obsidian_agent.errors import PlanError, VaultError
 from obsidian_agent.offline import dates, sets
@@ -17,14 +18,11 @@ from obsidian_agent.vault import markdown
 from obsidian_agent.vault.paths import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-FIELDS_OF_NOTES: Mapping[str, str] = {
-    "name": "name",
-    "modified": "mtimeMs",
-    "created": "created",
-    "size": "size",
-    "folder": "folder",
-    "tags": "tags",
-}
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_EXISTING: Final = frozenset({"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "heading"})
+
+FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
+"""What notes can be sorted or grouped by, besides their properties."""
 
 
 def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, Any] | None = None, *, known: bool = False) -> Any:
@@ -37,6 +35,27 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
     text = given.strip() if wanted.kind not in ("text", "value") else given
     if not text.strip() and wanted.kind not in ("text", "folder"):
         raise Unread(f"{wanted.description}: a value is needed.")
+    if wanted.kind in _EXISTING:
+        return _existing(wanted, text, around, (others or {}).get(wanted.of or ""), known)
+    if wanted.kind in ("text", "path", "list") and known:
+        raise Unread("Free text is certain only in quotes.")
+    match wanted.kind:
+        case "newNote":
+            return _free(text, known)
+        case "newName":
+            return _beside(_free(text, known, ending=""), (others or {}).get(wanted.of or ""), around)
+        case "choice":
+            return _choice(text, wanted)
+        case "date":
+            return _day(text, around)
+        case "value":
+            return _value(text, (others or {}).get(wanted.of or ""), around, known)
+        case _:
+            return _typed(wanted, text)
+
+
+def _existing(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) -> Any:
+    """The value of a kind that the vault has names for."""
     match wanted.kind:
         case "notes":
             return read_set(text, around, known=known)
@@ -46,10 +65,6 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
             return _one(text, wanted, around, "note", "alias", "folder", "file")
         case "folder":
             return _folder(text, around, known=known)
-        case "newNote":
-            return _free(text, known)
-        case "newName":
-            return _beside(_free(text, known, ending=""), (others or {}).get(wanted.of or ""), around)
         case "tag":
             return _tag(text, around, known)
         case "tags":
@@ -60,18 +75,8 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
             return [_property(part, around, known) for part in _parts(text)]
         case "field":
             return _field(text, around)
-        case "heading":
-            return _heading(text, (others or {}).get(wanted.of or ""), around, known)
-        case "choice":
-            return _choice(text, wanted)
-        case "date":
-            return _day(text, around)
-        case "value":
-            return _value(text, (others or {}).get(wanted.of or ""), around, known)
-        case "text" | "path" | "list" if known:
-            raise Unread("Free text is certain only in quotes.")
         case _:
-            return _typed(wanted, text)
+            return _heading(text, of, around, known)
 
 
 def shown(wanted: Input, value: Any) -> str:
@@ -141,6 +146,8 @@ def _one(text: str, wanted: Input, around: Surroundings, *kinds: NameKind) -> st
     found = list(dict.fromkeys(name.value for name in around.names.find(bare.rstrip("/"), *kinds)))
     if wanted.kind == "template" and len(found) > 1:
         found = [path for path in found if path.startswith(f"{around.context.notes.templates or 'Templates'}/")] or found
+    if bare in found:
+        return bare
     exact = [path for path in found if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))]
     if len(exact) == 1:
         return str(exact[0])
@@ -181,7 +188,7 @@ def _legal(path: str) -> str:
     try:
         return parse(path, PathUse.CREATE).text
     except VaultError as error:
-        raise Unread(error.message, hint=error.hint or "") from error
+        raise Unread(error.message, code=error.code, hint=error.hint) from error
 
 
 def _beside(name: str, old: Any, around: Surroundings) -> str:
@@ -248,13 +255,14 @@ def _day(text: str, around: Surroundings) -> str:
 
 
 def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
-    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; dates too."""
+    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; days where it has days."""
     there = around.names.properties.get(name, {}) if isinstance(name, str) else {}
     found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
     if found is not None:
         return found
     value = plain(text.strip())
-    span = dates.parse(text, around.context.now.date()) if isinstance(value, str) and not value.isdigit() else None
+    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values())
+    span = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
     if span is not None and span.day is not None:
         return span.day.isoformat()
     if known and isinstance(value, str):

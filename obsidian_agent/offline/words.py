@@ -29,10 +29,12 @@ def stem(word: str) -> str:
         return bare
     if bare.endswith("ies") and len(bare) > 4:
         return bare[:-3] + "y"
-    for ending in ("ing", "ed", "es", "s"):
-        if bare.endswith(ending) and len(bare) - len(ending) >= 3 and not bare.endswith("ss"):
+    for ending in ("ing", "ed"):
+        if bare.endswith(ending) and len(bare) - len(ending) >= 3:
             bare = bare[: -len(ending)]
-            break
-    if len(bare) > 3 and bare[-1] == bare[-2] and bare[-1] not in "aeiousl":
+            if bare[-1] == bare[-2]:
+                return bare[:-1] if len(bare) > 3 and bare[-1] not in "sl" else bare
+            return bare + "e" if len(bare) == 3 else bare
+    if bare.endswith("s") and not bare.endswith("ss"):
         bare = bare[:-1]
-    return bare.removesuffix("e") if len(bare) > 3 else bare
+    return bare.removesuffix("e") if len(bare) > 4 else bare

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.providers.offline.dates import Span, one_day, parse, parse_cutoff, shift
+from obsidian_agent.offline.dates import Span, one_day, parse, shift
 
 TODAY = date(2026, 3, 14)
 """A Saturday."""
@@ -66,28 +66,6 @@ def test_spans(text, start, end):
 @pytest.mark.parametrize("text", ["", "soon", "2025-02-30", "32 June", "Projects", "99999 years ago", "9999 years ago", "1234", "may be"])
 def test_no_dates(text):
     assert parse(text, TODAY) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("older than 90 days", "2025-12-14"),
-        ("older than a year", "2025-03-14"),
-        ("not changed for 2 weeks", "2026-02-28"),
-        ("untouched for the last three months", "2025-12-14"),
-        ("more than 30 days old", "2026-02-12"),
-        ("before 2025-01-01", "2025-01-01"),
-        ("last modified before March 2025", "2025-03-01"),
-        ("not modified since last month", "2026-02-01"),
-    ],
-)
-def test_cutoffs(text, day):
-    assert parse_cutoff(text, TODAY) == date.fromisoformat(day)
-
-
-@pytest.mark.parametrize("text", ["old", "before lunch", "older than me", "2025-01-01", "older than 9999 years"])
-def test_no_cutoffs(text):
-    assert parse_cutoff(text, TODAY) is None
 
 
 def test_a_day_that_the_month_lacks_becomes_its_last():

@@ -1,0 +1,45 @@
+"""What can be done without a model, as a page: `python -m obsidian_agent.offline.catalogue > docs/recipes.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from obsidian_agent.offline.recipe import SUBJECTS, packaged
+from obsidian_agent.offline.sets import FIELDS, STATES
+
+_INTRODUCTION = f"""# Recipes: what can be done without a model
+
+Made from the recipes that ship, by `python -m obsidian_agent.offline.catalogue`; a test keeps it up to date.
+
+A recipe is a plan with inputs. Choose one from the menu, name it (`obsidian-agent recipe run NAME --param INPUT=VALUE`), or say a sentence: one
+that is an example below, word for word, is certain, with names of the vault as they are and everything else in quotes. Any other sentence
+gets the three likeliest recipes, filled in as far as it names things of the vault.
+
+Where a recipe asks which notes, answer with a note, several with commas between them, a folder, a `#tag`, `*` for all, or a search such as
+`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`. Fields: {", ".join(f"`{key}:`" for key in FIELDS if key != "property")},
+and `[property]`, `[property:value]`, `[property>=value]`, `[property:]` (missing). `is:` takes {", ".join(STATES)}; `-` in front turns one round.
+"""
+
+
+def page() -> str:
+    """The page, with a table for each subject."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield _INTRODUCTION
+    for subject in SUBJECTS:
+        recipes = [recipe for recipe in packaged() if recipe.subject == subject]
+        if recipes:
+            yield f"## {subject}\n"
+            yield "| name | does | inputs | examples |\n|---|---|---|---|"
+            for recipe in recipes:
+                inputs = ", ".join(f"{name}{'' if wanted.needed else '?'}" for name, wanted in recipe.inputs.items())
+                cells = (f"`{recipe.name}`", recipe.description, inputs, "<br>".join(recipe.examples))
+                yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+            yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

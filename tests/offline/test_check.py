@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from obsidian_agent.offline.check import doubts
+from obsidian_agent.offline.recipe import packaged, recipe_named
+from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.values import read
+from obsidian_agent.plan.model import ActionPlan
+
+
+def chosen(sentence: str, around: Surroundings, name: str, **texts: str) -> tuple[str, ...]:
+    """The doubts about a recipe with values that somebody else chose."""
+    recipe = recipe_named(name, packaged())
+    assert recipe is not None
+    values: dict[str, Any] = {}
+    for key, text in texts.items():
+        values[key] = read(recipe.inputs[key], text, around, values)
+    return doubts(sentence, around, recipe=recipe, values=values)
+
+
+def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[str, ...]:
+    """The doubts about a whole plan of one step."""
+    plan = {"version": "1.0", "goal": sentence, "riskLevel": "writes", "steps": [{"id": "a", "tool": tool, "args": args}]}
+    return doubts(sentence, around, plan=ActionPlan.model_validate(plan))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "recipe", "texts"),
+    [
+        ("Move everything tagged #recipe into the folder Projects", "move", {"notes": "#recipe", "folder": "Projects"}),
+        ("Add buy milk to Inbox", "add-text", {"text": "buy milk", "notes": "Inbox"}),
+        (
+            "Add to Inbox: call the bank and ask what the card costs",
+            "add-text",
+            {"text": "call the bank and ask what the card costs", "notes": "Inbox"},
+        ),
+        ("Rename Sourdough to Rye", "rename", {"from": "Sourdough", "to": "Rye"}),
+        ("Set the due date of 'x' in Inbox to tomorrow", "set-task-due", {"text": "x", "note": "Inbox", "due": "2026-03-15"}),
+        ("Move the note Start here to Projects", "move", {"notes": "Home", "folder": "Projects"}),
+        ("Create a note Salt and Pepper", "new-note", {"path": "Salt and Pepper"}),
+        ("Delete Rye bread", "delete", {"notes": "Rye bread"}),
+    ],
+)
+def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, recipe: str, texts: dict[str, str]) -> None:
+    assert chosen(sentence, around, recipe, **texts) == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "recipe", "texts", "doubt"),
+    [
+        (
+            "Move notes tagged #recipe before 1 February to Projects",
+            "move",
+            {"notes": "#recipe", "folder": "Projects"},
+            "Nothing covers “before 1 February”.",
+        ),
+        (
+            "Move all notes tagged #recipe to Projects, but not Rye bread",
+            "move",
+            {"notes": "#recipe", "folder": "Projects"},
+            "Nothing covers “but not Rye bread”.",
+        ),
+        ("Move Sourdough to Projects", "move", {"notes": "Sourdough", "folder": "Notes"}, "Nothing covers “to Projects”."),
+        ("Move Sourdough to Projects", "move", {"notes": "Sourdough", "folder": "Notes"}, "You did not say “Notes”."),
+        (
+            "Rename Sourdough to Vector (capital V)",
+            "rename",
+            {"from": "Sourdough", "to": "Vector (capital V"},
+            "The name “Vector (capital V” holds words of the sentence itself.",
+        ),
+        (
+            "Rename the folder Empty in the Bestiary to Animals",
+            "rename",
+            {"from": "Empty", "to": "Bestiary to Animals"},
+            "The name “Bestiary to Animals” holds words of the sentence itself.",
+        ),
+        (
+            "Give Sourdough a property summary with one sentence that says what it is about",
+            "set-property",
+            {"property": "summary", "value": "one sentence that says what it is about", "notes": "Sourdough"},
+            "“one sentence that says what it is about” may say what to write rather than be it.",
+        ),
+        ("Delete old stuff", "delete", {"notes": "*"}, "It would be about all 11 notes."),
+        ("Přesuň Sourdough do Projects", "delete", {"notes": "Sourdough"}, "Nothing covers “Přesuň” and “do Projects”."),
+    ],
+)
+def test_what_does_not_fit_is_doubted(around: Surroundings, sentence: str, recipe: str, texts: dict[str, str], doubt: str) -> None:
+    assert doubt in chosen(sentence, around, recipe, **texts)
+
+
+def test_a_set_that_means_nothing_is_doubted_even_when_it_was_read(around: Surroundings) -> None:
+    recipe = recipe_named("delete", packaged())
+    assert recipe is not None
+    values = {"notes": read(recipe.inputs["notes"], "tag:nobody", around)}
+    assert doubts("Delete all notes tagged #nobody", around, recipe=recipe, values=values, certain=True) == (
+        "No note fits: notes tagged #nobody.",
+    )
+
+
+def test_whole_plans_are_compared_too(around: Surroundings) -> None:
+    rename = {"from": "Notes/Sourdough.md", "to": "Notes/Rye.md"}
+    assert whole("Rename Sourdough to Rye", around, "vault.rename", **rename) == ()
+    assert "You did not say “Home.md”." in whole("Rename Sourdough to Rye", around, "vault.rename", **{**rename, "from": "Home.md"})
+    assert any(
+        "holds words" in each
+        for each in whole("Rename Sourdough to Rye in Notes", around, "vault.rename", **{**rename, "to": "Notes/Rye in Notes.md"})
+    )
+    assert any(
+        each.startswith("Nothing covers") for each in whole("Rename Sourdough to Rye before Friday", around, "vault.rename", **rename)
+    )
