@@ -5,6 +5,7 @@ Only loopback is asked (`providers.local_services`); choosing writes two setting
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,8 @@ async def look_around(settings: LiveSettings) -> LocalModels:
 
 async def first_offer(settings: LiveSettings) -> LocalModels | None:
     """For a first start: what runs here, or None when somebody has chosen already, a model or none. As `look_around` otherwise."""
-    chosen = next(row.source for row in settings.rows() if row.name == "model") != "default"
+    rows = await asyncio.to_thread(settings.rows)
+    chosen = next(row.source for row in rows if row.name == "model") != "default"
     return None if chosen else await look_around(settings)
 
 

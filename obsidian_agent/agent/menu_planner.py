@@ -32,6 +32,7 @@ from obsidian_agent.offline.search import MOST, Menu
 from obsidian_agent.offline.sequence import after, joined
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.parse import ParsedPlan, parse_plan
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.hiding import HidingView
@@ -185,6 +186,8 @@ class _Turn:
             self.verdict = replace(self.known, message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}")
             return
         except NotChosen as error:
+            if self._reply.calls or isinstance(parse_plan(self._reply.text, self._reply.reason), ParsedPlan):
+                return  # it plans, whatever it is asked for: let it
             self.verdict = replace(self.known, message=f"{provider.name} chose nothing that can be used. {error} {WHICH}")
             return
         if chosen:

@@ -162,6 +162,14 @@ async def test_what_no_action_fits_is_planned_as_a_whole_and_doubted_all_the_sam
     assert "ActionPlan" in json.dumps(server.requests[1].body)
 
 
+async def test_a_model_that_answers_with_a_plan_is_taken_at_its_word_and_asked_for_one(desk: Desk, server: LlmServer) -> None:
+    step = {"id": "n", "tool": "vault.rename", "args": {"from": "Projects/Boat.md", "to": "Projects/Ship.md"}}
+    server.play(Reply(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})))
+    event = await desk.say("Could you rename Boat to Ship")
+    assert desk.effects(event) == [("rename", "Projects/Ship.md")]
+    assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize(
     "behaviour",
     [Failure(500, "out of memory"), Reply("I would move it."), Reply('{"actions": [{"action": "explode"}]}'), Raw(b"")],
