@@ -57,7 +57,7 @@ def picks(planning: Planning, provider: Provider) -> bool:
 class MenuPlanner:
     """A `Planner`. `make` opens the model and says whether it picks from the menu; `otherwise` plans what no action fits.
 
-    `questions`: nothing may be changed, and only actions that answer are on the menu. `checked`: plans of `otherwise` are doubted too.
+    `questions`: nothing may be changed, so only a choice that answers counts. `checked`: plans of `otherwise` are doubted too.
     """
 
     name: str
@@ -117,9 +117,8 @@ class MenuPlanner:
         view: VaultView = self.offline.view()
         if self.rules.deny:
             view = HidingView(view, self.rules.deny.cover, self.real)
-        chooser = chooser_of(questions=self.questions)
-        common = menu_of(questions=self.questions).common
-        found = Surroundings(view, request.context).names.in_sentence(request.message, common)
+        chooser = chooser_of()
+        found = Surroundings(view, request.context).names.in_sentence(request.message, menu_of().common)
         text = neutral(asking(request.message, found, request.context))
         parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
         asked = ChatRequest(
@@ -178,7 +177,7 @@ class _Turn:
                         yield event
             meter.answered(self._reply.usage)
             yield meter.total()
-            chosen = chooser_of(questions=planner.questions).chosen(self._reply.text)
+            chosen = chooser_of().chosen(self._reply.text)
         except ConfigError as error:
             self.verdict = TurnFailed(error.problem())
             return
@@ -190,7 +189,7 @@ class _Turn:
                 return  # it plans, whatever it is asked for: let it
             self.verdict = replace(self.known, message=f"{provider.name} chose nothing that can be used. {error} {WHICH}")
             return
-        if chosen:
+        if chosen and not (planner.questions and any(each.recipe.answer is None for each in chosen)):
             self.verdict = await asyncio.to_thread(self._proposed, chosen)
 
     def _write_down(self, sending: Sending) -> None:
@@ -259,12 +258,12 @@ def _paths(found: Found) -> list[str]:
 
 
 @cache
-def chooser_of(*, questions: bool) -> Chooser:
-    """The menu for a model: the recipes that ship. Macros are not in it, since their names are the vault's."""
-    return Chooser(tuple(recipe for recipe in packaged() if recipe.answer is not None or not questions))
+def chooser_of() -> Chooser:
+    """The menu for a model: the recipes that ship, for questions too, so that services keep one prompt ready. No macros: their names are the vault's."""
+    return Chooser(packaged())
 
 
 @cache
-def menu_of(*, questions: bool) -> Menu:
+def menu_of() -> Menu:
     """The same to search in."""
-    return Menu(chooser_of(questions=questions).recipes)
+    return Menu(packaged())

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from llm_server import Failure, LlmServer, Raw, Reply
+from obsidian_agent.agent.answering import answer
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent
 from obsidian_agent.agent.menu_planner import picks
@@ -229,3 +230,16 @@ async def test_what_would_be_sent_can_be_read_before(desk: Desk, server: LlmServ
         assert message["content"] in shown.text
     assert "needs no model" in (await outlook(desk.session, Conversation(), "Move Boat to Archive")).text
     assert len(server.requests) == 1
+
+
+async def test_a_question_gets_the_same_prompt_and_no_plan(desk: Desk, server: LlmServer) -> None:
+    async def ask(question: str) -> list[Any]:
+        return [event async for event in answer(desk.session, question, refuse_all, propose=False)]
+
+    server.play(choice({"action": "backlinks", "note": "Garden"}))
+    assert isinstance((await ask("Tell me which notes link to Garden"))[-1], Answer | NeedsInput)
+    await desk.say("Somewhere in Archive there should be Boat")
+    prompts = {request.body["messages"][0]["content"] for request in server.requests}
+    assert len(prompts) == 1
+    server.play(choice({"action": "delete", "notes": {"note": ["Garden"]}}), Reply("I cannot do that."))
+    assert (await ask("Please get rid of Garden"))[-1] == Answer("I cannot do that.")
