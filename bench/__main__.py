@@ -1,4 +1,4 @@
-"""`python -m bench [startup] [runs] [index] [changes] [screen] [answers] [stream] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
+"""`python -m bench [startup] [runs] [index] [changes] [screen] [answers] [stream] [understanding] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import answers, changes, index, peers, runs, screen, startup, stream
+from bench import answers, changes, index, peers, runs, screen, startup, stream, understanding
 from bench.table import markdown
 
-PARTS = ("startup", "runs", "index", "changes", "screen", "answers", "stream", "peers")
+PARTS = ("startup", "runs", "index", "changes", "screen", "answers", "stream", "understanding", "peers")
 
 
 def main() -> None:
@@ -33,6 +33,7 @@ def main() -> None:
         rows += screen.measure(options.place, tuple(options.notes[-1:]))
     rows += answers.measure(options.place) if "answers" in parts else []
     rows += stream.measure(options.place) if "stream" in parts else []
+    rows += understanding.measure() if "understanding" in parts else []
     if "peers" in parts:
         rows += peers.measure(options.place, tuple(options.notes), options.rounds)
     shutil.rmtree(options.place, ignore_errors=True)

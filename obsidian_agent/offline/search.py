@@ -24,11 +24,15 @@ from obsidian_agent.offline.words import words
 
 MOST: Final = 3
 _K1: Final = 1.2
-_B: Final = 0.4
+_B: Final = 0.6
 """The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length."""
 
 _TITLE: Final = 2
 """So many times the words of a title count."""
+
+_LOOKED_AT: Final = 12
+_LACKING: Final = 0.85
+"""Of so many recipes the form is filled in: each input that stays empty makes it less likely that one is meant."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     "note": "‹note›",
@@ -101,7 +105,8 @@ class Menu:
         said = self._said(sentence, around)
         scores = [self._score(said.counted, counts) for counts in self._counts]
         order = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
-        return [_suggested(self.recipes[number], said, around, scores[number]) for number in order[:most]]
+        found = [_suggested(self.recipes[number], said, around, scores[number]) for number in order[: max(_LOOKED_AT, most)]]
+        return sorted(found, key=lambda each: -each.score)[:most]
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
         """All recipes by their words alone, without a look at any vault."""
@@ -154,9 +159,10 @@ def _plain_words(text: str) -> list[str]:
 
 
 def _suggested(recipe: Recipe, said: _Said, around: Surroundings, score: float) -> Suggestion:
-    values = _values(recipe, _Said(list(said.names), list(said.texts), list(said.days), said.counted), around)
+    rest = _Said(list(said.names), list(said.texts), list(said.days), said.counted)
+    values = _values(recipe, rest, around)
     missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
-    return Suggestion(recipe, values, missing, score)
+    return Suggestion(recipe, values, missing, score * _LACKING ** len(missing))
 
 
 def _values(recipe: Recipe, said: _Said, around: Surroundings) -> dict[str, Any]:

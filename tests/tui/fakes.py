@@ -468,13 +468,12 @@ def sample_answer() -> list[AgentEvent]:
 
 def sample_candidates() -> list[AgentEvent]:
     """Two meanings, one of which lacks a value."""
-    one = Candidate("Rename a tag everywhere", plan_of(), {"from": "todo", "to": "task"}, (), 0.9)
+    one = Candidate("Rename a tag everywhere", plan_of(), {"from": "todo", "to": "task"}, ())
     two = Candidate(
         "Move notes to a folder",
         plan_of(parameters={"folder": {"description": "Where they go", "type": "path"}}),
         {"tag": "todo"},
         ("folder",),
-        0.7,
     )
     return [NeedsInput("“todo to task” can mean several things.", (one, two))]
 

@@ -33,7 +33,7 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tm
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]
             await driver.settle()
             await driver.press("ctrl+o", *"inbox", "enter", "down", "down", "x", "x", "x")
-            await driver.planned("Make a note for each bullet in Projects")
+            await driver.planned("Create a note for each bullet in 'Projects'")
             assert driver.stage == "plan", driver.transcript()
             assert "3 new" in driver.plan_head()
             assert files(vault) == before
@@ -53,7 +53,7 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tm
             await driver.press("f3")
             assert "undone" in driver.screen()
             await driver.press("escape", "escape")
-            await driver.send("Rename Inbox to Tray")
+            await driver.send("Rename Inbox to 'Tray'")
             driver.wait_out_grace()
             await driver.press("a")
             assert "Tray.md" in files(vault)

@@ -49,6 +49,8 @@ class Candidates(Modal["Candidate"]):
         parts: list[tuple[str, str]] = [("\n", "")]
         for name, value in candidate.values.items():
             parts += [(f" {sanitize.line(name)}  ", "$quiet"), (f"{sanitize.shortened(str(value), 200)}\n", "$foreground")]
+        if candidate.doubt:
+            parts.append((f" {sanitize.shortened(candidate.doubt, 300)}\n", "$warning"))
         for name in candidate.missing:
             parts += [(f" {sanitize.line(name)}  ", "$quiet"), ("missing, asked next\n", "$warning")]
         self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
