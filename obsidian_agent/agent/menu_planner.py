@@ -245,7 +245,7 @@ class _Turn:
 
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
     """The planner over another state of the vault."""
-    return replace(planner, view=lambda: view)
+    return replace(planner, view=lambda: view, _known=[])
 
 
 def _question(candidate: Candidate) -> NeedsInput:

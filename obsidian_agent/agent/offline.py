@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.filling import escaped, fill
+from obsidian_agent.offline.names import Names
 from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import MacroLike, Recipe, from_macro, packaged
 from obsidian_agent.offline.search import MOST, Menu
@@ -45,6 +46,8 @@ class OfflinePlanner:
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
     macros: Callable[[], Sequence[MacroLike]] = tuple
+    _known: list[Names] = field(default_factory=list, repr=False)
+    """The names of the last turn: while a message is typed the vault mostly stays as it is."""
 
     @property
     def name(self) -> str:
@@ -63,7 +66,7 @@ class OfflinePlanner:
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> TurnEvent:
         """The same as `plan` without waiting for a thread. `questions`: answers only."""
-        turn = _Turn(self.recipes(questions=questions), Surroundings(self.view(), request.context), self.tools, request)
+        turn = _Turn(self.recipes(questions=questions), self._around(request), self.tools, request)
         return turn.verdict() if request.pick is None else turn.picked(request.pick)
 
     def ask(self, request: PlanRequest) -> TurnEvent:
@@ -76,16 +79,21 @@ class OfflinePlanner:
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
         recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
         """
-        turn = _Turn((recipe,), Surroundings(self.view(), request.context), self.tools, request)
+        turn = _Turn((recipe,), self._around(request), self.tools, request)
         return turn.proposed(recipe, texts, doubted=doubted)
 
     def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan on the vault as it is; None when it is not valid. May block."""
-        return _Turn((), Surroundings(self.view(), request.context), self.tools, request)._tried(plan)
+        return _Turn((), self._around(request), self.tools, request)._tried(plan)
+
+    def _around(self, request: PlanRequest) -> Surroundings:
+        around = Surroundings(self.view(), request.context, self._known[0] if self._known else None)
+        self._known[:] = [around.names]
+        return around
 
     def suggest(self, request: PlanRequest, *, questions: bool = False) -> tuple[Candidate, ...]:
         """The likeliest actions for a sentence that may not be finished. May block."""
-        return _Turn(self.recipes(questions=questions), Surroundings(self.view(), request.context), self.tools, request).candidates
+        return _Turn(self.recipes(questions=questions), self._around(request), self.tools, request).candidates
 
 
 @dataclass(frozen=True)
@@ -217,8 +225,8 @@ class _Turn:
         done = self._tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
         _, _, source, *fields = step.foreach.from_.replace("$steps.", "$steps..").split(".")
         items: Any = done.outputs.get(source) if done is not None else None
-        for field in fields:
-            items = items.get(field, []) if isinstance(items, Mapping) else []
+        for part in fields:
+            items = items.get(part, []) if isinstance(items, Mapping) else []
         name, made = step.foreach.item_name, []
         for number, item in enumerate((items or [])[: MAX_STEPS - len(plan.steps)], 1):
             document = _with_item(step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True), name, item)

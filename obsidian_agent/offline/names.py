@@ -6,20 +6,25 @@ They are taken from the vault's index. Case and Unicode form do not count; in a 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import regex
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.index import VaultIndex, index_of
+from obsidian_agent.vault.index_facts import name_key
 from obsidian_agent.vault.paths import ROOT
 from obsidian_agent.vault.view import VaultView
 
 NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"]
 
 _LONGEST_VALUE: Final = 60
+_NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
+"""Properties whose values are names of another kind."""
+
 _LONGEST: Final = 12
 """Words of a name, at most."""
 
@@ -50,48 +55,51 @@ class Found:
 
 @dataclass
 class Names:
-    """All names, by what two spellings of one have in common."""
+    """All names of a vault. Notes and files are looked up in its index; what it has no order for is read once, when first asked for."""
 
-    by_key: dict[str, list[Name]] = field(default_factory=dict)
-    properties: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Name -> the values that notes have for it, by how a person would write them."""
-    folders: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
+    index: VaultIndex
+    _top: tuple[str, ...] = ()
+    """Folders right in the vault, also empty ones."""
 
     @classmethod
     def of(cls, view: VaultView) -> Names:
         """The names of a vault as it is. May block."""
-        index, names = index_of(view), cls()
-        folders = {entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"}
-        tags: dict[str, str] = {}
-        for path in index.files():
-            parent = path.parent
-            while not parent.is_root and parent.text not in folders:
-                folders.add(parent.text)
-                parent = parent.parent
-            if path.is_note:
-                names._add("note", path.text, path.stem, path.text.removesuffix(".md"), path.text)
-                names._learn(index, path, tags)
-            else:
-                names._add("file", path.text, path.name, path.text)
-        for folder in folders:
-            names._add("folder", folder, folder.rpartition("/")[2], folder)
-        for tag in tags.values():
-            names._add("tag", tag, tag, f"#{tag}")
-        for name, values in names.properties.items():
-            names._add("property", name, name)
-            for said, value in values.items():
-                names._add("value", value, said, of=name)
-        for alias, path in index.aliases():
-            names._add("alias", path.text, alias)
-        names.folders, names.tags = tuple(sorted(folders)), tuple(sorted(tags.values()))
-        return names
+        return cls(index_of(view), tuple(entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"))
 
     def find(self, text: str, *kinds: NameKind) -> tuple[Name, ...]:
         """What a whole text names, of these kinds (none given: of any). Of a note and an alias the note counts."""
-        found = [name for name in self.by_key.get(key_of(text), ()) if not kinds or name.kind in kinds]
-        own = [name for name in found if name.kind != "alias"]
-        return tuple(own or found)
+        key = key_of(text)
+        if not key:
+            return ()
+        found = [name for name in (*self._files(key), *self._read.by_key.get(key, ())) if not kinds or name.kind in kinds]
+        by_name = any(name.kind == "note" for name in found)
+        return tuple(name for name in found if not by_name or name.kind != "alias")
+
+    @property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """Properties, with the values that notes have for each, by how a person would write them."""
+        return self._read.properties
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The paths of the folders, sorted."""
+        return self._read.folders
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags as first written, sorted, without `#`."""
+        return self._read.tags
+
+    def _files(self, key: str) -> Iterator[Name]:
+        """Notes and other files of a name or path, with or without the ending of a note."""
+        for path in self.index.named(name_key(key)):
+            full = key_of(path.text)
+            if key in (full, full.removesuffix(".md"), key_of(path.name), key_of(path.stem) if path.is_note else full):
+                yield Name("note" if path.is_note else "file", path.text)
+
+    @cached_property
+    def _read(self) -> _Read:
+        return _Read.of(self.index, self._top)
 
     def in_sentence(self, sentence: str, common: Collection[str] = ()) -> tuple[Found, ...]:
         """The longest names in a sentence, from the left, none within another.
@@ -106,33 +114,79 @@ class Names:
                 continue
             for end in reversed([end for end in ends if end > start][:_LONGEST]):
                 text = sentence[start:end]
-                names = self.by_key.get(key_of(text), [])
+                names = self.find(text)
                 if names and _told(text, names, common, first=number == 0):
                     found.append(Found(start, end, text, tuple(names)))
                     done = end
                     break
         return tuple(found)
 
-    def _learn(self, index: VaultIndex, path: Any, tags: dict[str, str]) -> None:
-        facts = index.facts(path)
-        for tag in facts.tags:
-            tags.setdefault(tag.casefold(), tag)
-        for name, value in facts.properties.items():
-            values = self.properties.setdefault(name, {})
-            for each in value if isinstance(value, list) else [value]:
-                said = said_of(each)
-                if said is not None and len(said) <= _LONGEST_VALUE:
-                    values.setdefault(said, each if not isinstance(each, str) else said)
+
+@dataclass
+class _Read:
+    """What one look through the index gives: folders, tags, properties with their values, aliases."""
+
+    by_key: dict[str, list[Name]] = field(default_factory=dict)
+    properties: dict[str, dict[str, Any]] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, index: VaultIndex, top: Iterable[str]) -> _Read:
+        read = cls()
+        folders = set(top)
+        spelled: dict[str, None] = {}
+        known: set[tuple[str, Any]] = set()
+        for path in index.files():
+            folders.add(path.text.rpartition("/")[0])
+            if path.is_note:
+                facts = index.facts(path)
+                spelled.update(dict.fromkeys(facts.tags))
+                for name, value in facts.properties.items():
+                    # Most notes only repeat what others have: that is told by a look into one set.
+                    for each in value if isinstance(value, list) else (value,):
+                        if isinstance(each, Hashable) and (name, each) not in known:
+                            known.add((name, each))
+                            read._learn(name, each)
+        read.folders = tuple(sorted({part for folder in folders for part in _with_parents(folder)} - {""}))
+        read.tags = tuple(sorted({tag.casefold(): tag for tag in reversed(spelled)}.values()))
+        read._name(index)
+        return read
+
+    def _learn(self, name: str, value: Any) -> None:
+        values = self.properties.setdefault(name, {})
+        said = said_of(value) if name.casefold() not in _NAMED_ELSEWHERE else None
+        if said is not None and len(said) <= _LONGEST_VALUE and "://" not in said:
+            values.setdefault(said, said if isinstance(value, str) else value)
+
+    def _name(self, index: VaultIndex) -> None:
+        for folder in self.folders:
+            self._add("folder", folder, folder.rpartition("/")[2], folder)
+        for tag in self.tags:
+            self._add("tag", tag, tag, f"#{tag}")
+        for name, values in self.properties.items():
+            self._add("property", name, name)
+            for said, value in values.items():
+                self._add("value", value, said, of=name)
+        for alias, path in index.aliases():
+            self._add("alias", path.text, alias)
 
     def _add(self, kind: NameKind, value: Any, *texts: str, of: str | None = None) -> None:
-        for text in dict.fromkeys(map(key_of, texts)):
+        for text in {key_of(text) for text in texts}:
             if text:
                 self.by_key.setdefault(text, []).append(Name(kind, value, of))
 
 
+def _with_parents(folder: str) -> Iterator[str]:
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+
+
 def key_of(text: str) -> str:
     """What two spellings of a name have in common."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().replace("’", "'").split())
+    plain = text if text.isascii() else unicodedata.normalize("NFC", text).replace("’", "'")
+    return " ".join(plain.casefold().split())
 
 
 def said_of(value: Any) -> str | None:
@@ -176,7 +230,7 @@ def _closing(sentence: str, words: Iterable[Any]) -> Iterator[int]:
             yield end
 
 
-def _told(text: str, names: list[Name], common: Collection[str], *, first: bool) -> bool:
+def _told(text: str, names: Collection[Name], common: Collection[str], *, first: bool) -> bool:
     """Whether a stretch of a sentence is meant as a name: numbers alone and letters alone are not, nor common words as they come."""
     bare = text.strip()
     if len(bare) < 2 and not _JOINED.match(bare):

@@ -16,11 +16,14 @@ class Surroundings:
 
     view: VaultView
     context: RunContext
+    known: Names | None = None
+    """Names that were read before: they hold as long as the index is the same."""
 
     @cached_property
     def names(self) -> Names:
         """The names of the vault, from its index. May block."""
-        return Names.of(self.view)
+        names = Names.of(self.view)
+        return self.known if self.known is not None and self.known.index is names.index else names
 
     @property
     def active_file(self) -> str | None:

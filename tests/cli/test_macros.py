@@ -96,15 +96,15 @@ def test_a_value_that_does_not_fit_is_refused(call: Call, file: str, given: str)
 
 
 def test_a_good_run_is_saved_with_its_literals_as_inputs(call: Call, tmp_path: Path) -> None:
-    code, result = call("do", "create a note called 'Kick-off' in Projects with the text 'Hello'", "--offline", "--yes")
+    code, result = call("do", "create a note 'Projects/Kick-off' with the text 'Hello'", "--offline", "--yes")
     assert (code, result["effects"]["created"]) == (0, ["Projects/Kick-off.md"])
     code, _ = call("macro", "save", "New project", "--run", result["runId"], "--description", "A note for a project")
     assert code == 0
     listed = call("macro", "list")[1]["macros"][0]
     assert listed["description"] == "A note for a project"
-    assert listed["parameters"]["path"] == {"description": "The name of the new note", "type": "path", "default": "Projects/Kick-off.md"}
+    assert listed["parameters"]["path"] == {"description": "Name of the new note", "type": "path", "default": "Projects/Kick-off.md"}
     code, result = call("macro", "run", "New project", "--yes", "--param", "path=Projects/Second.md")
-    assert (code, text(tmp_path, "Projects/Second.md")) == (0, "Hello\n")
+    assert (code, text(tmp_path, "Projects/Second.md")) == (0, "Hello")
 
 
 @pytest.mark.parametrize(("literal", "type_"), [("status=done", "text"), ("number=3", "number"), ("flag=true", "boolean")])
@@ -156,7 +156,9 @@ def test_counts_stay_outside_the_vault(call: Call, file: str, tmp_path: Path) ->
 
 
 def test_a_value_that_an_instruction_lacks_can_be_given(call: Call, tmp_path: Path) -> None:
-    code, document = call("do", "rename a", "--offline", "--yes")
-    assert (code, document["missing"]) == (3, ["to"])
-    code, document = call("do", "rename a", "--offline", "--yes", "--param", "to=b.md")
+    code, document = call("do", "please rename a", "--offline", "--yes")
+    assert (code, document["outcome"]) == (3, "needs-input")
+    number = [each["recipe"] for each in document["candidates"]].index("rename") + 1
+    assert document["candidates"][number - 1]["missing"] == ["to"]
+    code, document = call("do", "please rename a", "--offline", "--yes", "--pick", str(number), "--param", "from=a", "--param", "to=b")
     assert (code, text(tmp_path, "b.md")) == (0, "one\n")

@@ -149,7 +149,7 @@ def test_deletes_are_allowed_for_one_run(call: Call, write: Callable[[object], s
 def test_do_plans_offline_from_a_selection_in_the_note(call: Call, tmp_path: Path) -> None:
     code, result = call(
         "do",
-        "Create a note for each bullet in Projects",
+        "Create a note for each bullet in 'Projects'",
         "--offline",
         "--yes",
         "--active-file",
@@ -163,13 +163,18 @@ def test_do_plans_offline_from_a_selection_in_the_note(call: Call, tmp_path: Pat
 
 def test_do_says_when_nothing_fits(call: Call) -> None:
     code, result = call("do", "sing me a song about the sea", "--offline", "--yes")
-    assert code in (3, 5)
-    assert result["success"] is False
-    assert result["errors"]
+    assert (code, result["success"], result["outcome"]) == (3, False, "needs-input")
+    assert [set(each) >= {"recipe", "title", "values", "missing", "doubt"} for each in result["candidates"]] == [True] * 3
+
+
+def test_a_doubted_plan_is_never_run_by_yes(call: Call, tmp_path: Path) -> None:
+    code, result = call("do", "move all notes tagged #nobody to 'Archive'", "--offline", "--yes")
+    assert (code, result["candidates"][0]["doubt"]) == (3, "No note fits: notes tagged #nobody.")
+    assert not (tmp_path / "vault/Archive").exists()
 
 
 def test_plan_makes_a_plan_and_runs_nothing(call: Call, tmp_path: Path) -> None:
-    code, document = call("plan", "create a note called Herbs", "--offline")
+    code, document = call("plan", "create a note 'Herbs'", "--offline")
     assert (code, document["version"]) == (0, "1.0")
     assert not (tmp_path / "vault/Herbs.md").exists()
 

@@ -38,7 +38,7 @@ def test_an_answer_comes_with_its_sources(ask: Ask) -> None:
     assert ask("Which notes link to Ideas?", "--offline") == (
         0,
         {
-            "answer": "2 notes:\n- Inbox.md\n- Projects/Site.md",
+            "answer": "notes that link to Ideas: 2\n- Inbox.md\n- Projects/Site.md",
             "sources": ["Inbox.md", "Projects/Site.md"],
             "usage": None,
             "outcome": "done",
@@ -47,15 +47,15 @@ def test_an_answer_comes_with_its_sources(ask: Ask) -> None:
 
 
 def test_without_a_model_recipes_answer_too(ask: Ask) -> None:
-    code, document = ask("How many open tasks do I have?")
+    code, document = ask("Which tasks are open?")
     assert (code, document["outcome"]) == (0, "done")
-    assert "2" in document["answer"]
+    assert document["answer"].startswith("open tasks in all notes: 2")
 
 
 def test_what_no_recipe_answers_is_said(ask: Ask) -> None:
     code, document = ask("Why is the sky blue?", "--offline")
     assert (code, document["outcome"], document["answer"]) == (3, "needs-input", "")
-    assert "model" in document["message"]
+    assert len(document["candidates"]) == 3
 
 
 @pytest.mark.parametrize("order", ["delete Inbox", "rename Inbox to Outbox", "create a note called X"])
@@ -73,13 +73,13 @@ def test_a_model_answers_when_one_is_chosen(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_offline_wins_over_a_model(ask: Ask, tmp_path: Path) -> None:
-    code, document = ask("How many notes do I have?", "--offline", "--model", "scripted/none")
+    code, document = ask("List all tags", "--offline", "--model", "scripted/none")
     assert (code, document["usage"]) == (0, None)
-    assert "3" in document["answer"]
+    assert document["answer"].startswith("tags of all notes: 1")
 
 
 def test_the_open_note_is_this_note(ask: Ask) -> None:
-    code, document = ask("What are the headings of this note?", "--offline", "--active-file", "Ideas.md")
+    code, document = ask("List the headings of this note", "--offline", "--active-file", "Ideas.md")
     assert code == 0
     assert "Plans" in document["answer"]
     assert document["sources"] == ["Ideas.md"]

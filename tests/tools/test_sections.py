@@ -36,6 +36,8 @@ def test_outline_is_indented_below_its_highest_level(bench):
     assert bench({"n.md": NOTE}).run(OUTLINE, path="n.md", skip=["rest"]) == {
         "text": "- [[#Top]]\n    - [[#Log]]\n        - [[#Deep]]",
         "count": 3,
+        "title": "Top",
+        "bare": False,
     }
 
 

@@ -1,0 +1,64 @@
+"""recipe list, show and run from the command line: what scripts and cron use in place of sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def call(tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> Call:
+    vault = make_vault({"Inbox.md": "#done\n", "Notes/A.md": "#done\n", "Archive/": ""}).real_path
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        state = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        code = main([*arguments, "--json", *state])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_recipes_are_listed_and_shown(call: Call) -> None:
+    code, document = call("recipe", "list")
+    move = next(each for each in document["recipes"] if each["name"] == "move")
+    assert (code, move["inputs"]["folder"]) == (0, {"kind": "folder", "description": "To the folder", "needed": True})
+    assert call("recipe", "show", "move")[1]["plan"]["steps"]
+    code, document = call("recipe", "show", "mvoe")
+    assert (code, document["errors"][0]["code"]) == (2, "RECIPE_NOT_FOUND")
+    assert "move" in document["message"]
+
+
+def test_a_recipe_is_previewed_run_and_undone(call: Call, tmp_path: Path) -> None:
+    values = ["--param", "notes=tag:#done folder:Notes", "--param", "folder=Archive"]
+    code, preview = call("recipe", "run", "move", *values, "--dry-run")
+    assert (code, [change["newPath"] for change in preview["changes"]]) == (0, ["Archive/A.md"])
+    assert (tmp_path / "vault/Notes/A.md").exists()
+    code, result = call("recipe", "run", "move", *values, "--yes")
+    assert (code, result["effects"]["renamed"]) == (0, [{"from": "Notes/A.md", "to": "Archive/A.md"}])
+    assert call("undo", "--yes")[0] == 0
+    assert (tmp_path / "vault/Notes/A.md").exists()
+
+
+def test_a_question_is_answered(call: Call) -> None:
+    code, document = call("recipe", "run", "find-notes", "--param", "notes=#done")
+    assert (code, document["answer"], document["sources"]) == (
+        0,
+        "notes tagged #done: 2\n- Inbox.md\n- Notes/A.md",
+        ["Inbox.md", "Notes/A.md"],
+    )
+
+
+def test_what_is_missing_or_wrong_is_told(call: Call) -> None:
+    code, document = call("recipe", "run", "move", "--param", "folder=Archive", "--yes")
+    assert (code, document["outcome"], document["missing"]) == (3, "needs-input", ["notes"])
+    code, document = call("recipe", "run", "move", "--param", "folder=../x", "--param", "notes=#done", "--yes")
+    assert (code, document["errors"][0]["code"]) == (2, "PATH_OUTSIDE_VAULT")
