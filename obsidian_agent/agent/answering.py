@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -64,10 +64,13 @@ async def answer(
     propose: bool = True,
     model: str | None = None,
     assistant: str | None = None,
+    pick: int | None = None,
+    params: Mapping[str, str] | None = None,
 ) -> AsyncIterator[AgentEvent]:
     """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
 
-    `assistant` is the agent of the vault whose instructions hold, by name.
+    `assistant` is the agent of the vault whose instructions hold, by name. `pick`: the person chose this one, from 1, of the candidates that
+    the same message was asked back with, and gave `params` for it.
 
     A model that picks from the menu does so first, and looks around where no action fits.
 
@@ -88,7 +91,7 @@ async def answer(
     context = await asyncio.to_thread(session.context, {})
     assert session.models is not None, "an agent has a model"
     planner = menu_over(session, session.models, agent, questions=not propose)
-    events = cast("AsyncGenerator[AgentEvent, None]", planner.plan(PlanRequest(question, context)))
+    events = cast("AsyncGenerator[AgentEvent, None]", planner.plan(PlanRequest(question, context, params=params or {}, pick=pick)))
     async with contextlib.aclosing(events):
         async for event in events:
             if isinstance(event, PlanReady):

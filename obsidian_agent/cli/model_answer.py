@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from obsidian_agent.agent.answering import answer
@@ -51,10 +52,15 @@ class Told:
     streamed: str = field(default="")
 
 
-def answer_with_model(session: Session, question: str, out: Output) -> Exit:
-    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
+def answer_with_model(
+    session: Session, question: str, out: Output, *, pick: int | None = None, params: Mapping[str, str] | None = None
+) -> Exit:
+    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow.
+
+    `pick`: the candidate of this number, of those that the same question was asked back with; `params` are values for it.
+    """
     told = Told()
-    asyncio.run(_listen(session, question, told, out))
+    asyncio.run(_listen(session, question, told, out, pick, params or {}))
     if out.as_json:
         usage = told.usage
         counted = {"promptTokens": usage.prompt_tokens, "completionTokens": usage.completion_tokens} if usage is not None else None
@@ -69,8 +75,8 @@ def answer_with_model(session: Session, question: str, out: Output) -> Exit:
     return told.exit
 
 
-async def _listen(session: Session, question: str, told: Told, out: Output) -> None:
-    async for event in answer(session, question, approval(out), propose=False):
+async def _listen(session: Session, question: str, told: Told, out: Output, pick: int | None, params: Mapping[str, str]) -> None:
+    async for event in answer(session, question, approval(out), propose=False, pick=pick, params=params):
         _hear(event, told, out)
     if told.streamed:
         out.line()

@@ -96,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--yes", action="store_true", help="approve without asking")
     command = add("ask", "answer a question about the vault; changes nothing", context, planner)
     command.add_argument("question", metavar="QUESTION")
+    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same question; values by --param")
     command = add("rename", "rename or move a note or folder; links keep working", context)
     command.add_argument("old", metavar="FROM")
     command.add_argument("new", metavar="TO", help="the full new path")

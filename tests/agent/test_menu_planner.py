@@ -243,3 +243,13 @@ async def test_a_question_gets_the_same_prompt_and_no_plan(desk: Desk, server: L
     assert len(prompts) == 1
     server.play(choice({"action": "delete", "notes": {"note": ["Garden"]}}), Reply("I cannot do that."))
     assert (await ask("Please get rid of Garden"))[-1] == Answer("I cannot do that.")
+
+
+async def test_a_question_that_was_asked_back_is_answered_by_number(desk: Desk, server: LlmServer) -> None:
+    server.play(choice({"action": "backlinks", "note": "Boat"}))
+    question = "Somebody surely links to Boat, who might that be?"
+    asked = [event async for event in answer(desk.session, question, refuse_all, propose=False)][-1]
+    assert isinstance(asked, NeedsInput)
+    picked = [event async for event in answer(desk.session, question, refuse_all, propose=False, pick=1, params={"note": "Garden"})][-1]
+    assert isinstance(picked, Answer)
+    assert "Garden" in picked.text or "nothing" in picked.text.lower() or "0" in picked.text
