@@ -27,9 +27,7 @@ _MONTH_YEAR = regex.compile(rf"({_MONTH})\.?(?: (\d{{4}}))?")
 _AGO = regex.compile(rf"({_COUNT}) ({_UNIT})s? ago")
 _AHEAD = regex.compile(rf"in ({_COUNT}) ({_UNIT})s?|({_COUNT}) ({_UNIT})s? from (?:now|today)")
 _RELATIVE = regex.compile(rf"(last|previous|this|current|next|past|coming) ({_UNIT})")
-_ROLLING = regex.compile(rf"(?:the )?(?:last|past|previous) ({_COUNT}) ({_UNIT})s?")
 _WEEKDAY = regex.compile(rf"(?:(last|next|this|on|coming) )?({'|'.join(_WEEKDAYS)})")
-_FROM_TO = regex.compile(r"(?:from |(?P<between>between ))?(?P<first>.+?)(?: (?P<and>to|until|till|through|and) | ?[–—] ?| - )(?P<last>.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def parse(text: str, today: date) -> Span | None:
             return one_day(today + timedelta(days=offset))
     phrase = phrase.removeprefix("the ")
     try:
-        return _calendar(phrase, today) or _relative(phrase, today) or _range(phrase, today)
+        return _calendar(phrase, today) or _relative(phrase, today)
     except (ValueError, OverflowError):
         return None
 
@@ -97,37 +95,11 @@ def _calendar(phrase: str, today: date) -> Span | None:
     return None
 
 
-def _range(phrase: str, today: date) -> Span | None:
-    """From a day to another, both included: "June 17 to June 19", "between 3 and 5 March", "2025-01-01 - 2025-01-31"."""
-    match = _FROM_TO.fullmatch(phrase)
-    if match is None or (match["and"] == "and" and not match["between"]):
-        return None
-    first, last = match["first"], match["last"]
-    begin, end = _single(first, today), _single(last, today)
-    if begin is None and end is not None and first.isdigit():
-        begin = _single(regex.sub(r"\d{1,2}(?:st|nd|rd|th)?(?!\d)", first, last, count=1), today)
-    elif end is None and begin is not None and last.isdigit():
-        end = _single(regex.sub(r"\d{1,2}(?:st|nd|rd|th)?(?!\d)", last, first, count=1), today)
-    if begin is None or end is None or begin.start is None or end.end is None or begin.start >= end.end:
-        return None
-    return Span(begin.start, end.end)
-
-
-def _single(phrase: str, today: date) -> Span | None:
-    if phrase in ("today", "now"):
-        return one_day(today)
-    if phrase == "yesterday":
-        return one_day(today - timedelta(days=1))
-    return _calendar(phrase, today) or _relative(phrase, today)
-
-
 def _relative(phrase: str, today: date) -> Span | None:
     if match := _AGO.fullmatch(phrase):
         return one_day(shift(today, -_count(match[1]), match[2]))
     if match := _AHEAD.fullmatch(phrase):
         return one_day(shift(today, _count(match[1] or match[3]), match[2] or match[4]))
-    if match := _ROLLING.fullmatch(phrase):
-        return Span(shift(today, -_count(match[1]), match[2]), today + timedelta(days=1))
     if match := _RELATIVE.fullmatch(phrase):
         steps = {"last": -1, "previous": -1, "past": -1, "next": 1, "coming": 1}.get(match[1], 0)
         start = shift(_start_of(today, match[2]), steps, match[2])

@@ -69,7 +69,7 @@ def _hold(sentence: str) -> str:
     for number, found in enumerate(quotes(sentence)):
         made += sentence[end : found.start()], f"\ue000{number}\ue001"
         end = found.end()
-    return _BLANK.sub(" ", "".join([*made, sentence[end:]]).strip()).rstrip(".!?。！？ ")
+    return str(_BLANK.sub(" ", "".join([*made, sentence[end:]]).strip())).rstrip(".!?。！？ ")
 
 
 @lru_cache(maxsize=1024)

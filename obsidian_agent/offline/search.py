@@ -56,6 +56,9 @@ _SIGNS: Final[Mapping[str, str]] = {
 }
 """What stands for a name of the vault, and for a slot that takes one; for any other slot, and a quoted text, `‹text›`."""
 
+_HELD: Final = "\ue000"
+"""What stands for each character of a quoted text: no word, and no name."""
+
 _DAY: Final = regex.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|\b(?:today|tomorrow|yesterday)\b", regex.IGNORECASE)
 
 
@@ -123,13 +126,17 @@ class Menu:
     def _said(self, sentence: str, around: Surroundings) -> _Said:
         texts = list(quoted(sentence))
         rest = sentence
-        for found_text in reversed(quotes(sentence)):
-            rest = f"{rest[: found_text.start()]}\ue000{rest[found_text.end() :]}"
-        found = around.names.in_sentence(rest, self.common)
+        found: list[Found] = []
+        for text, place in zip(texts, quotes(sentence), strict=True):
+            start, end = place.span()
+            rest = f"{rest[:start]}{_HELD * (end - start)}{rest[end:]}"
+            if names := around.names.find(text):
+                found.append(Found(start, end, text, names))
+        found = sorted((*found, *around.names.in_sentence(rest, self.common)), key=lambda each: each.start)
         counted: Counter[str] = Counter(["‹text›"] * len(texts))
         days: list[str] = []
-        end = 0
         pieces: list[str] = []
+        end = 0
         for each in (*found, Found(len(rest), len(rest), "", ())):
             pieces.append(rest[end : each.start])
             end = each.end
@@ -141,7 +148,7 @@ class Menu:
                     days.append(span.day.isoformat())
                     counted["‹date›"] += 1
             counted.update(words(piece))
-        return _Said(list(found), texts, days, counted)
+        return _Said(found, texts, days, counted)
 
 
 def _terms(recipe: Recipe) -> Iterator[str]:
@@ -214,6 +221,7 @@ def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False) 
         fits: list[Name] = [name for name in found.names if name.kind in kinds and (of is None or name.property == of)]
         if len({repr(name.value) for name in fits}) == 1:
             said.names.remove(found)
+            said.texts = [text for text in said.texts if text != found.text]
             return fits[0].value
     return None
 
@@ -247,8 +255,10 @@ def _described(said: _Said) -> NoteSet | None:
 def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
     """The first quoted text that is not used yet and will do."""
     while said.texts:
+        text = said.texts.pop(0)
+        said.names = [found for found in said.names if found.text != text]
         try:
-            return read(wanted, said.texts.pop(0), around, values)
+            return read(wanted, text, around, values)
         except Unread:
             continue
     return None

@@ -1,24 +1,19 @@
-"""`vault.addLines` and `vault.insertBeside`: new lines that fit in where they go, above all list items among list items."""
+"""`vault.addLines`: new lines that fit in where they go, above all list items among list items."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.base import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.blocks import Blocks, LineKind, Mark, indented, renumbered
+from obsidian_agent.tools.blocks import Blocks, Mark, indented, renumbered
 from obsidian_agent.tools.notes import find_file, read_text
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.changes import ModifyFile, content_hash
-from obsidian_agent.vault.index import index_of
-from obsidian_agent.vault.linkgraph import links_of
 from obsidian_agent.vault.paths import PathUse, VaultPath
-from obsidian_agent.vault.text import BOM, encode, newline_of, split_lines, with_newlines
+from obsidian_agent.vault.text import BOM, encode, newline_of
 
-_ITEMS: Final[tuple[LineKind, ...]] = ("item", "task")
-_ANY: Final[tuple[LineKind, ...]] = ("item", "task", "row", "heading", "text")
 _DEFAULT: Final = "-"
 
 
@@ -170,98 +165,4 @@ ADD_LINES = Tool(
     input=AddLinesInput,
     output=AddedLinesOutput,
     propose=add_lines,
-)
-
-# --- vault.insertBeside -------------------------------------------------------------------------------------------------------
-
-
-class InsertBesideInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    content: LongText = Field(min_length=1, description="Beside a list item it becomes one, with the same marker and indentation.")
-    side: Literal["before", "after"]
-    text: str | None = Field(default=None, min_length=1, description="The one line that holds this text, or else all of its words.")
-    link_to: PathText | None = Field(default=None, description="Or the one line with a link to this file.")
-    heading: str | None = Field(default=None, min_length=1, description="Or this heading; with text or linkTo: only in its section.")
-
-    @model_validator(mode="after")
-    def _one_place(self) -> InsertBesideInput:
-        if self.text is not None and self.link_to is not None:
-            raise ValueError("give only one of text and linkTo")
-        if self.text is None and self.link_to is None and self.heading is None:
-            raise ValueError("give text, linkTo or heading")
-        return self
-
-
-def _insert_beside(args: InsertBesideInput, ctx: ToolContext) -> Proposal:
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
-    blocks = Blocks.of(text)
-    content = args.content.replace("\r\n", "\n").rstrip("\n")
-    newline = newline_of(text)
-    number = _place(args, ctx, path, text, blocks)
-    if blocks.kind(number) == "row" and not content.lstrip().startswith("|"):
-        hint = "Use vault.addTableRow."
-        raise ToolError(f"Line {number} of {path} is a row of a table; only rows can stand beside it.", path=path.text, hint=hint)
-    if blocks.kind(number) == "heading":
-        return _at_heading(path, text, number, content, args.side)
-    mark = Mark.of(blocks.lines[number - 1])
-    if blocks.scanned[number - 1].depth is None or mark is None:
-        line = number + (args.side == "after")
-        return _answer(path, text, "".join(_inserted(blocks.lines, line, content.split("\n"), newline)), line)
-    if args.side == "after":
-        line, mark = blocks.whole(number).stop, mark.next()
-    else:
-        line = number
-    own = Mark.of(content)
-    box = "[ ] " if mark.box and own is None else ""
-    lines = _inserted(blocks.lines, line, _items(f"- {box}{content}" if own is None else content, mark), newline)
-    renumbered(lines, line)
-    return _answer(path, text, "".join(lines), line)
-
-
-def _place(args: InsertBesideInput, ctx: ToolContext, path: VaultPath, text: str, blocks: Blocks) -> int:
-    """The number of the line that is meant. MARKER_NOT_FOUND when there is none, COUNT_MISMATCH when there are several."""
-    if args.text is None and args.link_to is None:
-        return markdown.section(text, args.heading or "").heading.line
-    numbers = blocks.within(text, args.heading)
-    if args.text is not None:
-        found = blocks.holding(args.text, numbers, _ANY)
-        said = f"“{args.text}”"
-    else:
-        target = find_file(ctx.view, args.link_to or "")
-        index = index_of(ctx.view)
-        links = (link for link in links_of(path, ctx.view.read(path)) if link.target and index.resolve(link.target, path) == target)
-        found = sorted({link.line for link in links if link.line in numbers and blocks.kind(link.line) is not None})
-        said = f"a link to {target}"
-    if not found:
-        raise ToolError(f"No line of {path} holds {said}.", code="MARKER_NOT_FOUND", path=path.text)
-    if len(found) > 1:
-        lines = ", ".join(map(str, found[:12]))
-        raise ToolError(
-            f"{len(found)} lines of {path} hold {said}: {lines}.", code="COUNT_MISMATCH", path=path.text, hint="Say more of the line."
-        )
-    return found[0]
-
-
-def _at_heading(path: VaultPath, text: str, number: int, content: str, side: str) -> Proposal:
-    """Below a heading, or before it with a blank line around."""
-    newline = newline_of(text)
-    lines = split_lines(text)
-    if side == "after":
-        heading = next(each for each in markdown.headings(text) if each.line == number)
-        line = number + (text.count("\n", heading.start, heading.end) or 1)
-        return _answer(path, text, "".join(_inserted(lines, line, content.split("\n"), newline)), line)
-    above = number > 1 and bool(lines[number - 2].strip())
-    new = [*([""] if above else []), *content.split("\n"), ""]
-    after = "".join(_inserted(lines, number, new, newline))
-    return _answer(path, text, with_newlines(after, newline) if "\r\n" not in text else after, number + above)
-
-
-INSERT_BESIDE = Tool(
-    name="vault.insertBeside",
-    summary="Put text before or after one line of a note (found by its text or a link in it) or a heading; beside a list item it becomes one.",
-    risk=Risk.WRITES,
-    input=InsertBesideInput,
-    output=AddedLinesOutput,
-    propose=_insert_beside,
 )

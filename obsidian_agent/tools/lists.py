@@ -12,9 +12,13 @@ from pydantic import Field
 
 from obsidian_agent.tools.base import LongText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.filters import FilterContext
-from obsidian_agent.tools.items import ItemsOutput
 from obsidian_agent.tools.linktext import LinkWriter
 from obsidian_agent.tools.templates import ListTemplate
+
+
+class ItemsOutput(ToolModel):
+    items: list[Any]
+    count: int
 
 
 class ItemsInput(ToolModel):
@@ -67,31 +71,6 @@ SORT_ITEMS = Tool(
     input=SortItemsInput,
     output=ItemsOutput,
     propose=_sort_items,
-)
-
-# --- util.uniqueItems ---------------------------------------------------------------------------------------------------------
-
-
-class UniqueItemsInput(ItemsInput):
-    by: str | None = Field(default=None, description="A field in which they must differ; the items themselves when absent.")
-    ignore_case: bool = False
-
-
-def _unique_items(args: UniqueItemsInput, ctx: ToolContext) -> Proposal:
-    seen: dict[str, Any] = {}
-    for item in args.present():
-        key = repr(field_value(item, args.by))
-        seen.setdefault(key.casefold() if args.ignore_case else key, item)
-    return Proposal(ItemsOutput(items=list(seen.values()), count=len(seen)))
-
-
-UNIQUE_ITEMS = Tool(
-    name="util.uniqueItems",
-    summary="Items without repetition, the first of equal ones.",
-    risk=Risk.READ_ONLY,
-    input=UniqueItemsInput,
-    output=ItemsOutput,
-    propose=_unique_items,
 )
 
 # --- util.fieldValues ---------------------------------------------------------------------------------------------------------

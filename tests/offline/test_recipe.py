@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.catalogue import page
 from obsidian_agent.agent.macros import Macro
-from obsidian_agent.offline.catalogue import page
 from obsidian_agent.offline.filling import fill
 from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, from_macro, packaged
 from obsidian_agent.offline.sets import SLOTS
@@ -60,7 +60,7 @@ def test_the_menu_is_small() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m obsidian_agent.offline.catalogue > docs/recipes.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m bench.catalogue > docs/recipes.md"
 
 
 def test_a_macro_is_a_recipe_too() -> None:

@@ -50,3 +50,10 @@ def test_a_name_in_another_language_fills_the_form_too(around: Surroundings) -> 
 def test_a_name_of_several_notes_is_left_open(around: Surroundings) -> None:
     found = next(each for each in MENU.nearest("rename Plan", around) if each.recipe.name == "rename")
     assert "from" not in found.values
+
+
+def test_a_quoted_text_may_be_a_name(around: Surroundings) -> None:
+    found = next(
+        each for each in MENU.nearest("Rename the note 'Rye bread' to 'Loaf', links and all", around) if each.recipe.name == "rename"
+    )
+    assert dict(found.values) == {"from": "Notes/Rye bread.md", "to": "Notes/Loaf.md"}

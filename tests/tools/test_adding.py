@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError, ToolError
-from obsidian_agent.tools.adding import ADD_LINES, INSERT_BESIDE
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tools.adding import ADD_LINES
 
 
 @pytest.mark.parametrize(
@@ -45,45 +45,6 @@ def test_at_the_start_of_a_note_below_its_properties(bench):
     assert vault.text("b.md") == "---\nx: 1\n---\nb\ntext\n"
 
 
-LIST = "# Trips\n\n- Peru\n\t- Lima\n\t- [[Cusco]]\n- Texas\n\n1. one\n2. two\n\nPlain line.\n\n# Later\n"
-
-
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        ({"text": "peru", "side": "after"}, LIST.replace("- Texas", "- new\n- Texas")),
-        ({"text": "Lima", "side": "before"}, LIST.replace("\t- Lima", "\t- new\n\t- Lima")),
-        ({"linkTo": "Cusco.md", "side": "after"}, LIST.replace("[[Cusco]]\n", "[[Cusco]]\n\t- new\n")),
-        ({"text": "one", "side": "after"}, LIST.replace("2. two", "2. new\n3. two")),
-        ({"text": "one", "side": "before"}, LIST.replace("1. one\n2. two", "1. new\n2. one\n3. two")),
-        ({"text": "line plain", "side": "after"}, LIST.replace("line.\n", "line.\nnew\n")),
-        ({"heading": "Later", "side": "before"}, LIST.replace("# Later", "new\n\n# Later")),
-        ({"heading": "Later", "side": "after"}, LIST + "new\n"),
-        ({"text": "Texas", "heading": "Trips", "side": "before"}, LIST.replace("- Texas", "- new\n- Texas")),
-    ],
-)
-def test_beside_a_line_or_heading(bench, args, expected):
-    vault = bench({"a.md": LIST, "Cusco.md": ""})
-    vault.run(INSERT_BESIDE, path="a.md", content="new", **args)
-    assert vault.text("a.md") == expected
-
-
-def test_beside_a_task_comes_an_open_task(bench):
-    vault = bench({"a.md": "* [x] done\n"})
-    vault.run(INSERT_BESIDE, path="a.md", content="next", text="done", side="after")
-    assert vault.text("a.md") == "* [x] done\n* [ ] next\n"
-
-
-@pytest.mark.parametrize(
-    ("args", "code"),
-    [({"text": "nowhere"}, "MARKER_NOT_FOUND"), ({"text": "a"}, "COUNT_MISMATCH"), ({"heading": "No"}, "MARKER_NOT_FOUND")],
-)
-def test_a_place_that_is_not_one_is_an_error(bench, args, code):
-    with pytest.raises(ToolError) as caught:
-        bench({"a.md": "- a\n- a\n"}).run(INSERT_BESIDE, path="a.md", content="new", side="after", **args)
-    assert caught.value.code == code
-
-
 def test_a_missing_note_is_an_error(bench):
     with pytest.raises(ObsidianAgentError):
         bench({}).run(ADD_LINES, path="a.md", content="x")
@@ -105,11 +66,3 @@ def test_text_becomes_an_item_where_all_is_one_list(bench, note, args, after):
     vault = bench({"a.md": note})
     vault.run(ADD_LINES, path="a.md", content="new", asItem="pure", **args)
     assert vault.text("a.md") == after
-
-
-def test_beside_a_row_only_rows_can_stand(bench):
-    vault = bench({"a.md": "| a |\n|---|\n| b |\n"})
-    with pytest.raises(ToolError):
-        vault.run(INSERT_BESIDE, path="a.md", content="x", text="b", side="before")
-    vault.run(INSERT_BESIDE, path="a.md", content="| x |", text="b", side="before")
-    assert vault.text("a.md") == "| a |\n|---|\n| x |\n| b |\n"

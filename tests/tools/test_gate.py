@@ -27,7 +27,6 @@ REST: dict[str, dict[str, Any]] = {
     "vault.convertLinks": {"to": "markdown"},
     "vault.linkMentions": {"to": "a.md"},
     "vault.addLines": {"path": "a.md", "content": "x"},
-    "vault.insertBeside": {"path": "a.md", "content": "x", "side": "after", "heading": "H"},
     "vault.takeLines": {"path": "a.md", "text": "a"},
     "vault.takeTasks": {"path": "a.md"},
     "vault.arrangeLists": {"sort": "az"},

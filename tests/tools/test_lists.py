@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.lists import FIELD_VALUES, GROUP_ITEMS, SORT_ITEMS, UNIQUE_ITEMS
+from obsidian_agent.tools.lists import FIELD_VALUES, GROUP_ITEMS, SORT_ITEMS
 
 BOOKS = [
     {"name": "Emma", "frontmatter": {"year": 1815, "genre": ["[[Novels|novel]]", "Satire"]}},
@@ -27,13 +27,6 @@ def test_sort(bench, args, names):
 
 def test_sort_of_plain_values(bench):
     assert bench().run(SORT_ITEMS, items=["b", "A", None, "c"])["items"] == ["A", "b", "c"]
-
-
-def test_unique_keeps_the_first(bench):
-    vault = bench()
-    assert vault.run(UNIQUE_ITEMS, items=["a", "A", "a", 1, "1"])["items"] == ["a", "A", 1, "1"]
-    assert vault.run(UNIQUE_ITEMS, items=["a", "A"], ignoreCase=True)["items"] == ["a"]
-    assert vault.run(UNIQUE_ITEMS, items=[{"a": 1, "b": 1}, {"a": 1, "b": 2}], by="a") == {"items": [{"a": 1, "b": 1}], "count": 1}
 
 
 def test_field_values_joins_lists_and_leaves_out_what_is_missing(bench):

@@ -1,4 +1,4 @@
-"""What can be done without a model, as a page: `python -m obsidian_agent.offline.catalogue > docs/recipes.md`."""
+"""What can be done without a model, as a page: `python -m bench.catalogue > docs/recipes.md`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from obsidian_agent.offline.sets import FIELDS, STATES
 
 _INTRODUCTION = f"""# Recipes: what can be done without a model
 
-Made from the recipes that ship, by `python -m obsidian_agent.offline.catalogue`; a test keeps it up to date.
+Made from the recipes that ship, by `python -m bench.catalogue`; a test keeps it up to date.
 
 A recipe is a plan with inputs. Choose one from the menu, name it (`obsidian-agent recipe run NAME --param INPUT=VALUE`), or say a sentence: one
 that is an example below, word for word, is certain, with names of the vault as they are and everything else in quotes. Any other sentence
