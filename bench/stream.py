@@ -63,7 +63,7 @@ def measure(place: Path, rounds: int = 40) -> list[Row]:
 
 
 def _chats(vault: Path, state: Path, url: str) -> Chats:
-    settings = LiveSettings(current=Settings(context_window=200_000))
+    settings = LiveSettings(current=Settings(context_window=200_000, planning="plan"))
     wiring = Wiring(VaultStore.open(vault), state, model="custom/m", base_url=url, settings=settings)
     return build_chats(wiring, build_session(wiring))
 

@@ -15,6 +15,7 @@ from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.session import Session
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.journal import state_folder
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.tools.registry import TOOLS
@@ -66,8 +67,9 @@ class Wiring:
 
     @property
     def spec(self) -> str | None:
-        """The model that is asked, as options and settings have it now; None for the offline planner."""
-        return None if self.offline else self.model or self.settings.current.model
+        """The model that is asked, as options and settings have it now; None for the menu alone."""
+        spec = None if self.offline else self.model or self.settings.chosen
+        return None if spec == NO_MODEL else spec
 
 
 def build_session(wiring: Wiring) -> Session:
@@ -147,6 +149,7 @@ def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
         rules,
         open_ledger(wiring),
         lambda assistant: _brief(wiring, rules, assistant, lasting),
+        settings.planning,
         settings.note_models,
     )
 

@@ -1,8 +1,8 @@
 """A language-model service on loopback for tests: real sockets, the real wire formats, and every way such a service can fail.
 
 Speaks OpenAI chat completions (`/v1/chat/completions`), Anthropic messages (`/v1/messages`) and Ollama chat (`/api/chat`). It refuses
-what the real services refuse (a missing key, no `max_tokens` for Anthropic, JSON mode without the word JSON, calls of tools without exactly
-one result each), so a client that passes here sends what they expect. Every request is recorded.
+what the real services refuse (a missing key, no `max_tokens` for Anthropic, JSON mode without the word JSON, a schema for an answer that is
+none, calls of tools without exactly one result each), so a client that passes here sends what they expect. Every request is recorded.
 
     with LlmServer([Reply("Hello")]) as server:
         ...  # point a client at server.openai_url
@@ -11,13 +11,14 @@ one result each), so a client that passes here sends what they expect. Every req
 
 from __future__ import annotations
 
+import contextlib
 import json
 import select
 import socket
 import struct
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -54,6 +55,8 @@ Behaviour = Reply | Failure | Raw | Silence | HangUp
 @dataclass(slots=True)
 class _State:
     behaviours: list[Behaviour]
+    models: tuple[str, ...]
+    keyless: bool
     requests: list[Recorded] = field(default_factory=list)
     connects: list[str] = field(default_factory=list)
     asked: threading.Event = field(default_factory=threading.Event)
@@ -68,10 +71,13 @@ class _State:
 
 
 class LlmServer:
-    """The server as a context manager; `behaviours` are played one a request, the last one for ever after."""
+    """The server as a context manager; `behaviours` are played one a request, the last one for ever after.
 
-    def __init__(self, behaviours: Iterable[Behaviour]) -> None:
-        self._state = _State(list(behaviours))
+    `models` are Ollama's; with `keyless` also those of the OpenAI protocol, which then asks for no key, as services on one's own machine.
+    """
+
+    def __init__(self, behaviours: Iterable[Behaviour], models: Sequence[str] = ("qwen3:8b", "llama3"), *, keyless: bool = False) -> None:
+        self._state = _State(list(behaviours), tuple(models), keyless)
         handler = type("Handler", (_Handler,), {"state": self._state})
         self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -148,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_error(502)
 
     def do_GET(self) -> None:
-        """The list of models; a failure or raw body that is to be played comes instead."""
+        """The list of models; a failure, a raw body or silence that is to be played comes instead."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.state.requests.append(Recorded(self.path, None, headers, None))
         self.state.asked.set()
@@ -158,12 +164,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(behaviour, "openai")
         elif isinstance(behaviour, Raw):
             self._send(200, behaviour.content_type, behaviour.body * behaviour.repeat)
+        elif isinstance(behaviour, Silence):
+            with contextlib.suppress(_Gone, ConnectionResetError):
+                self._wait_for_client()
+            self.close_connection = True
         elif self.path.startswith("/api/tags"):
-            self._send(200, "application/json", json.dumps({"models": [{"name": "qwen3:8b"}, {"name": "llama3"}]}).encode())
-        elif given != f"Bearer {KEY}":
+            self._send(200, "application/json", json.dumps({"models": [{"name": name} for name in self.state.models]}).encode())
+        elif given != f"Bearer {KEY}" and not self.state.keyless:
             self._fail(Failure(401, f"Incorrect API key provided: {given}"), "openai")
         else:
-            models = [{"id": name, "object": "model"} for name in ("b-model", "a-model", "models/c-model")]
+            names = self.state.models if self.state.keyless else ("b-model", "a-model", "models/c-model")
+            models = [{"id": name, "object": "model"} for name in names]
             self._send(200, "application/json", json.dumps({"object": "list", "data": models}).encode())
 
     def do_POST(self) -> None:
@@ -176,7 +187,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(Failure(404, "no such path"), "openai")
             return
         try:
-            self._answer(refusal(protocol, self.state.requests[-1]) or self.state.next(), protocol, body)
+            flaw = refusal(protocol, self.state.requests[-1], keyless=self.state.keyless)
+            self._answer(flaw or self.state.next(), protocol, body)
         except (_Gone, BrokenPipeError, ConnectionResetError):
             self.state.client_gone.set()
             self.close_connection = True

@@ -81,21 +81,21 @@ def protocol_of(path: str) -> Protocol | None:
     return None
 
 
-def refusal(protocol: Protocol, request: Recorded) -> Failure | None:
-    """What the real service would refuse."""
+def refusal(protocol: Protocol, request: Recorded, *, keyless: bool = False) -> Failure | None:
+    """What the real service would refuse; a `keyless` one takes any key and none."""
     headers, body = request.headers, request.body
     if body.get("stream") is not True:
         return Failure(400, "this service only streams", "invalid_request_error")
     match protocol:
         case "openai":
             bearer = headers.get("authorization")
-            if bearer != f"Bearer {KEY}":
+            if bearer != f"Bearer {KEY}" and not keyless:
                 return Failure(401, f"Incorrect API key provided: {(bearer or 'none').removeprefix('Bearer ')}.", "invalid_api_key")
             if not body.get("messages"):
                 return Failure(400, "[] is too short - 'messages'", "invalid_request_error")
             if body.get("response_format", {}).get("type") == "json_object" and "json" not in json.dumps(body["messages"]).lower():
                 return Failure(400, "'messages' must contain the word 'json' in some form", "invalid_request_error")
-            return _openai_flaw(body)
+            return _schema_flaw(body.get("response_format")) or _openai_flaw(body)
         case "anthropic":
             if headers.get("x-api-key") != KEY:
                 return Failure(401, "invalid x-api-key", "authentication_error")
@@ -107,9 +107,25 @@ def refusal(protocol: Protocol, request: Recorded) -> Failure | None:
                 return Failure(400, "messages: Unexpected role", "invalid_request_error")
             return _anthropic_flaw(body)
         case "ollama":
-            return None
+            wanted = body.get("format", "json")
+            flawed = wanted != "json" and not (isinstance(wanted, dict) and wanted.get("type") == "object")
+            return Failure(400, 'invalid format: expected "json" or a valid JSON schema object') if flawed else None
         case _:
             assert_never(protocol)
+    return None
+
+
+def _schema_flaw(wanted: Any) -> Failure | None:
+    """What OpenAI refuses of `response_format`: a schema needs a name, and is one of an object."""
+    if not isinstance(wanted, dict) or wanted.get("type") != "json_schema":
+        return None
+    described = wanted.get("json_schema")
+    if not isinstance(described, dict) or not _FUNCTION_NAME.fullmatch(str(described.get("name", ""))):
+        return Failure(400, "Missing required parameter: 'response_format.json_schema.name'.", "invalid_request_error")
+    if described.get("schema", {}).get("type") != "object":
+        return Failure(
+            400, "Invalid schema for response_format: schema must be a JSON Schema of 'type: \"object\"'", "invalid_request_error"
+        )
     return None
 
 

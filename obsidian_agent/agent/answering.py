@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from obsidian_agent.agent.brief import Brief
 from obsidian_agent.agent.choosing import Choice, choose, wish_of
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import AgentEvent, Notice, PlanReady, TurnFailed, TurnStarted
+from obsidian_agent.agent.events import AgentEvent, NeedsInput, Notice, PlanReady, TurnFailed, TurnStarted
 from obsidian_agent.agent.guarded import GuardedPlanner, MadePlanner
 from obsidian_agent.agent.ledger import Ledger
 from obsidian_agent.agent.loop import Agent, Vault
+from obsidian_agent.agent.menu_planner import MenuPlanner, Planning, picks
 from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.agent.proposals import DryRun, dry_run_over
 from obsidian_agent.agent.results import Scrubber
@@ -43,6 +44,8 @@ class Models:
     ledger: Ledger
     brief: Callable[[str | None], Brief] = lambda assistant: Brief()
     """What else an agent gets, made for each turn, under the instructions of an agent of the vault (by name); may block."""
+    planning: Planning = "auto"
+    """Whether models pick from the menu."""
     choosable: tuple[str, ...] = ()
     """Patterns of models that notes and agents of the vault may choose, besides those of the settings' own service."""
 
@@ -61,13 +64,18 @@ async def answer(
     propose: bool = True,
     model: str | None = None,
     assistant: str | None = None,
+    pick: int | None = None,
+    params: Mapping[str, str] | None = None,
 ) -> AsyncIterator[AgentEvent]:
     """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
 
-    `assistant` is the agent of the vault whose instructions hold, by name.
+    `assistant` is the agent of the vault whose instructions hold, by name. `pick`: the person chose this one, from 1, of the candidates that
+    the same message was asked back with, and gave `params` for it.
 
-    Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (values of the
-    plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the session's rules or `approve_share` do not allow.
+    A model that picks from the menu does so first, and looks around where no action fits.
+
+    Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (actions to pick
+    from, values of the plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the session's rules or `approve_share` do not allow.
     """
     yield TurnStarted(question)
     try:
@@ -81,11 +89,15 @@ async def answer(
     if trace is not None and (degraded := trace.take(TurnStarted(question), talk.id, agent.name)) is not None:
         yield Notice(degraded)
     context = await asyncio.to_thread(session.context, {})
-    events = cast("AsyncGenerator[AgentEvent, None]", agent.plan(PlanRequest(question, context)))
+    assert session.models is not None, "an agent has a model"
+    planner = menu_over(session, session.models, agent, questions=not propose)
+    events = cast("AsyncGenerator[AgentEvent, None]", planner.plan(PlanRequest(question, context, params=params or {}, pick=pick)))
     async with contextlib.aclosing(events):
         async for event in events:
             if isinstance(event, PlanReady):
                 plan = event.plan
+            elif isinstance(event, NeedsInput):
+                session.ask_back(question)
             if trace is not None and (degraded := trace.take(event, talk.id, agent.name)) is not None:
                 yield Notice(degraded)
             yield event
@@ -114,18 +126,47 @@ def _choice(session: Session, models: Models, brief: Brief, model: str | None) -
     return choose(models.spec, model, wish, brief.model, models.choosable)
 
 
-def make_planner(session: Session, models: Models) -> GuardedPlanner:
+def make_planner(session: Session, models: Models) -> MenuPlanner:
     """The planner of a session whose model does not look around. Raises `ConfigError` when the model of the settings cannot be opened."""
 
-    def make() -> MadePlanner:
+    def chosen() -> tuple[Brief, Choice, Provider]:
         brief = models.brief(None)
         choice = _choice(session, models, brief, None)
-        provider = models.providers.get(choice.spec)
+        return brief, choice, models.providers.get(choice.spec)
+
+    def picking() -> Provider | None:
+        provider = chosen()[2]
+        return provider if picks(models.planning, provider) else None
+
+    def make() -> MadePlanner:
+        brief, choice, provider = chosen()
         detail = detail_for(brief.detail, provider, brief.window or brief.facts(choice.spec).window)
         planner = ModelPlanner(provider, session.tools, session.policy, models.sampling, instructions=brief.instructions, detail=detail)
         return MadePlanner(planner, brief.sources, (*brief.notices, *choice.notices))
 
-    return GuardedPlanner(models.provider.name, make, models.rules, real_path(session.store), models.ledger)
+    real, name = real_path(session.store), models.provider.name
+    whole = GuardedPlanner(name, make, models.rules, real, models.ledger)
+    return MenuPlanner(name, picking, session.offline, whole, models.rules, real, models.ledger, models.sampling, checked=True)
+
+
+def menu_over(session: Session, models: Models, agent: Agent, *, questions: bool) -> MenuPlanner:
+    """The agent, behind the menu where its model picks from that. The person is asked before anything is done, so its plans are not doubted."""
+
+    def picking() -> Provider | None:
+        return agent.provider if picks(models.planning, agent.provider) else None
+
+    return MenuPlanner(
+        agent.name,
+        picking,
+        session.offline,
+        agent,
+        models.rules,
+        agent.vault.real,
+        models.ledger,
+        agent.sampling,
+        questions=questions,
+        conversation=agent.conversation.id,
+    )
 
 
 def make_agent(

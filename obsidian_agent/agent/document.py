@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from obsidian_agent.agent.events import Candidate, Effects, ExecutionResult
+from obsidian_agent.agent.events import Candidate, Effects, ExecutionResult, NeedsInput
 from obsidian_agent.plan.result import Timings
 
 
@@ -57,3 +57,12 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
         "missing": list(candidate.missing),
     }
     return document | ({"doubt": candidate.doubt} if candidate.doubt else {})
+
+
+def asked_document(asked: NeedsInput) -> dict[str, Any]:
+    """What a person must decide first: `{message, missing, candidates}`."""
+    return {
+        "message": asked.message,
+        "missing": list(asked.missing),
+        "candidates": [candidate_document(candidate) for candidate in asked.candidates],
+    }

@@ -82,6 +82,10 @@ class OfflinePlanner:
         turn = _Turn((recipe,), self._around(request), self.tools, request)
         return turn.proposed(recipe, texts, doubted=doubted)
 
+    def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
+        """The dry run of a plan on the vault as it is; None when it is not valid. May block."""
+        return _Turn((), self._around(request), self.tools, request)._tried(plan)
+
     def _around(self, request: PlanRequest) -> Surroundings:
         around = Surroundings(self.view(), request.context, self._known[0] if self._known else None)
         self._known[:] = [around.names]

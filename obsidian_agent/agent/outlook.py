@@ -8,13 +8,15 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from obsidian_agent.agent.answering import make_agent
+from obsidian_agent.agent.answering import make_agent, menu_over
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import Notice, TurnEvent
+from obsidian_agent.agent.events import NeedsInput, Notice, TurnEvent
 from obsidian_agent.agent.frame import exact_text
-from obsidian_agent.agent.loop import view_for
+from obsidian_agent.agent.loop import Agent, view_for
 from obsidian_agent.agent.materials.budget import Use
+from obsidian_agent.agent.menu_planner import picks
 from obsidian_agent.agent.opening import Opening
+from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.prompt import request_message
 from obsidian_agent.agent.sharing import REFUSED, ShareDecision, ShareRequest
 from obsidian_agent.errors import Problem
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The request that a message would start with.
+    """The request that a message would start with; where the model picks from the menu, that request before it.
 
     `text` is all of it, but for the random mark of its fences and what `questions` would add if they were answered with yes. `cost` is the
     most that it may cost in US dollars by the list price, the room for the reply included; None where the price is not known.
@@ -65,11 +67,27 @@ async def outlook(
     message = request_message(draft, opening.context, params, agent.policy, mark, show_selection=shown, extra=extra, tools=tools)
     said = talk.plain_messages() if agent.plain else talk.messages
     text = exact_text(prepared.frame.request((*said, message), prepared.sampling))
+    menu = await _menu_first(session, agent, draft)
+    if menu:
+        text = f"{menu}\n\n=== and only if no action fits\n\n{text}"
     use = prepared.use(extra, message.text.replace(extra, "") if extra else message.text)
     price = prepared.facts.price
     cost = price.estimate(use.prompt, use.reply) if price is not None else None
     notices = tuple(event.problem for event in events if isinstance(event, Notice))
     return Outlook(agent.provider.name, agent.provider.address, text, use, cost, tuple(questions), notices)
+
+
+async def _menu_first(session: Session, agent: Agent, draft: str) -> str:
+    """What a model that picks from the menu is asked before; "" for any other, and for words that are certain without a model."""
+    assert session.models is not None, "an agent has a model"
+    if not picks(session.models.planning, agent.provider):
+        return ""
+    planner = menu_over(session, session.models, agent, questions=False)
+    request = PlanRequest(draft, session.context({}))
+    known = await asyncio.to_thread(planner.offline.decide, request)
+    if not isinstance(known, NeedsInput):
+        return "=== nothing: this needs no model"
+    return exact_text((await asyncio.to_thread(planner.first_request, request))[0])
 
 
 async def _all(events: AsyncIterator[TurnEvent]) -> list[TurnEvent]:

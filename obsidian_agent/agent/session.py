@@ -322,7 +322,7 @@ class Session:
                     case PlanReady():
                         plan = event.plan
                     case NeedsInput():
-                        self._open = _Open(message, None, {})
+                        self.ask_back(message)
                         return
                     case Answer() | TurnFailed():
                         return
@@ -331,6 +331,10 @@ class Session:
         if plan is not None:
             async for following in self._preview(plan.to_json(), {}, frozenset(), message):
                 yield following
+
+    def ask_back(self, instruction: str) -> None:
+        """A turn ended in candidates: `fill` goes on with one of them."""
+        self._open = _Open(instruction, None, {})
 
     async def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""

@@ -31,6 +31,7 @@ COMMANDS = {
     "links": "obsidian_agent.cli.links:links_command",
     "search": "obsidian_agent.cli.search:search_command",
     "index": "obsidian_agent.cli.search:index_command",
+    "model": "obsidian_agent.cli.model:model_command",
     "threads": "obsidian_agent.cli.conversations:threads_command",
     "audit": "obsidian_agent.cli.auditing:audit_command",
     "config": "obsidian_agent.cli.configuring:config_command",

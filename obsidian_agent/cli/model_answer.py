@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from obsidian_agent.agent.answering import answer
+from obsidian_agent.agent.document import asked_document
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -25,6 +27,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit
 from obsidian_agent.cli.output import Output, on_terminal
+from obsidian_agent.cli.plans import candidate_lines
 from obsidian_agent.cli.sharing import approval
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
@@ -42,6 +45,7 @@ class Told:
     sources: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     usage: TokensUsed | None = None
+    asked: NeedsInput | None = None
     problems: tuple[Problem, ...] = ()
     outcome: str = "error"
     exit: Exit = Exit.SERVICE
@@ -54,22 +58,31 @@ class Told:
         return ("" if self.streamed else "  ") + text.replace("\n", "\n  ")
 
 
-def answer_with_model(session: Session, question: str, out: Output) -> Exit:
-    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
+def answer_with_model(
+    session: Session, question: str, out: Output, *, pick: int | None = None, params: Mapping[str, str] | None = None
+) -> Exit:
+    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow.
+
+    `pick`: the candidate of this number, of those that the same question was asked back with; `params` are values for it.
+    """
     told = Told()
-    asyncio.run(_listen(session, question, told, out))
+    asyncio.run(_listen(session, question, told, out, pick, params or {}))
     if out.as_json:
         usage = told.usage
         counted = {"promptTokens": usage.prompt_tokens, "completionTokens": usage.completion_tokens} if usage is not None else None
         document = {"answer": told.text, "sources": list(told.sources), "usage": counted, "outcome": told.outcome}
         document |= {"alsoSent": list(told.besides)} if told.besides else {}
+        if told.asked is not None:
+            document |= asked_document(told.asked)
         out.document(document | ({"errors": [problem.to_json() for problem in told.problems]} if told.problems else {}))
     out.problems(told.problems)
+    for line in candidate_lines(told.asked.candidates) if told.asked is not None else ():
+        out.line(line)
     return told.exit
 
 
-async def _listen(session: Session, question: str, told: Told, out: Output) -> None:
-    async for event in answer(session, question, approval(out), propose=False):
+async def _listen(session: Session, question: str, told: Told, out: Output, pick: int | None, params: Mapping[str, str]) -> None:
+    async for event in answer(session, question, approval(out), propose=False, pick=pick, params=params):
         _hear(event, told, out)
     if told.streamed:
         out.line()
@@ -110,6 +123,7 @@ def _hear(event: AgentEvent, told: Told, out: Output) -> None:
             told.problems = (Problem("ROUNDS_USED_UP", f"The model looked around {rounds} times without an answer. Ask more narrowly."),)
             told.outcome, told.exit = "needs-input", Exit.NOT_APPROVED
         case NeedsInput(message):
+            told.asked = event
             told.problems, told.outcome, told.exit = (Problem("NEEDS_INPUT", message),), "needs-input", Exit.NOT_APPROVED
         case TurnFailed(problem, problems):
             told.problems, told.exit = problems or (problem,), _exit_of(problem)

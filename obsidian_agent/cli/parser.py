@@ -107,6 +107,7 @@ def build_parser() -> argparse.ArgumentParser:
     command.add_argument("--yes", action="store_true", help="approve without asking")
     command = add("ask", "answer a question about the vault; changes nothing", context, planner)
     command.add_argument("question", metavar="QUESTION")
+    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same question; values by --param")
     command = add("rename", "rename or move a note or folder; links keep working", context)
     command.add_argument("old", metavar="FROM")
     command.add_argument("new", metavar="TO", help="the full new path")
@@ -124,6 +125,7 @@ def build_parser() -> argparse.ArgumentParser:
     command = add("audit", "what was done to the vault, and what of it was sent to models")
     command.add_argument("--tail", type=int, metavar="N", help="the newest N")
     _config_commands(add)
+    _model_commands(add, planner)
     add("tools", "what a plan can do")
     command = add("schema", "JSON Schemas")
     command.add_argument("what", choices=["plan", "tools"])
@@ -189,6 +191,15 @@ def _config_commands(add: AddCommand) -> None:
     command.add_argument("name")
     command.add_argument("value")
     action("unset", "back to its default").add_argument("name")
+
+
+def _model_commands(add_command: AddCommand, planner: _Parser) -> None:
+    command = add_command("model", "models on this machine: which run, choose one, try it; nothing is downloaded")
+    add = _actions(command, required=False)
+    add("list", "the services for models that answer on this machine, and what is in use")
+    command = add("use", "choose the model of the settings")
+    command.add_argument("name", metavar="NAME", help="as listed, PROVIDER/NAME, or none for the menu alone")
+    add("test", "play 20 sentences on a small vault of its own: right, asked, wrong, seconds", planner)
 
 
 def _actions(group: argparse.ArgumentParser, *, required: bool = True) -> AddCommand:

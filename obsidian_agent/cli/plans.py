@@ -260,8 +260,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
     from obsidian_agent.agent.planner import PlanRequest
 
     request = PlanRequest(instruction, session.context({}), params=given, pick=pick)
-    planner = session.planner if pick is None else session.offline
-    async for event in planner.plan(request):
+    async for event in session.planner.plan(request):
         match event:
             case PlanReady():
                 for note in event.notes:

@@ -22,13 +22,13 @@ def ask_command(options: argparse.Namespace, out: Output) -> Exit:
         return _told(_offline(session, options), out)
     from obsidian_agent.cli.model_answer import answer_with_model
 
-    return answer_with_model(session, options.question, out)
+    return answer_with_model(session, options.question, out, pick=options.pick, params=parameters(options))
 
 
 def _offline(session: Session, options: argparse.Namespace) -> TurnEvent:
     from obsidian_agent.agent.planner import PlanRequest
 
-    return session.offline.ask(PlanRequest(options.question, session.context({}), params=parameters(options)))
+    return session.offline.ask(PlanRequest(options.question, session.context({}), params=parameters(options), pick=options.pick))
 
 
 def _told(event: TurnEvent, out: Output) -> Exit:
@@ -54,7 +54,7 @@ def _asked_back(message: str, candidates: tuple[Candidate, ...], missing: tuple[
     for line in candidate_lines(candidates):
         out.line(line)
     if candidates:
-        out.line("Answer one with: obsidian-agent recipe run NAME --param NAME=VALUE.")
+        out.line("Take one with --pick N, and give what is missing with --param NAME=VALUE.")
     return Exit.NOT_APPROVED
 
 

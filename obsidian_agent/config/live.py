@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from obsidian_agent.config.settings import (
     ENVIRONMENT_PREFIX,
+    NO_MODEL,
     OLD_NAMES,
     Settings,
     in_environment,
@@ -60,6 +61,11 @@ class LiveSettings:
         known = dict(environment) if environment is not None else None
         return cls(file, load_settings(file, known), environment)
 
+    @property
+    def chosen(self) -> str | None:
+        """The model of the settings; None for the menu alone."""
+        return None if self.current.model == NO_MODEL else self.current.model
+
     def rows(self) -> list[SettingRow]:
         """Every setting, in the order of the model."""
         stored = in_file(self.file) if self.file is not None else {}
@@ -71,24 +77,29 @@ class LiveSettings:
 
         Raises `ConfigError` for an unknown name, a bad value, and a file that cannot be written; then everything stays as it was.
         """
-        if name not in Settings.model_fields:
-            raise ConfigError(f"There is no setting {name!r}.", code="ARGUMENT_INVALID", hint="/settings lists all.")
+        return self.change({name: value})
+
+    def change(self, changes: Mapping[str, Any]) -> Settings:
+        """Change settings that belong together, such as a model and its address: all of them or none. As `set` otherwise."""
         stored = in_file(self.file) if self.file is not None else {}
-        values = {key: each for key, each in stored.items() if key != name}
-        if value is not None:
-            values[name] = _understood(name, value)
+        values = {key: each for key, each in stored.items() if key not in changes}
+        for name, value in changes.items():
+            if name not in Settings.model_fields:
+                raise ConfigError(f"There is no setting {name!r}.", code="ARGUMENT_INVALID", hint="/settings lists all.")
+            if value is not None:
+                values[name] = _understood(name, value)
         try:
             checked = Settings.model_validate(values)
             current = Settings.model_validate(values | in_environment(self.environment))
         except ValidationError as error:
             first = error.errors()[0]
-            raise ConfigError(
-                f"{first['loc'][0] if first['loc'] else name} is not valid: {first['msg']}.", code="ARGUMENT_INVALID"
-            ) from error
+            at = str(first["loc"][0]) if first["loc"] else ", ".join(changes)
+            raise ConfigError(f"{at} is not valid: {first['msg']}.", code="ARGUMENT_INVALID") from error
         if self.file is not None:
             # TOML has no null: a setting without a value is one that the file does not name.
-            kept = None if value is None else checked.model_dump(mode="json")[name]
-            _write(self.file, _edited(read_text(self.file), name, kept, checked))
+            dumped = checked.model_dump(mode="json")
+            kept = {name: None if value is None else dumped[name] for name, value in changes.items()}
+            _write(self.file, _edited(read_text(self.file), kept, checked))
         self.current = current
         return current
 
@@ -144,28 +155,30 @@ def _understood(name: str, value: Any) -> Any:
     return value
 
 
-def _edited(text: str, name: str, value: Any, intended: Settings) -> str:
-    """The file's text with one key changed where it stands, or taken out (None); comments, order and everything else stay.
+def _edited(text: str, changes: Mapping[str, Any], intended: Settings) -> str:
+    """The file's text with some keys changed where they stand, or taken out (None); comments, order and everything else stay.
 
     `intended` is what the whole file is to mean then. Raises `ConfigError` when it would mean anything else.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    names = ", ".join(changes)
     try:
         document = tomlkit.parse(text)
-        written = [key for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name)) if key in document]
-        kept = None if value is None else written.pop(0) if written else name
-        for key in written:
-            document.remove(key)
-        if kept is not None and not _changed(document.get(kept), value):
-            document[kept] = value
+        for name, value in changes.items():
+            written = [key for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name)) if key in document]
+            kept = None if value is None else written.pop(0) if written else name
+            for key in written:
+                document.remove(key)
+            if kept is not None and not _changed(document.get(kept), value):
+                document[kept] = value
         fresh = tomlkit.dumps(document)
         as_intended = Settings.model_validate(meaning(tomllib.loads(fresh))) == intended
     except (TOMLKitError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{name} cannot be changed in the settings file: {error}.", hint="Change it by hand.") from error
+        raise ConfigError(f"{names} cannot be changed in the settings file: {error}.", hint="Change it by hand.") from error
     if not as_intended:
-        raise ConfigError(f"{name} cannot be changed in the settings file without touching the rest of it.", hint="Change it by hand.")
+        raise ConfigError(f"{names} cannot be changed in the settings file without touching the rest of it.", hint="Change it by hand.")
     return fresh
 
 

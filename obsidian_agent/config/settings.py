@@ -13,6 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from obsidian_agent.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "OBSIDIAN_AGENT_"
+NO_MODEL: Final = "none"
+"""The model of somebody who has decided for none; without a setting nobody has decided yet."""
 
 
 def _patterns(value: Any) -> Any:
@@ -36,7 +38,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Annotated[
-        str | None, _field("Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. Empty: the offline planner.")
+        str | None, _field("Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
     ] = None
     base_url: Annotated[str | None, _field("Model", "Base URL", "Address of an OpenAI-compatible service; http only on this machine.")] = (
         None
@@ -53,6 +55,14 @@ class Settings(BaseModel):
         bool,
         _field("Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."),
     ] = True
+    planning: Annotated[
+        Literal["auto", "menu", "plan"],
+        _field(
+            "Model",
+            "How models plan",
+            "menu: pick from the actions of the menu, the rest as a plan; plan: write whole plans; auto: menu on this machine, else plan.",
+        ),
+    ] = "auto"
     requests_per_minute: Annotated[
         int, _field("Model", "Requests a minute", "To each service that is not on this machine.", ge=1, le=10_000)
     ] = 10

@@ -45,7 +45,8 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One completion. `json_only` asks for a JSON object where the service can promise one. Timeout in seconds between chunks.
+    """One completion. `json_only` asks for a JSON object where the service can promise one, `schema` (a JSON Schema of an object) for one
+    of that shape. What comes need not keep to either: services without such a promise answer as they like. Timeout in seconds between chunks.
 
     A service that cannot call tools refuses a request with `tools` with the code API_TOOLS_UNSUPPORTED.
     """
@@ -56,6 +57,7 @@ class ChatRequest:
     json_only: bool = False
     timeout: float = 60.0
     tools: tuple[ToolOffer, ...] = ()
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

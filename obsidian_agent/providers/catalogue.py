@@ -81,13 +81,21 @@ async def fetch_models(endpoint: Endpoint, key: SecretStr | None) -> tuple[str, 
 
 
 async def _asked(endpoint: Endpoint, key: SecretStr | None) -> AsyncGenerator[tuple[str, ...] | ProviderError, None]:
+    yield await list_models(endpoint, key, 2 * TIMEOUT)
+
+
+async def list_models(endpoint: Endpoint, key: SecretStr | None, seconds: float) -> tuple[str, ...] | ProviderError:
+    """The names of a service's models, sorted, or why there are none: as a value, since what hangs on to an exception would hold headers.
+
+    Imports httpx, and works in the loop it is called in. `seconds` are for all of it.
+    """
     from obsidian_agent.providers.http_guard import GuardedClient
 
-    client = GuardedClient(origin=endpoint.base_url, timeout=TIMEOUT, direct=endpoint.direct)
+    client = GuardedClient(origin=endpoint.base_url, timeout=min(TIMEOUT, seconds), direct=endpoint.direct)
     failure: ProviderError | None = None
     names: tuple[str, ...] = ()
     try:
-        async with asyncio.timeout(2 * TIMEOUT):
+        async with asyncio.timeout(seconds):
             response = await client.get(_address(endpoint), headers=_headers(endpoint, key))
         if client.exchange.status is not None and client.exchange.status >= 300:
             failure = errors.from_status(endpoint.service, client.exchange.status, client.exchange.headers, client.exchange.error_body)
@@ -97,8 +105,7 @@ async def _asked(endpoint: Endpoint, key: SecretStr | None) -> AsyncGenerator[tu
         failure = errors.from_exception(endpoint.service, client.exchange.failure or error)
     finally:
         await client.aclose()
-    # A failure is handed over as a value: what hangs on to an exception here would hold headers.
-    yield failure if failure is not None else names
+    return failure if failure is not None else names
 
 
 def _address(endpoint: Endpoint) -> str:

@@ -40,7 +40,9 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model behind one address. `json_mode`: it may be asked for a JSON object. `direct`: no proxy of the environment in between."""
+    """One model behind one address. `json_mode`: it may be asked for a JSON object, also for one of a schema. `direct`: no proxy of the
+    environment in between.
+    """
 
     dialect: Dialect
     model: str
@@ -137,7 +139,11 @@ class LiteLLMProvider:
         optional: dict[str, Any] = {"temperature": request.temperature, "stream_options": {"include_usage": True}}
         if request.max_tokens is not None:
             optional["max_tokens"] = request.max_tokens
-        if request.json_only and endpoint.json_mode:
+        if request.schema is not None and endpoint.json_mode:
+            # For Ollama litellm makes its `format` of it; a shape that small is filled without thinking for a minute first.
+            optional["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.schema}}
+            optional |= {"think": False} if endpoint.dialect == "ollama_chat" else {}
+        elif request.json_only and endpoint.json_mode:
             optional["response_format"] = {"type": "json_object"}
         if request.tools:
             optional["tools"] = [wire_tool(offer) for offer in request.tools]
@@ -174,7 +180,7 @@ def _named_parameters(failure: ProviderError) -> frozenset[str]:
     """The optional parameters that a refusal names."""
     if failure.code != "API_BAD_REQUEST":
         return frozenset()
-    return frozenset(name for name in ("temperature", "stream_options", "max_tokens", "response_format") if name in failure.message)
+    return frozenset(name for name in ("temperature", "stream_options", "max_tokens", "response_format", "think") if name in failure.message)
 
 
 @dataclass(slots=True)

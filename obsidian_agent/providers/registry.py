@@ -143,7 +143,7 @@ def endpoint_of(
         needs_key=vendor.needs_key and not local,
         json_mode=vendor.json_mode,
         direct=local,
-        patience=vendor.patience,
+        patience=max(vendor.patience, SLOW) if local else vendor.patience,
         extra=vendor.extra,
     )
     return endpoint, key
@@ -172,6 +172,14 @@ def _checked(address: str) -> SplitResult:
         hint = "Use https; http is for this machine only."
         raise ConfigError(f"http://{host} would carry key and notes in the open.", code="BASE_URL_REFUSED", hint=hint)
     return parts
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is on this machine, by what it says: no name is looked up."""
+    try:
+        return _is_loopback(urlsplit(address.strip()))
+    except ValueError:
+        return False
 
 
 def _is_loopback(parts: SplitResult) -> bool:

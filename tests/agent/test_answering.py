@@ -24,6 +24,7 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.guarded import GuardedPlanner
+from obsidian_agent.agent.menu_planner import MenuPlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
@@ -148,7 +149,8 @@ async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session
     session = make_session({"plan": PLAN})
     session.focus = SELECTED
     person = Person(no)
-    planner = session.planner
+    assert isinstance(session.planner, MenuPlanner)
+    planner = session.planner.otherwise
     assert isinstance(planner, GuardedPlanner)
     asking = GuardedPlanner(planner.name, planner.make, planner.rules, planner.real, planner.ledger, person.approve())
     events = [event async for event in asking.plan(PlanRequest("Make a note", session.context({})))]
@@ -172,8 +174,9 @@ def test_the_open_note_may_wish_for_the_model_that_plans(
     store = make_vault({"Wish.md": f"---\nai-model: {wish}\n---\n"})
     session = build_session(Wiring(store, tmp_path / "state", model="openai/a", share_deny=deny))
     session.focus = Focus("Wish.md")
-    assert isinstance(session.planner, GuardedPlanner)
+    assert isinstance(session.planner, MenuPlanner)
+    assert isinstance(session.planner.otherwise, GuardedPlanner)
     assert session.planner_name == "openai/a"
-    made = session.planner.make()
+    made = session.planner.otherwise.make()
     assert made.planner.provider.name == name
     assert [problem.code for problem in made.notices] == told

@@ -83,3 +83,11 @@ def test_the_open_note_is_this_note(ask: Ask) -> None:
     assert code == 0
     assert "Plans" in document["answer"]
     assert document["sources"] == ["Ideas.md"]
+
+
+def test_a_question_that_was_asked_back_is_answered_by_number(ask: Ask) -> None:
+    code, document = ask("Is there a note that would link to Ideas?", "--offline")
+    assert code == 3
+    number = [each["recipe"] for each in document["candidates"]].index("backlinks") + 1
+    code, document = ask("Is there a note that would link to Ideas?", "--offline", "--pick", str(number))
+    assert (code, document["sources"]) == (0, ["Inbox.md", "Projects/Site.md"])

@@ -94,6 +94,30 @@ async def test_sends_messages_and_parameters(vendor: str, connect: Open, llm_ser
             assert options["num_ctx"] >= 16_000
 
 
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+
+
+@pytest.mark.parametrize("spec", ["openai/gpt-5", "custom/qwen15.gguf", "lm_studio/qwen/qwen3-4b", "ollama/qwen3:4b"])
+async def test_an_answer_of_a_schema_is_asked_for_in_the_words_of_the_service(spec: str, llm_server: LlmServer) -> None:
+    llm_server.play(Reply('{"n": 3}'))
+    url = llm_server.url if spec.startswith("ollama") else llm_server.openai_url
+    provider = open_provider(spec, base_url=url, find_key=lambda _: SecretStr(KEY))
+    deltas = [delta async for delta in provider.stream(ChatRequest(MESSAGES, json_only=True, schema=SCHEMA))]
+    assert said(deltas) == '{"n": 3}'
+    (request,) = llm_server.requests
+    if spec.startswith("ollama"):
+        assert request.body["format"] == SCHEMA
+        assert request.body["think"] is False
+    else:
+        assert request.body["response_format"] == {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
+
+
+async def test_a_service_that_knows_no_schemas_is_asked_without(connect: Open, llm_server: LlmServer) -> None:
+    llm_server.play(Failure(400, "This response_format type is unavailable now", "invalid_request_error"), Reply('{"n": 3}'))
+    assert said(await answer(connect("custom"), schema=SCHEMA)) == '{"n": 3}'
+    assert ["response_format" in request.body for request in llm_server.requests] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("spec", "path"),
     [

@@ -1,0 +1,269 @@
+"""The planner that lets a model pick from the menu: what is certain needs none, what no action fits is planned as a whole.
+
+Only the sentence goes to the model, with the kinds of the names of the vault that it says; no note, no selection, no path that was not
+said. What it picks goes the way of a filled form: read, checked, previewed. Where it fails, the likeliest actions are offered, as without
+a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final, Literal, cast
+
+from obsidian_agent.agent.conversation import new_id
+from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TextDelta, TurnEvent, TurnFailed
+from obsidian_agent.agent.foreign import neutral
+from obsidian_agent.agent.ledger import Ledger, Sending
+from obsidian_agent.agent.metering import Meter
+from obsidian_agent.agent.offline import WHICH, OfflinePlanner
+from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
+from obsidian_agent.agent.replies import Reply, listen
+from obsidian_agent.agent.sharing import AllowedBy, Level, Part, SharingRules
+from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.offline.check import doubts
+from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
+from obsidian_agent.offline.names import Found
+from obsidian_agent.offline.recipe import packaged, recipe_named
+from obsidian_agent.offline.search import MOST, Menu
+from obsidian_agent.offline.sequence import after, joined
+from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.parse import ParsedPlan, parse_plan
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
+from obsidian_agent.providers.prices import facts_of
+from obsidian_agent.vault.hiding import HidingView
+from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.view import VaultView
+
+Planning = Literal["auto", "menu", "plan"]
+
+ROOM: Final = 400
+"""Tokens of an answer at most: three actions with their values."""
+_AS_CONTEXT: Final[AllowedBy] = "context"
+"""Why a name may be sent: the person said it."""
+_LOCAL: Final = ("ollama/", "lm_studio/", "custom/")
+
+
+def picks(planning: Planning, provider: Provider) -> bool:
+    """Whether a model picks from the menu first: where the setting says so, and by itself where the model runs on this machine."""
+    return planning == "menu" or (planning == "auto" and provider.local and provider.name.startswith(_LOCAL))
+
+
+@dataclass(frozen=True, slots=True)
+class MenuPlanner:
+    """A `Planner`. `make` opens the model and says whether it picks from the menu; `otherwise` plans what no action fits.
+
+    `questions`: nothing may be changed, so only a choice that answers counts. `checked`: plans of `otherwise` are doubted too.
+    """
+
+    name: str
+    make: Callable[[], Provider | None]
+    offline: OfflinePlanner
+    otherwise: Planner
+    rules: SharingRules
+    real: Callable[[VaultPath], VaultPath]
+    ledger: Ledger
+    sampling: Sampling = Sampling()
+    questions: bool = False
+    checked: bool = False
+    conversation: str = field(default_factory=new_id)
+
+    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
+        """The turn's events; see `Planner.plan`. With `request.pick` the candidate of that number of what the same sentence is asked back."""
+        try:
+            provider = await asyncio.to_thread(self.make)
+        except ConfigError as error:
+            yield TurnFailed(error.problem())
+            return
+        plain = replace(request, pick=None)
+        verdict: TurnEvent | None = None
+        if provider is not None:
+            verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
+            if isinstance(verdict, NeedsInput):
+                turn = _Turn(self, provider, plain, verdict)
+                async with contextlib.aclosing(turn.run()) as events:
+                    async for event in events:
+                        yield event
+                verdict = turn.verdict
+        if verdict is None and provider is None and request.pick is not None:
+            # A model that writes whole plans offers nothing to pick from; the menu does.
+            verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
+        if verdict is None:
+            async with contextlib.aclosing(self._whole(plain, picking=provider is not None)) as events:
+                async for event in events:
+                    if isinstance(event, NeedsInput):
+                        verdict = event
+                    else:
+                        yield event
+        if verdict is not None:
+            yield await asyncio.to_thread(self._picked, verdict, request)
+
+    async def _whole(self, request: PlanRequest, *, picking: bool) -> AsyncGenerator[TurnEvent, None]:
+        """What the other planner makes of the message; the plan of a model that picks is doubted as its choices are."""
+        # Every planner's turn is an async generator; the protocol only promises an iterator.
+        events = cast("AsyncGenerator[TurnEvent, None]", self.otherwise.plan(request))
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if self.checked and isinstance(event, PlanReady) and picking:
+                    event = await asyncio.to_thread(self._doubted, event.plan, request) or event
+                yield event
+
+    def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
+        """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
+        view: VaultView = self.offline.view()
+        if self.rules.deny:
+            view = HidingView(view, self.rules.deny.cover, self.real)
+        chooser = chooser_of()
+        found = Surroundings(view, request.context).names.in_sentence(request.message, menu_of().common)
+        text = neutral(asking(request.message, found, request.context))
+        parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
+        asked = ChatRequest(
+            (ChatMessage("system", chooser.prompt), ChatMessage("user", text)),
+            temperature=0.0,
+            max_tokens=ROOM,
+            json_only=True,
+            timeout=self.sampling.timeout,
+            schema=chooser.schema,
+        )
+        return asked, Sending("menu", "", text, parts)
+
+    def _doubted(self, plan: ActionPlan, request: PlanRequest) -> NeedsInput | None:
+        """A whole plan as a question, where something speaks against it."""
+        found = doubts(
+            request.message, Surroundings(self.offline.view(), request.context), plan=plan, preview=self.offline.tried(request, plan)
+        )
+        return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else None
+
+    def _picked(self, verdict: TurnEvent, request: PlanRequest) -> TurnEvent:
+        """The chosen candidate of a question; any other verdict as it is."""
+        if request.pick is None or not isinstance(verdict, NeedsInput):
+            return verdict
+        if not 1 <= request.pick <= len(verdict.candidates):
+            return TurnFailed(Problem("ARGUMENT_INVALID", f"There is no candidate {request.pick}; there are {len(verdict.candidates)}."))
+        chosen = verdict.candidates[request.pick - 1]
+        recipe = recipe_named(chosen.recipe, self.offline.recipes()) if chosen.recipe else None
+        if recipe is not None:
+            return self.offline.propose(request, recipe, {**chosen.values, **request.params})
+        return PlanReady(chosen.plan) if chosen.plan is not None else verdict
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One sentence that is not certain, up to what the model's choice comes to; `verdict` None: no action fits."""
+
+    planner: MenuPlanner
+    provider: Provider
+    request: PlanRequest
+    known: NeedsInput
+    verdict: TurnEvent | None = None
+    _reply: Reply = field(default_factory=Reply)
+
+    async def run(self) -> AsyncGenerator[TurnEvent, None]:
+        planner, provider = self.planner, self.provider
+        meter = Meter(provider.name, facts_of(provider.name).price)
+        try:
+            asked, sending = await asyncio.to_thread(planner.first_request, self.request)
+            await asyncio.to_thread(self._write_down, sending)
+            meter.asking()
+            async with contextlib.aclosing(listen(provider, asked, self._reply)) as events:
+                async for event in events:
+                    meter.hear(event)
+                    # The choice itself is for the program, not for people.
+                    if not isinstance(event, TextDelta) or event.thinking:
+                        yield event
+            meter.answered(self._reply.usage)
+            yield meter.total()
+            chosen = chooser_of().chosen(self._reply.text)
+        except ConfigError as error:
+            self.verdict = TurnFailed(error.problem())
+            return
+        except ProviderError as error:
+            self.verdict = replace(self.known, message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}")
+            return
+        except NotChosen as error:
+            if self._reply.calls or isinstance(parse_plan(self._reply.text, self._reply.reason), ParsedPlan):
+                return  # it plans, whatever it is asked for: let it
+            self.verdict = replace(self.known, message=f"{provider.name} chose nothing that can be used. {error} {WHICH}")
+            return
+        if chosen and not (planner.questions and any(each.recipe.answer is None for each in chosen)):
+            self.verdict = await asyncio.to_thread(self._proposed, chosen)
+
+    def _write_down(self, sending: Sending) -> None:
+        """Keep in the ledger what is about to be sent. Raises `ConfigError`."""
+        planner, provider = self.planner, self.provider
+        planner.ledger.write([sending], provider=provider.name, address=provider.address, conversation=planner.conversation)
+
+    def _proposed(self, chosen: Sequence[Chosen]) -> TurnEvent:
+        """What the choice comes to; behind a doubted one stand the likeliest actions."""
+        event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
+        if not isinstance(event, NeedsInput):
+            return event
+        names = {candidate.recipe for candidate in event.candidates}
+        others = [each for each in self.known.candidates if each.recipe not in names]
+        return replace(event, candidates=(*event.candidates, *others)[:MOST])
+
+    def _one(self, chosen: Chosen, planner: OfflinePlanner | None = None) -> TurnEvent:
+        """One action with its values; a value that cannot be read is left to the person."""
+        offline = planner or self.planner.offline
+        event = offline.propose(self.request, chosen.recipe, chosen.texts, doubted=True)
+        if not isinstance(event, TurnFailed) or event.problem.path not in chosen.texts:
+            return event
+        rest = {name: text for name, text in chosen.texts.items() if name != event.problem.path}
+        match self._one(Chosen(chosen.recipe, rest), planner):
+            case NeedsInput(candidates=(first, *_)):
+                candidate = first
+            case PlanReady(plan):
+                candidate = Candidate(plan.goal, plan, rest, (), chosen.recipe.name)
+            case _:
+                candidate = Candidate(chosen.recipe.title, None, rest, (), chosen.recipe.name)
+        return _question(replace(candidate, doubt=" ".join(filter(None, (event.problem.message, candidate.doubt)))))
+
+    def _several(self, chosen: Sequence[Chosen]) -> TurnEvent:
+        """Several actions as one plan, each read against the vault as those before it would leave it."""
+        offline, run = self.planner.offline, self.request.context
+        view = offline.view()
+        plans: list[ActionPlan] = []
+        for each in chosen:
+            here = _on(offline, view)
+            part = here.propose(self.request, each.recipe, each.texts)
+            if not isinstance(part, PlanReady):
+                # One of them alone is worth asking about: the first that is not clear.
+                return self._one(each)
+            plans.append(part.plan)
+            done = here.tried(self.request, part.plan)
+            following = after(view, done.change_set.changes, run.now.timestamp() * 1000) if done is not None else None
+            if following is None:
+                return self._one(each)
+            view = following
+        plan = joined(plans)
+        return self.planner._doubted(plan, self.request) or PlanReady(plan)
+
+
+def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
+    """The planner over another state of the vault."""
+    return replace(planner, view=lambda: view, _known=[])
+
+
+def _question(candidate: Candidate) -> NeedsInput:
+    return NeedsInput(f"Is it this? {candidate.doubt}", (candidate,), candidate.missing)
+
+
+def _paths(found: Found) -> list[str]:
+    """The notes and folders that a name stands for."""
+    return list(dict.fromkeys(str(name.value) for name in found.names if name.kind in ("note", "folder")))
+
+
+@cache
+def chooser_of() -> Chooser:
+    """The menu for a model: the recipes that ship, for questions too, so that services keep one prompt ready. No macros: their names are the vault's."""
+    return Chooser(packaged())
+
+
+@cache
+def menu_of() -> Menu:
+    """The same to search in."""
+    return Menu(packaged())

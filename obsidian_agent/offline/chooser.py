@@ -1,0 +1,243 @@
+"""A model that picks from the menu instead of writing plans: what it is told, the shape of its answer, and what an answer chooses.
+
+The prompt is a function of the recipes alone, so services keep it ready; a sentence adds itself, the day, and the kinds of the names in it.
+Nothing of a note is in either. What is chosen are texts, as a form would give them: `values.read` and `check` decide what they are worth.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any, Final
+
+from obsidian_agent.offline.names import Found
+from obsidian_agent.offline.recipe import Input, Recipe
+from obsidian_agent.offline.sets import ACTIVE, STATES
+from obsidian_agent.plan.decoder import Refused, decode
+from obsidian_agent.tools.base import RunContext
+
+MOST_ACTIONS: Final = 3
+OTHER: Final = "other"
+THIS_NOTE: Final = "this note"
+_KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
+_TASKS: Final = ("open", "done", "any", "none")
+
+_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
+_TEXTS: Final[Mapping[str, Any]] = {"type": "array", "items": _TEXT}
+
+_NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "note": _TEXTS,
+    "folder": _TEXT,
+    "outside": _TEXT,
+    "tag": _TEXT,
+    "property": _TEXT,
+    "value": _TEXT,
+    "name": _TEXT,
+    "text": _TEXT,
+    "before": _TEXT,
+    "since": _TEXT,
+    "linksTo": _TEXT,
+    "is": {"enum": list(STATES)},
+    "tasks": {"enum": list(_TASKS)},
+    "all": {"const": True},
+}
+"""The fields by which a model describes notes; together they hold of each note."""
+
+_QUERY: Final[Mapping[str, str]] = {
+    "folder": "folder:",
+    "outside": "-folder:",
+    "tag": "tag:",
+    "name": "name:",
+    "text": "text:",
+    "before": "changed:<",
+    "since": "changed:>=",
+    "linksTo": "links-to:",
+    "is": "is:",
+    "tasks": "tasks:",
+}
+
+
+class NotChosen(Exception):
+    """An answer that chooses nothing from the menu; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An action of the menu, and its values as texts."""
+
+    recipe: Recipe
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """A menu for a model."""
+
+    recipes: tuple[Recipe, ...]
+
+    @cached_property
+    def prompt(self) -> str:
+        """What is told before every sentence; the same bytes for the same recipes."""
+        told = json.loads(resources.files("obsidian_agent.offline").joinpath("choices.json").read_text(encoding="utf-8"))
+        names = {recipe.name for recipe in self.recipes} | {OTHER}
+        shown = [each for each in told["examples"] if all(action["action"] in names for action in each["actions"])]
+        examples = [f"{each['request']}\n{_compact({'actions': each['actions']})}" for each in shown]
+        return "\n\n".join([told["role"], "\n".join([*map(_line, self.recipes), told["other"]]), told["notes"], *examples])
+
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of an answer: one to three actions, each with its own parameters."""
+        ways = [*map(_alternative, self.recipes), _shape({"action": {"const": OTHER}}, ["action"])]
+        actions = {"type": "array", "minItems": 1, "maxItems": MOST_ACTIONS, "items": {"anyOf": ways}}
+        return {**_shape({"actions": actions}, ["actions"]), "$defs": {"notes": _shape(_NOTES, [])}}
+
+    def chosen(self, answer: str) -> tuple[Chosen, ...]:
+        """What an answer chooses, in order; nothing where it says that no action fits. Raises `NotChosen`."""
+        actions = _actions(answer)
+        if any(action.get("action") == OTHER for action in actions):
+            return ()
+        return tuple(self._one(action) for action in actions)
+
+    def _one(self, action: Mapping[str, Any]) -> Chosen:
+        recipe = next((each for each in self.recipes if each.name == action.get("action")), None)
+        if recipe is None:
+            raise NotChosen(f"It chose {str(action.get('action'))[:40]!r}, which is not in the menu.")
+        texts: dict[str, str] = {}
+        for name, value in action.items():
+            if name == "action":
+                continue
+            if name not in recipe.inputs:
+                raise NotChosen(f"{recipe.title} has no {name[:40]!r}.")
+            text = _text(recipe.inputs[name], value)
+            if text is not None:
+                texts[name] = text
+        return Chosen(recipe, texts)
+
+
+def asking(sentence: str, names: Iterable[Found], context: RunContext) -> str:
+    """What a sentence adds: the day, what is at hand, the kinds of the names of the vault that the sentence says, and itself."""
+    kinds = {}
+    for found in names:
+        known = [kind for kind in _KINDS_SENT if any(name.kind == kind for name in found.names)]
+        if known:
+            kinds[found.text] = " or ".join(known)
+    at_hand = [f"{context.now:%Y-%m-%d, %A}"]
+    if context.active_file is not None:
+        at_hand.append("a note is open")
+    if context.selection is not None and context.selection.text.strip():
+        at_hand.append("text is selected")
+    told = [f"{json.dumps(text, ensure_ascii=False)} is a {kind}" for text, kind in kinds.items()]
+    return "\n".join([f"({'; '.join([*at_hand, *told])})", sentence])
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _line(recipe: Recipe) -> str:
+    """A recipe in one line: its name, its inputs (those in brackets may be left out), its title, and an example."""
+    inputs = ", ".join(name if wanted.needed else f"[{name}]" for name, wanted in recipe.inputs.items())
+    return f"{recipe.name}({inputs}): {recipe.title}. {' / '.join(recipe.examples[:1])}"
+
+
+def _alternative(recipe: Recipe) -> Mapping[str, Any]:
+    values = {name: _value_shape(wanted) for name, wanted in recipe.inputs.items()}
+    return _shape({"action": {"const": recipe.name}, **values}, ["action", *(name for name, each in recipe.inputs.items() if each.needed)])
+
+
+def _shape(properties: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": list(required), "additionalProperties": False}
+
+
+def _value_shape(wanted: Input) -> Mapping[str, Any]:
+    match wanted.kind:
+        case "notes":
+            return {"$ref": "#/$defs/notes"}
+        case "choice":
+            return {"enum": list(wanted.options)}
+        case "boolean":
+            return {"type": "boolean"}
+        case "number":
+            return {"type": "number"}
+        case "list" | "tags" | "properties":
+            return _TEXTS
+        case _:
+            return _TEXT
+
+
+def _actions(answer: str) -> list[dict[str, Any]]:
+    """The actions in an answer, also one that a service without schemas wrapped in words."""
+    text = answer.rpartition("</think>")[2]
+    start = text.find("{")
+    try:
+        document = decode(text, start).value if start >= 0 else None
+    except Refused as error:
+        raise NotChosen("Its answer cannot be read.") from error
+    if isinstance(document, dict) and "action" in document:
+        document = {"actions": [document]}
+    actions = document.get("actions") if isinstance(document, dict) else None
+    if not isinstance(actions, list) or not 1 <= len(actions) <= MOST_ACTIONS or not all(isinstance(each, dict) for each in actions):
+        raise NotChosen("Its answer is no choice from the menu.")
+    return actions
+
+
+def _text(wanted: Input, value: Any) -> str | None:
+    """A value as a form would have it; None for none."""
+    if wanted.kind == "notes" and isinstance(value, dict):
+        return _query(value)
+    match value:
+        case None | "" | []:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case list():
+            texts = [str(each) for each in value]
+            return json.dumps(texts, ensure_ascii=False) if any("," in text for text in texts) else ", ".join(texts)
+        case str():
+            return ACTIVE if value.strip().casefold() == THIS_NOTE and wanted.kind in ("note", "entry", "notes") else value
+        case int() | float():
+            return str(value)
+        case _:
+            raise NotChosen(f"{wanted.description} is neither a text nor a number.")
+
+
+def _query(fields: Mapping[str, Any]) -> str | None:
+    """A description of notes as `sets.read_set` reads it; None where nothing is described."""
+    known = {key: value for key, value in fields.items() if value not in (None, "", [])}
+    if known.get("all") is True and len(known) == 1:
+        return "*"
+    terms: list[str] = []
+    for key, value in known.items():
+        match key:
+            case "note":
+                names = value if isinstance(value, list) else [value]
+                terms += [f"note:{ACTIVE if str(name).strip().casefold() == THIS_NOTE else _quoted(str(name))}" for name in names]
+            case "property":
+                of = f":{_plain(str(known['value']))}" if "value" in known else ""
+                terms.append(f"[{_name(str(value))}{of}]")
+            case "all":
+                continue
+            case "value":
+                if "property" not in known:
+                    raise NotChosen("It gave a value without a property.")
+            case _:
+                if key not in _QUERY:
+                    raise NotChosen(f"Notes are not described by {key[:40]!r}.")
+                terms.append(f"{_QUERY[key]}{_quoted(str(value).removeprefix('#') if key == 'tag' else str(value))}")
+    return " ".join(terms) or None
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _plain(text: str) -> str:
+    """A value of a property: as it stands, so that numbers stay numbers, where it can stand so."""
+    return _quoted(text) if any(sign in text for sign in '"]') or text in ("", "*") else text
+
+
+def _name(text: str) -> str:
+    return _quoted(text) if any(sign in text for sign in '"]<>:=') else text
