@@ -143,6 +143,8 @@ async def test_no_question_comes_while_keys_are_coming() -> None:
                 break
         assert isinstance(app.app.screen, Share), "after a pause it comes, over the message too"
         task.cancel()
+        await app.settle()
+        assert isinstance(app.app.screen, MainScreen)
 
 
 async def test_what_a_flow_asks_waits_for_a_pause_too() -> None:

@@ -90,8 +90,9 @@ class Share(Modal["ShareDecision"]):
         yield Static("", id="share-preview", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(ShareList).focus()
-        self._show(0)
+        if self.query(ShareList):  # none when the turn that asks was cancelled just now
+            self.query_one(ShareList).focus()
+            self._show(0)
 
     def on_virtual_list_highlighted(self, event: ShareList.Highlighted) -> None:
         self._show(event.index)
