@@ -85,5 +85,5 @@ def test_a_backend_that_is_not_there_is_refused(
         assert "--backend local" in message
     assert main([*place[1:2], "--backend", backend]) == 2
     assert missing in capsys.readouterr().err
-    assert main(["plan", "Create a note X", "--json", "--offline", "--backend", "local", *place]) == 0
+    assert main(["plan", "Create a note 'X'", "--json", "--offline", "--backend", "local", *place]) == 0
     assert main(["plan", "x", "--json", "--backend", "other", *place]) == 2
