@@ -193,6 +193,9 @@ def _uncovered(said: _Sentence, used: _Used, around: Surroundings) -> Iterator[s
                 begin = before.start(1)
             stretches.append([begin, end])
         open_ = True
+    for stretch in stretches:
+        while said.text[stretch[1] : stretch[1] + 1] in tuple(")]"):
+            stretch[1] += 1
     if stretches:
         yield f"Nothing covers {' and '.join(f'“{said.text[start:end]}”' for start, end in stretches)}."
 
@@ -203,8 +206,8 @@ def _days(sentence: str, keys: set[str], around: Surroundings) -> Iterator[tuple
     for first in range(len(found)):
         for last in range(first, min(first + 4, len(found))):
             text = sentence[found[first].start() : found[last].end()]
-            span = dates.parse(text, around.context.now.date())
-            if span is not None and span.start is not None and span.start.isoformat() in keys:
+            day = dates.parse(text, around.context.now.date())
+            if day is not None and day.isoformat() in keys:
                 yield found[first].start(), found[last].end()
 
 

@@ -147,10 +147,10 @@ class Menu:
             end = each.end
             counted.update({_SIGNS[name.kind] for name in each.names})
         for piece in pieces:
-            for day in _DAY.findall(piece):
-                span = dates.parse(day, around.context.now.date())
-                if span is not None and span.day is not None:
-                    days.append(span.day.isoformat())
+            for text in _DAY.findall(piece):
+                day = dates.parse(text, around.context.now.date())
+                if day is not None:
+                    days.append(day.isoformat())
                     counted["‹date›"] += 1
             counted.update(word for word in words(piece) if word not in FUNCTION_WORDS)
         return _Said(found, texts, days, counted)
