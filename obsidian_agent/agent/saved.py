@@ -63,7 +63,7 @@ class SavedActions:
         try:
             read_macro(document, self._tools)
         except PlanError as error:
-            return error.problems or (error.problem(),)
+            return error.problems
         except MacroError as error:
             return (error.problem(),)
         return ()

@@ -85,8 +85,9 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
     found = asyncio.run(_plan(session, options.instruction, out, given, options.pick))
     match found:
         case PlanReady(plan=plan):
-            # What else was given is in the plan already, as what the planner was missing.
-            values = {name: value for name, value in given.items() if name in plan.parameters}
+            # Recipes have read what was given; a model's plan only names it.
+            read = options.pick is not None or session.planner is session.offline
+            values = {} if read else {name: value for name, value in given.items() if name in plan.parameters}
             return run_document(session, plan.to_json(), values, options.yes, out, instruction=options.instruction)
         case Exit():
             return found

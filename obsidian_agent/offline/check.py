@@ -203,8 +203,8 @@ def _days(sentence: str, keys: set[str], around: Surroundings) -> Iterator[tuple
     for first in range(len(found)):
         for last in range(first, min(first + 4, len(found))):
             text = sentence[found[first].start() : found[last].end()]
-            span = dates.parse(text, around.context.now.date())
-            if span is not None and span.start is not None and span.start.isoformat() in keys:
+            day = dates.parse(text, around.context.now.date())
+            if day is not None and day.isoformat() in keys:
                 yield found[first].start(), found[last].end()
 
 

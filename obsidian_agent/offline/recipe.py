@@ -177,13 +177,14 @@ class MacroLike(Protocol):
 
 
 def from_macro(macro: MacroLike) -> Recipe:
-    """A macro as a recipe of the subject `Saved`: its name and its phrases are its examples."""
+    """A macro as a recipe of the subject `Saved`: its name (with “for” before its one input) and its phrases are its examples."""
     document = macro.plan.to_json()
     declared = document.get("parameters", {})
     # What the run's own context binds by itself need not be asked for.
     declared = {name: each for name, each in declared.items() if name not in CONTEXT_NAMES or each.get("default") is not None}
     document["parameters"] = declared
-    said = [macro.name, f"Run {macro.name}", *macro.phrases]
+    lacking = [name for name, each in declared.items() if each.get("default") is None]
+    said = [macro.name, f"Run {macro.name}", *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []), *macro.phrases]
     examples = [each for each in said if {slot for slot, _ in SLOT.findall(each)} <= declared.keys()]
     return Recipe(
         name=f"macro:{macro.name}",

@@ -20,7 +20,7 @@ from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
-from obsidian_agent.offline.words import words
+from obsidian_agent.offline.words import FUNCTION_WORDS, words
 
 MOST: Final = 3
 _K1: Final = 1.2
@@ -59,6 +59,7 @@ _SIGNS: Final[Mapping[str, str]] = {
 _HELD: Final = "\ue000"
 """What stands for each character of a quoted text: no word, and no name."""
 
+_TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _DAY: Final = regex.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|\b(?:today|tomorrow|yesterday)\b", regex.IGNORECASE)
 
 
@@ -132,7 +133,11 @@ class Menu:
             rest = f"{rest[:start]}{_HELD * (end - start)}{rest[end:]}"
             if names := around.names.find(text):
                 found.append(Found(start, end, text, names))
-        found = sorted((*found, *around.names.in_sentence(rest, self.common)), key=lambda each: each.start)
+        found += around.names.in_sentence(rest, self.common)
+        taken = {place for each in found for place in range(each.start, each.end)}
+        # A tag says that it is one, also where no note has it yet.
+        found += [Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),)) for tag in _TAG.finditer(rest) if tag.start() not in taken]
+        found.sort(key=lambda each: each.start)
         counted: Counter[str] = Counter(["‹text›"] * len(texts))
         days: list[str] = []
         pieces: list[str] = []
@@ -142,12 +147,12 @@ class Menu:
             end = each.end
             counted.update({_SIGNS[name.kind] for name in each.names})
         for piece in pieces:
-            for day in _DAY.findall(piece):
-                span = dates.parse(day, around.context.now.date())
-                if span is not None and span.day is not None:
-                    days.append(span.day.isoformat())
+            for text in _DAY.findall(piece):
+                day = dates.parse(text, around.context.now.date())
+                if day is not None:
+                    days.append(day.isoformat())
                     counted["‹date›"] += 1
-            counted.update(words(piece))
+            counted.update(word for word in words(piece) if word not in FUNCTION_WORDS)
         return _Said(found, texts, days, counted)
 
 

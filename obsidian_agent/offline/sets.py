@@ -281,10 +281,10 @@ def _value(key: Key, value: str, around: Surroundings) -> Any:
                 raise Unread(f"There {'are several folders' if folders else 'is no folder'} called “{value}”.")
             return exact[0] if exact else folders.pop()
         case "changed" | "created" | "dated":
-            span = dates.parse(value, around.context.now.date())
-            if span is None or span.start is None:
+            day = dates.parse(value, around.context.now.date())
+            if day is None:
                 raise Unread(f"“{value}” is no date.", hint="Write it like 2026-03-14.")
-            return span.start.isoformat()
+            return day.isoformat()
         case "is":
             if value not in STATES:
                 raise Unread(f"Notes can be {', '.join(STATES)}; not “{value}”.")

@@ -248,10 +248,10 @@ def _choice(text: str, wanted: Input) -> Any:
 
 
 def _day(text: str, around: Surroundings) -> str:
-    span = dates.parse(text, around.context.now.date())
-    if span is None or span.day is None:
+    day = dates.parse(text, around.context.now.date())
+    if day is None:
         raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
-    return span.day.isoformat()
+    return day.isoformat()
 
 
 def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
@@ -262,9 +262,9 @@ def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
         return found
     value = plain(text.strip())
     dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values())
-    span = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
-    if span is not None and span.day is not None:
-        return span.day.isoformat()
+    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
+    if day is not None:
+        return day.isoformat()
     if known and isinstance(value, str):
         raise Unread(f"No note has the value “{text}”.")
     return value

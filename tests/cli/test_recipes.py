@@ -52,8 +52,8 @@ def test_a_question_is_answered(call: Call) -> None:
     code, document = call("recipe", "run", "find-notes", "--param", "notes=#done")
     assert (code, document["answer"], document["sources"]) == (
         0,
-        "notes tagged #done: 2\n- Inbox.md\n- Notes/A.md",
-        ["Inbox.md", "Notes/A.md"],
+        "notes tagged #done: 2\n- Notes/A.md\n- Inbox.md",
+        ["Notes/A.md", "Inbox.md"],
     )
 
 

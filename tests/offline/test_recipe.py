@@ -73,7 +73,7 @@ def test_a_macro_is_a_recipe_too() -> None:
     }
     recipe = from_macro(Macro("Weekly", ActionPlan.model_validate(plan), None, ("start the week {name}", "for {nobody}")))
     assert (recipe.name, recipe.subject, recipe.description) == ("macro:Weekly", "Saved", "Make ${name}")
-    assert recipe.examples == ("Weekly", "Run Weekly", "start the week {name}")
+    assert recipe.examples == ("Weekly", "Run Weekly", "Weekly for {name}", "start the week {name}")
     assert list(recipe.inputs) == ["name"]
     assert fill(recipe, {}).missing == ("name",)
     filled = fill(recipe, {"name": "X"}).plan

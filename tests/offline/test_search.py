@@ -57,3 +57,12 @@ def test_a_quoted_text_may_be_a_name(around: Surroundings) -> None:
         each for each in MENU.nearest("Rename the note 'Rye bread' to 'Loaf', links and all", around) if each.recipe.name == "rename"
     )
     assert dict(found.values) == {"from": "Notes/Rye bread.md", "to": "Notes/Loaf.md"}
+
+
+def test_a_tag_that_no_note_has_yet_is_a_tag(around: Surroundings) -> None:
+    found = next(
+        each
+        for each in MENU.nearest("#recipe shall be #cooking/daily from now on: rename the tag", around)
+        if each.recipe.name == "rename-tag"
+    )
+    assert dict(found.values) == {"from": "recipe", "to": "cooking/daily"}
