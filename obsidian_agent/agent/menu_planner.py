@@ -23,7 +23,7 @@ from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.sharing import AllowedBy, Level, Part, SharingRules
-from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.errors import ConfigError, Problem, ProviderError, VaultError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
 from obsidian_agent.offline.names import Found
@@ -36,7 +36,7 @@ from obsidian_agent.plan.parse import ParsedPlan, parse_plan
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.hiding import HidingView
-from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.paths import PathUse, VaultPath, parse
 from obsidian_agent.vault.view import VaultView
 
 Planning = Literal["auto", "menu", "plan"]
@@ -202,17 +202,39 @@ class _Turn:
         event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
         if not isinstance(event, NeedsInput):
             return event
+        if len(chosen) == 1 and (simpler := self._simpler(chosen[0])) is not None:
+            event = replace(event, candidates=(*event.candidates, simpler))
         names = {candidate.recipe for candidate in event.candidates}
         others = [each for each in self.known.candidates if each.recipe not in names]
         return replace(event, candidates=(*event.candidates, *others)[:MOST])
+
+    def _simpler(self, chosen: Chosen) -> Candidate | None:
+        """The choice without that one of its optional values whose absence leaves least to doubt: small models say too much."""
+        found: list[Candidate] = []
+        for name, wanted in chosen.recipe.inputs.items():
+            if wanted.needed or name not in chosen.texts:
+                continue
+            rest = {key: text for key, text in chosen.texts.items() if key != name}
+            left_out = f"“{wanted.description}: {chosen.texts[name]}” is left out."
+            match self.planner.offline.propose(self.request, chosen.recipe, rest, doubted=True):
+                case PlanReady(plan):
+                    found.append(Candidate(plan.goal, plan, rest, (), chosen.recipe.name, left_out))
+                case NeedsInput(candidates=(first, *_)) if not first.missing:
+                    found.append(replace(first, doubt=f"{left_out} {first.doubt}"))
+                case _:
+                    pass
+        return min(found, key=lambda each: len(each.doubt), default=None)
 
     def _one(self, chosen: Chosen, planner: OfflinePlanner | None = None) -> TurnEvent:
         """One action with its values; a value that cannot be read is left to the person."""
         offline = planner or self.planner.offline
         event = offline.propose(self.request, chosen.recipe, chosen.texts, doubted=True)
-        if not isinstance(event, TurnFailed) or event.problem.path not in chosen.texts:
+        bad = event.problem.path if isinstance(event, TurnFailed) else None
+        if bad is None or bad not in chosen.texts or not isinstance(event, TurnFailed):
             return event
-        rest = {name: text for name, text in chosen.texts.items() if name != event.problem.path}
+        if (refused := _out_of_bounds(chosen.texts[bad])) is not None:
+            return TurnFailed(refused)
+        rest = {name: text for name, text in chosen.texts.items() if name != bad}
         match self._one(Chosen(chosen.recipe, rest), planner):
             case NeedsInput(candidates=(first, *_)):
                 candidate = first
@@ -246,6 +268,16 @@ class _Turn:
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
     """The planner over another state of the vault."""
     return replace(planner, view=lambda: view, _known=[])
+
+
+def _out_of_bounds(text: str) -> Problem | None:
+    """Why a text can be no place that a plan may touch; None for any other text, also one that is wrong for less."""
+    try:
+        parse(text, PathUse.CREATE)
+    except VaultError as error:
+        problem = error.problem()
+        return problem if problem.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED") else None
+    return None
 
 
 def _question(candidate: Candidate) -> NeedsInput:

@@ -12,7 +12,7 @@ import pytest
 from llm_server import Failure, LlmServer, Raw, Reply
 from obsidian_agent.agent.answering import answer
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent
+from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.menu_planner import picks
 from obsidian_agent.agent.outlook import outlook
 from obsidian_agent.agent.planner import PlanRequest
@@ -253,3 +253,21 @@ async def test_a_question_that_was_asked_back_is_answered_by_number(desk: Desk, 
     picked = [event async for event in answer(desk.session, question, refuse_all, propose=False, pick=1, params={"note": "Garden"})][-1]
     assert isinstance(picked, Answer)
     assert "Garden" in picked.text or "nothing" in picked.text.lower() or "0" in picked.text
+
+
+async def test_a_doubted_choice_is_offered_without_the_value_that_is_too_much(desk: Desk, server: LlmServer) -> None:
+    """Small models fill in what nobody said; picking the second candidate takes one optional value back."""
+    server.play(choice({"action": "rename-tag", "from": "idea", "to": "thought", "folder": "Elsewhere"}))
+    event = await desk.say("The tag #idea ought to read #thought")
+    assert isinstance(event, NeedsInput)
+    assert [(each.recipe, "folder" in each.values) for each in event.candidates[:2]] == [("rename-tag", True), ("rename-tag", False)]
+    assert "Elsewhere" in event.candidates[1].doubt
+    assert desk.effects(await desk.say("The tag #idea ought to read #thought", pick=2)) == [("modify", "Projects/Boat.md")]
+
+
+@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", ".obsidian/app.json"])
+async def test_a_place_out_of_bounds_is_refused_not_asked_about(path: str, desk: Desk, server: LlmServer) -> None:
+    server.play(choice({"action": "copy-note", "note": "Garden", "path": path}))
+    event = await desk.say(f"Keep another Garden at {path}")
+    assert isinstance(event, TurnFailed)
+    assert event.problem.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED")
