@@ -33,3 +33,11 @@ def test_version_imports_nothing_of_ours_but_the_package() -> None:
 
 def test_the_app_imports_no_model_before_it_is_asked() -> None:
     assert imported("import obsidian_agent.tui.app").isdisjoint({"litellm", "openai", "httpx", "numpy"})
+
+
+def test_who_asks_for_no_recipe_loads_none() -> None:
+    loaded = "import obsidian_agent.cli.search, obsidian_agent.cli.plans, obsidian_agent.bootstrap"
+    code = f"import sys\n{loaded}\nprint(*sorted(name for name in sys.modules if name.startswith('obsidian_agent.offline')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+    assert imported("import obsidian_agent.agent.offline").isdisjoint(HEAVY)

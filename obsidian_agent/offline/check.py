@@ -193,6 +193,9 @@ def _uncovered(said: _Sentence, used: _Used, around: Surroundings) -> Iterator[s
                 begin = before.start(1)
             stretches.append([begin, end])
         open_ = True
+    for stretch in stretches:
+        while said.text[stretch[1] : stretch[1] + 1] in tuple(")]"):
+            stretch[1] += 1
     if stretches:
         yield f"Nothing covers {' and '.join(f'“{said.text[start:end]}”' for start, end in stretches)}."
 

@@ -25,6 +25,9 @@ _LONGEST_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
 """Properties whose values are names of another kind."""
 
+_LOOKED_AT: Final = 2000
+"""Characters of a sentence: what is longer is a text that somebody pasted."""
+
 _LONGEST: Final = 12
 """Words of a name, at most."""
 
@@ -106,7 +109,7 @@ class Names:
 
         Words in `common` (lower case) are names only where they are written as the name is, with a capital letter.
         """
-        starts, ends = _edges(sentence)
+        starts, ends = _edges(sentence[:_LOOKED_AT])
         found: list[Found] = []
         done = 0
         for number, start in enumerate(starts):

@@ -1,13 +1,39 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady
+from obsidian_agent.agent.offline import OfflinePlanner
+from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import shown
+from obsidian_agent.tools.registry import TOOLS
 
 MENU = Menu(packaged())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(
+    pieces=st.lists(
+        st.one_of(
+            st.sampled_from(["Move", "to", "#done", "'", '"', "Rye bread", "[[", "{notes}", "${x}", "今日", "2026-02-30"]),
+            st.text(max_size=8),
+        ),
+        max_size=12,
+    )
+)
+def test_any_sentence_leads_somewhere(around: Surroundings, pieces: list[str]) -> None:
+    planner = OfflinePlanner(lambda: around.view, TOOLS)
+    event = planner.decide(PlanRequest(" ".join(pieces), around.context))
+    assert isinstance(event, PlanReady | Answer) or (isinstance(event, NeedsInput) and event.candidates)
+
+
+def test_a_pasted_book_is_no_reason_to_wait(around: Surroundings) -> None:
+    assert len(MENU.nearest("move Sourdough to Projects and so on " * 5000, around)) == 3
 
 
 @pytest.mark.parametrize(
