@@ -180,7 +180,9 @@ def _named_parameters(failure: ProviderError) -> frozenset[str]:
     """The optional parameters that a refusal names."""
     if failure.code != "API_BAD_REQUEST":
         return frozenset()
-    return frozenset(name for name in ("temperature", "stream_options", "max_tokens", "response_format", "think") if name in failure.message)
+    return frozenset(
+        name for name in ("temperature", "stream_options", "max_tokens", "response_format", "think") if name in failure.message
+    )
 
 
 @dataclass(slots=True)
