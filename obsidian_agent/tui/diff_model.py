@@ -123,7 +123,7 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     blank = 0
     for index, char in enumerate(text):
         size = 1 if char.isascii() else cell_len(char)
-        if cells + size > width:
+        while cells + size > width:
             cut = blank if blank > start else index
             parts.append((start, cut))
             start, cells = cut, cell_len(text[cut:index])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -12,6 +12,7 @@ lines = st.lists(words, max_size=12).map("\n".join)
 
 
 @given(words, st.integers(4, 40))
+@example(" @@@日", 4)
 def test_wrapped_parts_make_up_the_line_and_fit(text: str, width: int) -> None:
     text = text.replace("\t", " ")
     parts = diff_model.wrap(text, width)
