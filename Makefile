@@ -25,8 +25,7 @@ run: $(READY) ## open the app on a copy of the sample vault: offline planner, no
 	@test -d $(PLAY)/vault || { mkdir -p $(PLAY) && cp -R fixtures/vault $(PLAY)/vault; }
 	@$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state
 
-test: $(READY) ## run the tests, with the quick part of the checks
-	@$(BIN)/ruff check --quiet obsidian_agent tests bench
+test: $(READY) check ## run lint, types and import contracts, then the tests
 	@$(BIN)/python -m pytest -n auto
 
 check: $(READY) lint types imports ## lint, types, import contracts

@@ -968,7 +968,7 @@ async def test_details_are_in_the_log_where_there_is_one(tmp_path: Path) -> None
         try:
             async with driving() as app:
                 app.app.push_screen(Unexpected(ValueError("x")))
-                await app.pilot.pause()
+                await app.settle()
                 assert ("agent.log" in app.screen()) == (name is not None)
                 assert ("Details" in app.screen()) == (name is not None)
         finally:
