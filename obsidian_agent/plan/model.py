@@ -22,7 +22,7 @@ ParameterType = Literal["text", "number", "boolean", "date", "path", "list"]
 class PlanModel(BaseModel):
     """Base of the plan's parts: camelCase on the wire, unknown fields refused, nothing coerced, immutable."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class Retry(PlanModel):

@@ -54,7 +54,8 @@ Whole = Annotated[int, BeforeValidator(_whole)]
 class ToolModel(BaseModel):
     """Base of every input and output: camelCase on the wire, unknown fields refused, no coercion (1.0 for 1 excepted), immutable."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True)
+    # Built when first used (a third of a command's start); from pydantic 2.14 on that is safe in threads.
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
