@@ -7,15 +7,18 @@ import sys
 
 from obsidian_agent.bootstrap import build_chats, build_insight, build_session
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import wiring_of
+from obsidian_agent.cli.opening import find_vault, wiring_of
 from obsidian_agent.cli.output import Output, ask
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.config.registry import known_vaults
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.plan.nearest import did_you_mean
 
 
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
     """Open the app on the vault that was named, or chosen from Obsidian's own list."""
     options.vault = options.name or options.vault or _choose()
+    _check(options)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
     wiring = wiring_of(options, app=True)
@@ -31,6 +34,20 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     )
     app.run()
     return Exit.DONE
+
+
+def _check(options: argparse.Namespace) -> None:
+    """A word that names no vault may be a command with a slip. Raises `ConfigError`."""
+    try:
+        find_vault(options.vault)
+    except ConfigError as error:
+        # Imported here: the table of commands imports this module when it is called.
+        from obsidian_agent.cli.main import COMMANDS
+
+        near = did_you_mean(options.name or "", COMMANDS)
+        if error.code == "VAULT_NOT_FOUND" and near:
+            raise UsageError(f"{options.name!r} is neither a command nor a vault.{near}") from error
+        raise
 
 
 def _choose() -> str | None:

@@ -9,6 +9,8 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.config.directories import directories
 from obsidian_agent.config.live import LiveSettings, SettingRow
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.plan.nearest import did_you_mean
 
 
 def config_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -17,7 +19,14 @@ def config_command(options: argparse.Namespace, out: Output) -> Exit:
     settings = LiveSettings.load(file)
     if options.action in ("set", "unset"):
         settings.set(options.name, options.value if options.action == "set" else None)
-    rows = [row for row in settings.rows() if getattr(options, "name", None) in (None, row.name)]
+    name = getattr(options, "name", None)
+    rows = [row for row in settings.rows() if name in (None, row.name)]
+    if not rows:
+        near = did_you_mean(name or "", [row.name for row in settings.rows()])
+        raise ConfigError(f"There is no setting {name!r}.{near}", code="ARGUMENT_INVALID", hint="obsidian-agent config lists all.")
+    if options.action == "get" and not out.as_json:
+        out.line(_shown(rows[0].value))
+        return Exit.DONE
     if out.as_json:
         out.document({"file": str(file), "settings": {row.name: setting_document(row) for row in rows}})
     out.line(f"{file}{'' if file.exists() else ' (not there yet: defaults)'}")

@@ -42,8 +42,8 @@ COMMANDS = {
 }
 """Each sub-command and where it lives; a command's modules are imported when it is called."""
 
-PLANNED = frozenset({"threads", "audit", "config", "companion", "mcp", "serve", "plugins"}) - COMMANDS.keys()
-"""Words that will be commands: never taken for the name of a vault."""
+VALUED = frozenset({"--vault", "--state-dir", "--config"})
+"""Options before a command that have a value behind them."""
 
 RUNNING = frozenset({"run", "do", "rename"})
 """Commands that answer a run's result, also when it never came to a run."""
@@ -58,12 +58,11 @@ def main(argv: Sequence[str]) -> int:
     arguments = list(argv)
     _speak_utf8()
     end_politely()
-    if arguments and arguments[0] in PLANNED:
-        return _report(Problem("USAGE", f"{arguments[0]} is not part of this version."), "--json" in arguments, 2)
-    if not _names_command(arguments):
-        arguments = ["app", *arguments]
+    command = _command(arguments)
+    if command is None:
+        command, arguments = "app", ["app", *arguments]
     as_json = "--json" in arguments
-    report = _report_run if arguments[0] in RUNNING or _runs_saved(arguments) else _report
+    report = _report_run if command in RUNNING or _runs_saved(command, arguments) else _report
     try:
         options = build_parser().parse_args(arguments)
         _refuse_broken_text(options)
@@ -119,14 +118,23 @@ def _refuse_broken_text(options: argparse.Namespace) -> None:
             raise UsageError(f"{name.replace('_', ' ')} is not valid UTF-8.", hint="Check the terminal's encoding.")
 
 
-def _runs_saved(arguments: Sequence[str]) -> bool:
+def _runs_saved(command: str, arguments: Sequence[str]) -> bool:
     actions = ("list", "save", "run", "show", "rename", "delete", "export", "import")
-    return arguments[0] in ("macro", "recipe") and next((word for word in arguments[1:] if word in actions), "") == "run"
+    behind = arguments[arguments.index(command) + 1 :] if command in arguments else ()
+    return command in ("macro", "recipe") and next((word for word in behind if word in actions), "") == "run"
 
 
-def _names_command(arguments: Sequence[str]) -> bool:
-    first = arguments[0] if arguments else ""
-    return first in COMMANDS or first in ("-h", "--help", "--version", "-V")
+def _command(arguments: Sequence[str]) -> str | None:
+    """The command that is named, options before it passed over; None when the first word is none, and so a vault to open."""
+    words = iter(arguments)
+    for word in words:
+        if word in VALUED:
+            next(words, None)
+        elif word in COMMANDS or word in ("-h", "--help", "--version", "-V"):
+            return word
+        elif not word.startswith("-"):
+            return None
+    return None
 
 
 def _dispatch(options: argparse.Namespace) -> int:

@@ -43,7 +43,9 @@ def find_vault(name: str | None) -> Path:
         return matches[0].path
     if matches:
         raise ConfigError(f"Obsidian knows several vaults named {name!r}.", hint="Give the folder instead.")
-    raise ConfigError(f"There is no vault {name!r}: neither a folder nor a name that Obsidian knows.", hint="Check the spelling.")
+    raise ConfigError(
+        f"There is no vault {name!r}: neither a folder nor a name that Obsidian knows.", code="VAULT_NOT_FOUND", hint="Check the spelling."
+    )
 
 
 def open_session(options: argparse.Namespace) -> Session:

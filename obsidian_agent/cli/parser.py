@@ -1,4 +1,4 @@
-"""The arguments of every command. Options may stand anywhere after the sub-command."""
+"""The arguments of every command. Options may stand anywhere; those that every command has before it, too."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ def _shared() -> _Parser:
     return parser
 
 
+def _shared_again() -> _Parser:
+    """The same for a command or an action: what was given before it holds unless it is given again."""
+    parser = _shared()
+    for option in parser._actions:
+        option.default = argparse.SUPPRESS
+    return parser
+
+
 def _context() -> _Parser:
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("what the plan knows")
@@ -84,8 +92,10 @@ def _backend(name: str) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all sub-commands; `command` (and `action` for groups) say which one was given."""
-    shared, context, planner = _shared(), _context(), _planner()
-    parser = _Parser(prog="obsidian-agent", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared, context, planner = _shared_again(), _context(), _planner()
+    parser = _Parser(
+        prog="obsidian-agent", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_shared()]
+    )
     parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
@@ -203,10 +213,8 @@ def _model_commands(add_command: AddCommand, planner: _Parser) -> None:
 
 
 def _actions(group: argparse.ArgumentParser, *, required: bool = True) -> AddCommand:
-    """What adds actions to a command. Options of every command may stand before the action too; there they hold unless given again."""
-    shared = _shared()
-    for option in shared._actions:
-        option.default = argparse.SUPPRESS
+    """What adds actions to a command. Options of every command may stand before the action too."""
+    shared = _shared_again()
     actions = group.add_subparsers(dest="action", metavar="ACTION", required=required, parser_class=_Parser)
 
     def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ from obsidian_agent.agent.indexing import open_index
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.opening import find_vault
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.config.directories import directories
 from obsidian_agent.tools.searching import SearchItem, SearchPage, SearchRequest, search
 from obsidian_agent.vault.index_keeper import IndexKeeper
@@ -20,6 +21,8 @@ from obsidian_agent.vault.store import VaultStore
 
 def search_command(options: argparse.Namespace, out: Output) -> Exit:
     """Hits for a query, a page at a time."""
+    if not options.query.strip():
+        raise UsageError("There is nothing to search for.", hint="Give a word, a #tag or a part of a name.")
     request = SearchRequest(
         options.query,
         options.mode or "all",

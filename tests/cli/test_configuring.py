@@ -29,3 +29,7 @@ def test_settings_are_told_changed_and_put_back(tmp_path: Path, capsys: pytest.C
     assert file.read_text() == "# mine\ntemperature = 0.5\n"
     main(["config", "--config", str(file)])
     assert "streaming = on  (default)" in capsys.readouterr().out
+    assert main(["config", "get", "temperature", "--config", str(file)]) == 0
+    assert capsys.readouterr().out == "0.5\n"
+    assert main(["config", "get", "temprature", "--config", str(file)]) == 2
+    assert "Did you mean 'temperature'?" in capsys.readouterr().err

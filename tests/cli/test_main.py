@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import pytest
 
+from obsidian_agent.cli.main import main
 from support import MakeVault
 
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -108,3 +109,18 @@ def test_options_may_stand_before_an_action(start: Start) -> None:
         assert (code, list(document.values()), told) == (0, [[]], "")
     code, document, _ = answer(start("macro", "--json", "run", "nothing"))
     assert (code, document["status"]) == (2, "refused")
+
+
+def test_options_may_stand_before_a_command(vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "search", "a"]) == 0
+    assert json.loads(capsys.readouterr().out)["items"][0]["path"] == "a.md"
+
+
+def test_a_command_with_a_slip_is_told_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serach", "one"]) == 2
+    assert main(["serach"]) == 2
+    assert "Did you mean 'search'?" in capsys.readouterr().err
+
+
+def test_there_is_nothing_to_search_for_in_no_words(vault: Path, tmp_path: Path) -> None:
+    assert main(["search", " ", "--vault", str(vault), "--state-dir", str(tmp_path / "s")]) == 2
