@@ -80,12 +80,15 @@ class Temporaries:
                 one.folder, one.path = one.folder.rebased(old, new), one.path.rebased(old, new)
 
     def clear(self, folder: VaultPath) -> None:
-        """Empty a folder that is about to go of what waits in it."""
+        """Empty a folder that is about to go of what waits in it, and of what the disk would not let go before."""
         for one in [one for one in self._displaced if one.folder == folder]:
             pause = min(self._patience, max(0.0, one.due - time.monotonic()))
             self._patience -= pause
             time.sleep(pause)
             self._displaced.remove(one)
+            self._settle(one)
+        for one in [one for one in self._left if one.folder == folder]:
+            self._left.remove(one)
             self._settle(one)
 
     def settle(self, *, wait: bool = False) -> bool:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,11 +83,10 @@ def flushes(argv: Sequence[str], log: Path) -> int:
     return sum("sync" in line for line in log.read_text().splitlines())
 
 
-def stages(template: Path, base: Path, found: Sequence[Point]) -> Iterator[Point]:
-    """Each point in turn, with `base` set up afresh from the template before it."""
+def stages(set_up: Callable[[], None], found: Sequence[Point]) -> Iterator[Point]:
+    """Each point in turn, with everything set up afresh before it."""
     for point in found:
-        shutil.rmtree(base, ignore_errors=True)
-        shutil.copytree(template, base, symlinks=True)
+        set_up()
         yield point
 
 

@@ -242,6 +242,20 @@ class TestRaces:
         assert bench.hidden() == []
         assert bench.applier.warnings == []
 
+    def test_what_the_disk_would_not_let_go_at_once_is_in_no_folders_way(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, failures = os.unlink, iter([True])
+
+        def unlink(name: str, *, dir_fd: int) -> None:
+            if next(failures, False):
+                raise OSError(errno.EIO, "the disk failed once")
+            real(name, dir_fd=dir_fd)
+
+        monkeypatch.setattr(temporaries.os, "unlink", unlink)
+        assert bench.do(PutFile(vault_path("Folder/inner.md"), content_hash(OLD), None))
+        assert bench.hidden() != []
+        assert bench.do(PutFolder(vault_path("Folder"), made=False))
+        assert not (bench.root / "Folder").exists()
+
     def test_a_name_taken_after_the_check_is_not_overwritten(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         real = renames.rename_to_free
 
