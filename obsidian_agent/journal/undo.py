@@ -20,7 +20,7 @@ from obsidian_agent.journal.store import Journal, no_run
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
 from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.handles import FolderHandles
-from obsidian_agent.vault.paths import is_trash
+from obsidian_agent.vault.paths import VaultPath, is_trash
 from obsidian_agent.vault.stamps import stamp_of
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.survey import Finding, State, Survey
@@ -195,7 +195,8 @@ class _Reversal:
         match action:
             case PutFile(after=after):
                 if finding.state is State.MISSING and after is not None:
-                    return self._ready(replace(action, before=None), origin, None)
+                    tasks = self._ready(replace(action, before=None), origin, None)
+                    return None if tasks is None else [*self._folders(survey, action.path.parent, origin), *tasks]
                 if finding.content is None:
                     return None
                 there = finding.content
@@ -213,6 +214,13 @@ class _Reversal:
                 return [_Task(clear, origin, (way.content.hash, way.content.data)), _Task(action, origin)]
             case _:
                 return None
+
+    def _folders(self, survey: Survey, folder: VaultPath, origin: int) -> list[_Task]:
+        """The tasks that make a folder that is gone, and those above it that are."""
+        action = PutFolder(folder, made=True)
+        if folder.is_root or survey.look(action).state not in (State.READY, State.MISSING):
+            return []
+        return [*self._folders(survey, folder.parent, origin), _Task(action, origin)]
 
     # --- doing -----------------------------------------------------------------------------------------------------------------
 
