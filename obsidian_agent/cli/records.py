@@ -58,25 +58,31 @@ def history_document(entry: HistoryEntry) -> dict[str, Any]:
 def undo_command(options: argparse.Namespace, out: Output) -> Exit:
     """Undo the last run, or a named one, as a whole or back to the end of a step."""
     session = open_session(options)
-    run = options.run
-    if options.force or options.skip:
-        run = _run_of(session.runs, run, [*options.force, *options.skip])
+    entry = _run_of(session.runs, options.run) if options.force or options.skip else None
+    run = entry.run_id if entry else options.run
     planned = session.runs.undo_preview(run, to_step=options.to_step)
+    if entry:
+        _refuse_others(entry, planned, [*options.force, *options.skip])
     if not _agreed("Undo", planned, options.yes, out):
         return Exit.NOT_APPROVED
     return _told(session.runs.undo(run, options.force, options.skip, options.to_step), out)
 
 
-def _run_of(runs: Runs, run: str | None, paths: Sequence[str]) -> str:
-    """The run that is meant, which has changed all these paths: the named one, else the last with anything in effect."""
+def _run_of(runs: Runs, run: str | None) -> HistoryEntry:
+    """The run that is meant: the named one, else the last with anything in effect."""
     entries = runs.history(ALL_RUNS)
     entry = next((each for each in entries if (each.undoable if run is None else each.run_id == run)), None)
     if entry is None:
         raise JournalError("There is no run to undo." if run is None else f"There is no run {run}.", code="RUN_NOT_FOUND")
+    return entry
+
+
+def _refuse_others(entry: HistoryEntry, planned: UndoResult, paths: Sequence[str]) -> None:
+    """Refuse paths that the run has not changed. Undo has names of its own for what lies in the trash, and they count."""
+    known = _changed(entry) | {conflict.path for conflict in planned.conflicts}
     for path in paths:
-        if not any(path == each or path.startswith(each + "/") for each in _changed(entry)):
+        if not any(path == each or path.startswith(each + "/") for each in known):
             raise UsageError(f"Run {entry.run_id} did not change {path}.", hint="See obsidian-agent history for what each run changed.")
-    return entry.run_id
 
 
 def _changed(entry: HistoryEntry) -> set[str]:
@@ -130,7 +136,7 @@ def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
     out.line(f"Restored {len(result.restored)} files and folders.")
     for conflict in result.conflicts:
         out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
-        if not redone:
+        if conflict.forcible and not redone:
             out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
     out.problems(result.errors)
     out.problems(result.warnings)

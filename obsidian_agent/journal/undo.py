@@ -20,7 +20,7 @@ from obsidian_agent.journal.store import Journal, no_run
 from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
 from obsidian_agent.vault.apply import Applier, HalfDone
 from obsidian_agent.vault.handles import FolderHandles
-from obsidian_agent.vault.paths import is_trash
+from obsidian_agent.vault.paths import VaultPath, is_trash
 from obsidian_agent.vault.stamps import stamp_of
 from obsidian_agent.vault.store import VaultStore
 from obsidian_agent.vault.survey import Finding, State, Survey
@@ -31,10 +31,11 @@ Choice = Literal["force", "skip", "leave"]
 
 @dataclass(frozen=True, slots=True)
 class UndoConflict:
-    """Why a file was, or would be, left alone."""
+    """Why a file was, or would be, left alone, and whether it could be restored over what is there now."""
 
     path: str
     reason: str
+    forcible: bool = True
 
 
 Resolve = Callable[[UndoConflict], Choice]
@@ -96,7 +97,7 @@ class _Reversal:
     settled: set[int] = field(default_factory=set)
     restored: dict[str, None] = field(default_factory=dict)
     skipped: dict[str, None] = field(default_factory=dict)
-    conflicts: dict[str, str] = field(default_factory=dict)
+    conflicts: dict[str, UndoConflict] = field(default_factory=dict)
     errors: list[Problem] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
     """Paths of what is left alone."""
@@ -115,7 +116,7 @@ class _Reversal:
                 mode = status.st_mode & 0o7777 if status else None
         tasks = self._ready(action, origin, mode)
         if tasks is None:
-            self.conflicts.setdefault(action.path.text, _NOT_KEPT)
+            self._conflict(UndoConflict(action.path.text, _NOT_KEPT, forcible=False))
             self._leave(action)
         else:
             self.tasks += tasks
@@ -136,20 +137,23 @@ class _Reversal:
             return
         tasks = self._ready(action, origin, _mode(finding)) if finding.possible else None
         if tasks is None:
-            conflict = UndoConflict(action.path.text, finding.reason or _NOT_KEPT)
+            forced = self._forced(survey, action, origin, finding)
+            conflict = UndoConflict(action.path.text, finding.reason or _NOT_KEPT, forced is not None)
             choice = self.asked.about(names, conflict)
-            if choice == "force":
-                tasks = self._forced(survey, action, origin, finding)
+            tasks = forced if choice == "force" else None
             if tasks is None:
                 if choice == "skip":
                     self.skipped[conflict.path] = None
                 else:
-                    self.conflicts.setdefault(conflict.path, conflict.reason)
+                    self._conflict(conflict)
                 self._leave(action)
                 return
         for task in tasks:
             survey.assume(task.action)
         self.tasks += tasks
+
+    def _conflict(self, conflict: UndoConflict) -> None:
+        self.conflicts.setdefault(conflict.path, conflict)
 
     def _leave(self, action: Action) -> None:
         self.left.add(action.path.text)
@@ -191,7 +195,8 @@ class _Reversal:
         match action:
             case PutFile(after=after):
                 if finding.state is State.MISSING and after is not None:
-                    return self._ready(replace(action, before=None), origin, None)
+                    tasks = self._ready(replace(action, before=None), origin, None)
+                    return None if tasks is None else [*self._folders(survey, action.path.parent, origin), *tasks]
                 if finding.content is None:
                     return None
                 there = finding.content
@@ -209,6 +214,13 @@ class _Reversal:
                 return [_Task(clear, origin, (way.content.hash, way.content.data)), _Task(action, origin)]
             case _:
                 return None
+
+    def _folders(self, survey: Survey, folder: VaultPath, origin: int) -> list[_Task]:
+        """The tasks that make a folder that is gone, and those above it that are."""
+        action = PutFolder(folder, made=True)
+        if folder.is_root or survey.look(action).state not in (State.READY, State.MISSING):
+            return []
+        return [*self._folders(survey, folder.parent, origin), _Task(action, origin)]
 
     # --- doing -----------------------------------------------------------------------------------------------------------------
 
@@ -250,7 +262,9 @@ class _Reversal:
             self.fail(action, error)
             return False
         try:
-            finding = Survey(handles).look(action)
+            survey = Survey(handles)
+            finding = survey.look(action)
+            forced = self._forced(survey, action, task.origin, finding)
         except VaultError as unreadable:
             self.fail(action, unreadable)
             return False
@@ -258,7 +272,7 @@ class _Reversal:
             self._as_wanted(action, task.origin)
             return True
         self._leave(action)
-        self.conflicts.setdefault(action.path.text, finding.reason or error.message)
+        self._conflict(UndoConflict(action.path.text, finding.reason or error.message, forced is not None))
         return False
 
     def fail(self, action: Action, error: VaultError | JournalError) -> None:
@@ -275,7 +289,7 @@ class _Reversal:
 
     def result(self, run_id: str) -> UndoResult:
         """What came of it, for the run with this id."""
-        conflicts = tuple(UndoConflict(path, reason) for path, reason in sorted(self.conflicts.items()))
+        conflicts = tuple(self.conflicts[path] for path in sorted(self.conflicts))
         return UndoResult(run_id, tuple(sorted(self.restored)), tuple(sorted(self.skipped)), conflicts, tuple(self.errors))
 
 

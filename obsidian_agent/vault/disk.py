@@ -154,6 +154,11 @@ class DiskView:
             raise VaultError(f"{real} is a link to a folder, so it is left where it is.", code="PATH_NOT_ALLOWED", path=real.text)
         return inventory_of(self._store, real, self._listed(real, item)) if self._store.root_fd >= 0 else None
 
+    def is_link(self, path: VaultPath) -> bool:
+        """Whether the entry at `path` is itself a link, to wherever it leads."""
+        found = self._item(path)
+        return found is not None and found[1].link
+
     def differences(self, before: Inventory) -> Iterator[tuple[str, str]]:
         """How what an inventory lists differs from what this view sees: paths, each with what became of it."""
         found = self._item(before.path)

@@ -280,6 +280,9 @@ class OverlayVault:
 
     def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
         """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
+        if origin is not None and path.parent != target.parent and self._base.is_link(origin):
+            # What it leads to is said from the folder it lies in: from another one it would be another note, or none.
+            raise ToolError(f"{path} is a link, which would lead elsewhere from another folder.", code="PATH_NOT_ALLOWED", path=path.text)
         before, inventory = (None, None) if origin is None else self._base.bound(origin, folder=folder)
         return Move(path, target, folder, before, trash, inventory)
 

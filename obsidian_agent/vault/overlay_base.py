@@ -45,6 +45,11 @@ class HashedBase:
             known = self._inventories[path.nfc] = None if look is None else look(path)
         return None, known
 
+    def is_link(self, path: VaultPath) -> bool:
+        """Whether an entry is a link. Only a disk has them."""
+        look = getattr(self.view, "is_link", None)
+        return look is not None and look(path)
+
     def path_of(self, path: VaultPath) -> VaultPath | None:
         """The path as the base spells it; None: not there."""
         entry = self.view.locate(path)

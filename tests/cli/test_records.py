@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -163,3 +164,47 @@ def test_undo_goes_on_with_a_run_that_was_taken_back_to_a_step(
     code, told = call("undo", "--yes")
     assert (code, told["runId"], told["restored"]) == (0, run, ["x.md"])
     assert [(entry["runId"], entry["undone"]) for entry in call("history")[1]["runs"]] == [(run, True), (older, False)]
+
+
+@pytest.fixture
+def trashed(call: Call, tmp_path: Path) -> str:
+    """A run that moved a.md to the trash; its id."""
+    step = {"id": "s", "tool": "vault.delete", "args": {"path": "a.md"}}
+    file = tmp_path / "delete.json"
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}))
+    return str(call("run", str(file), "--yes", "--allow-deletes")[1]["runId"])
+
+
+def offered(told: str) -> list[str]:
+    """The commands that a person is told to use, without the program's name."""
+    return [line.split("obsidian-agent ", 1)[1] for line in told.splitlines() if "Overwrite it with" in line]
+
+
+def test_the_command_that_is_offered_for_a_note_in_the_trash_works(
+    call: Call, trashed: str, vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (vault / "a.md").write_text("mine\n")
+    assert main(["undo", "--yes", "--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")]) == 4
+    (command,) = offered(capsys.readouterr().err)
+    assert call(*shlex.split(command), "--yes")[0] == 0
+    assert (vault / "a.md").read_text() == "one\n"
+    assert call("redo", "--yes")[0] == 0
+    assert (vault / "a.md").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("looked", [(), ("--skip", "a.md")], ids=["tried", "looked at"])
+def test_nothing_is_offered_that_cannot_be_done(
+    call: Call, vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], looked: tuple[str, ...]
+) -> None:
+    steps = [
+        {"id": "s", "tool": "vault.delete", "args": {"path": "b.md"}},
+        {"id": "t", "tool": "vault.writeFile", "args": {"path": "a.md", "content": "new\n"}},
+    ]
+    (tmp_path / "both.json").write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    assert call("run", str(tmp_path / "both.json"), "--yes", "--allow-deletes")[0] == 0
+    (vault / ".trash/b.md").unlink()
+    where = ("--vault", str(vault), "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none"))
+    assert main(["undo", "--yes", *looked, *where]) == 4
+    told = capsys.readouterr().err
+    assert "Left alone: .trash/b.md: it is gone." in told
+    assert offered(told) == []

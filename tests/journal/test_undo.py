@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -203,6 +204,16 @@ class TestConflicts:
         assert result.conflicts == (UndoConflict("one.md", "it is gone"),)
         undo(home.journal, home.store, run, force=["one.md"])
         assert (home.root / "one.md").read_bytes() == b"one\n"
+
+    def test_a_file_comes_back_by_force_with_its_folders_and_redo_takes_them_away(self, home: Home) -> None:
+        home.run(make("A"), make("A/B"), create("A/B/new.md", b"n"))
+        run = home.run(modify("A/B/new.md", b"n", b"more")).run_id
+        shutil.rmtree(home.root / "A")
+        assert [conflict.forcible for conflict in undo(home.journal, home.store).conflicts] == [True]
+        assert undo(home.journal, home.store, run, force=["A/B/new.md"]).conflicts == ()
+        assert (home.root / "A/B/new.md").read_bytes() == b"n"
+        assert redo(home.journal, home.store).conflicts == ()
+        assert not (home.root / "A").exists()
 
     def test_what_is_as_wanted_already_is_no_conflict(self, home: Home) -> None:
         home.run(*CHANGED)

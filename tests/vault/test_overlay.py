@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -215,3 +216,31 @@ def test_names_on_disk_keep_their_spelling(make_vault: MakeVault) -> None:
     overlay.apply([CreateFile(path("Caf\u00e9/new.md"), b"x")], 0)
     overlay.apply([ModifyFile(path("Caf\u00e9/n.md"), b"y")], 1)
     assert steps(overlay.change_set()) == ["0 write Cafe\u0301/new.md x", "1 write Cafe\u0301/n.md y"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        DeleteEntry(path("link.md")),
+        RenameEntry(path("link.md"), path("Folder/link.md")),
+        RenameEntry(path("one.md"), path("link.md"), overwrite=True),
+    ],
+    ids=["deleted", "moved", "replaced"],
+)
+def test_a_link_to_a_note_stays_in_its_folder_as_it_would_lead_elsewhere_from_another(make_vault: MakeVault, change: FileChange) -> None:
+    store = make_vault({"one.md": "1", "note.md": "2", "Folder/": ""})
+    (Path(store.real_path) / "link.md").symlink_to("note.md")
+    overlay = OverlayVault(DiskView(store), 0.0)
+    with pytest.raises(ObsidianAgentError) as caught:
+        overlay.apply([change], 0)
+    assert (caught.value.code, str(caught.value).split(" is a link")[0]) == ("PATH_NOT_ALLOWED", "link.md")
+    assert overlay.change_set().operations == ()
+
+
+def test_a_link_to_a_note_gets_another_name_in_its_folder(make_vault: MakeVault) -> None:
+    store = make_vault({"Folder/note.md": "2"})
+    (Path(store.real_path) / "Folder/link.md").symlink_to("note.md")
+    overlay = OverlayVault(DiskView(store), 0.0)
+    overlay.apply([RenameEntry(path("Folder"), path("Moved"))], 0)
+    overlay.apply([RenameEntry(path("Moved/link.md"), path("Moved/other.md"))], 1)
+    assert steps(overlay.change_set()) == ["0 move Folder -> Moved", "1 move Moved/link.md -> Moved/other.md"]
