@@ -41,12 +41,15 @@ def quoted(sentence: str) -> tuple[str, ...]:
 
 
 def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> list[Reading]:
-    """All that a sentence is an example of, each once. One is certain; none is no reading at all."""
+    """All that a sentence is an example of, each once. One is certain; none is no reading at all. A question changes nothing."""
     texts = [_inner(found) for found in quotes(sentence)]
     held = _hold(sentence)
     folded = held.casefold()
     found: list[Reading] = []
+    asked = sentence.rstrip().endswith(("?", "？"))
     for recipe in recipes:
+        if asked and recipe.answer is None:
+            continue
         for example in recipe.examples:
             if all(part in folded for part in _parts(example)[0]):
                 found += (reading for reading in _of(example, held, texts, recipe, around) if reading not in found)

@@ -38,6 +38,7 @@ def test_an_example_with_known_or_quoted_values_is_certain(
     [
         "Rename the note Sourdough to Vector (capital V)",
         "Rename the folder Projects to Animals",
+        "Move Sourdough to Projects?",
         "Rename Sourdough to Bread",
         "Move all notes tagged #recipe to Elsewhere",
         "Move all notes tagged #recipe to Projects, but not Rye bread",
