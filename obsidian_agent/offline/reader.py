@@ -19,7 +19,7 @@ from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 
 QUOTED: Final = regex.compile(
-    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|„([^“”]*)[“”]"
+    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
 """A text in quotes. An apostrophe within a word ends none."""
 
@@ -59,7 +59,8 @@ def quotes(sentence: str) -> list[Any]:
 
 
 def _inner(found: Any) -> str:
-    return str(next(group for group in found.groups() if group is not None))
+    text = str(next(group for group in found.groups() if group is not None))
+    return text.strip() if found[0].startswith("«") else text
 
 
 def _hold(sentence: str) -> str:

@@ -197,10 +197,10 @@ def _new(sentence: str, names: Names) -> Iterator[Found]:
         if names.find(token[0]):
             continue
         for sign in reversed(list(regex.finditer("[/-]", token[0]))):
-            known = names.find(token[0][: sign.start()], "tag", *(["folder"] if sign[0] == "/" else []))
+            known = [name for name in names.find(token[0][: sign.start()], "tag", "folder") if name.kind == "tag" or sign[0] == "/"]
             if known:
                 made = tuple(replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known)
-                yield Found(*token.span(), token[0], made, new=True)
+                yield Found(token.start(), token.end(), token[0], made, new=True)
                 break
 
 
@@ -211,6 +211,8 @@ def _plain_words(text: str) -> list[str]:
 def _values(recipe: Recipe, said: _Said, around: Surroundings) -> dict[str, Any]:
     """The inputs that what the sentence holds is clear for. A folder goes to an input of its own before it describes notes."""
     values: dict[str, Any] = {}
+    if any(wanted.kind == "value" for wanted in recipe.inputs.values()):
+        _unbind(said)
     for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
         value = _value(wanted, said, values, around)
         if value is not None:
@@ -231,7 +233,7 @@ def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surrou
         case "tags":
             return _listed(iter(lambda: _taken(said, "tag"), None))
         case "property":
-            return _taken(said, "property") or _unbound(said)
+            return _taken(said, "property")
         case "properties":
             return _listed(iter(lambda: _taken(said, "property"), None))
         case "date":
@@ -268,13 +270,15 @@ def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False, 
     return None
 
 
-def _unbound(said: _Said) -> Any:
-    """The property of the first one that stands with its value, where the same action sets it; the value is left."""
+def _unbind(said: _Said) -> None:
+    """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
+    if any(name.kind == "property" for found in said.names for name in found.names if not found.negated):
+        return
     for place, found in enumerate(said.names):
         if found.bound and not found.negated:
-            said.names[place] = replace(found, bound=False)
-            return found.names[0].property
-    return None
+            owners = tuple(Name("property", name.property) for name in found.names)
+            said.names[place : place + 1] = [replace(found, names=owners, bound=False), replace(found, bound=False)]
+            return
 
 
 def _is_template(name: Name, said: _Said) -> bool:

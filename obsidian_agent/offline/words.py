@@ -19,16 +19,16 @@ FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 """Words that carry no wish of their own, so that nothing needs to cover them. English only, and short on purpose: a word that is missing
 here makes a plan a question, one too many lets a wrong plan pass."""
 
-NEGATIONS: Final = frozenset(
-    (  # in the form that casefold gives
-        "not no except excepting excluding exclude without but besides unless nor isn't aren't don't doesn't hasn't haven't cannot never outside "
-        "nicht ohne ausser sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě kromě не без кроме"
-    ).split()
+_NEGATIONS: Final = (
+    "not no except excepting excluding exclude without but besides unless nor isn't aren't don't doesn't hasn't haven't cannot never outside "
+    "nicht ohne ausser sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме"
 )
+NEGATIONS: Final = frozenset(_NEGATIONS.split())
 """Words that turn round the name right behind them. Here a language that is missing, or a word too few, makes of what is to be left alone the
 very thing that is meant; a word too many only leaves something out and says so. So the short ones of other languages are among them."""
 
-BETWEEN: Final = frozenset("tag folder note file property have has name call in dans en im in der den dem le la el los v во в".split())
+_BETWEEN: Final = "tag folder note file property have has name call in dans en im in der den dem le la el los v во в"
+BETWEEN: Final = frozenset(_BETWEEN.split())
 """Stems of words that may stand between such a word and the name: not tagged #done, outside the folder Projects."""
 
 
