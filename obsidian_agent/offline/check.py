@@ -241,17 +241,19 @@ def _unsaid(
         for name, value in values.items():
             wanted = recipe.inputs[name]
             if value != wanted.default and wanted.kind not in ("choice", "boolean"):
-                yield from (f"You did not say “{text}”." for text in _parts(wanted, value) if not _is_said(text, said, around))
+                yield from (f"You did not say “{text}”." for text in _parts(wanted, value, around) if not _is_said(text, said, around))
         return
     for text in _selecting(plan):
         if not _is_said(text, said, around):
             yield f"You did not say “{text}”."
 
 
-def _parts(wanted: Input, value: Any) -> Iterator[str]:
-    """The texts of a value that a sentence must hold."""
+def _parts(wanted: Input, value: Any, around: Surroundings) -> Iterator[str]:
+    """The texts of a value that a sentence must hold; that templates are left out need not be said."""
     if isinstance(value, NoteSet):
         for term in value.terms:
+            if term.negated and term.value == around.context.notes.templates:
+                continue
             yield from (str(each) for each in (term.property, term.value) if each is not None and term.key not in ("is", "tasks"))
         return
     for text in _leaves(value):

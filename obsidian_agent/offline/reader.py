@@ -55,7 +55,7 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
 
 def quotes(sentence: str) -> list[Any]:
     """Where a sentence holds texts in quotes, as matches of `QUOTED`."""
-    return [found for found in QUOTED.finditer(sentence) if found.start() == 0 or not sentence[found.start() - 1].isalnum()]
+    return [found for found in QUOTED.finditer(sentence) if found[0][0] not in "'\"‘" or not sentence[: found.start()][-1:].isalnum()]
 
 
 def _inner(found: Any) -> str:

@@ -329,18 +329,15 @@ def _senses(found: Found) -> list[Term]:
 
 
 def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
-    """The first quoted text that is not used yet and will do."""
-    while said.texts:
-        text = said.texts.pop(0)
+    """The first quoted text that is not used yet and will do; for a name that is to be made, also one without quotes."""
+    new = [found.text for found in said.names if found.new] if wanted.kind in ("newNote", "newName") else []
+    for text in (*said.texts, *new):
+        said.texts = [each for each in said.texts if each != text]
         said.names = [found for found in said.names if found.text != text]
         try:
             return read(wanted, text, around, values)
         except Unread:
             continue
-    fresh = next((found for found in said.names if found.new), None) if wanted.kind in ("newNote", "newName") else None
-    if fresh is not None:
-        said.names.remove(fresh)
-        return read(wanted, fresh.text, around, values)
     return None
 
 
