@@ -132,7 +132,7 @@ class Names:
             for end in reversed([end for end in ends if end > start][:_LONGEST]):
                 text = sentence[start:end]
                 names = self.find(text)
-                if names and _told(text, names, common, first=number == 0):
+                if names and (_told(text, names, common, first=number == 0) or _owned(names, found, sentence, start)):
                     found.append(Found(start, end, text, tuple(names)))
                     done = end
                     break
@@ -280,6 +280,14 @@ def _closing(sentence: str, words: Iterable[Any]) -> Iterator[int]:
         while end < len(sentence) and sentence[end] in ")]!?+%*.":
             end += 1
             yield end
+
+
+def _owned(names: Iterable[Name], found: list[Found], sentence: str, start: int) -> bool:
+    """Whether it is a value right behind its property: there a number counts too."""
+    if not found or sentence[found[-1].end : start].strip(" :="):
+        return False
+    owners = {name.value for name in found[-1].names if name.kind == "property"}
+    return any(name.kind == "value" and name.property in owners for name in names)
 
 
 def _told(text: str, names: Collection[Name], common: Collection[str], *, first: bool) -> bool:

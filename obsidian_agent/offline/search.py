@@ -244,7 +244,7 @@ def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surrou
         case "value":
             of = values.get(wanted.of or "")
             text = _text(wanted, said, values, around)
-            return text if text is not None else _taken(said, "value", of=of if isinstance(of, str) else None)
+            return _taken(said, "value", of=of) if text is None and isinstance(of, str) else text
         case "heading":
             return _heading(wanted, said, values, around)
         case "text" | "newNote" | "newName" | "list":

@@ -80,6 +80,11 @@ def test_a_name_right_behind_a_negating_word_is_negated(around: Surroundings, se
 
 
 def test_a_property_binds_the_value_behind_it(around: Surroundings) -> None:
-    sentence = "with status to do, finished: true, and to do"
+    sentence = "with status to do, finished: true, rating 5, and to do, 5"
     found = in_context(sentence, around.names.in_sentence(sentence))
-    assert [(each.text, each.bound) for each in found] == [("status to do", True), ("finished: true", True), ("to do", False)]
+    assert [(each.text, each.bound) for each in found] == [
+        ("status to do", True),
+        ("finished: true", True),
+        ("rating 5", True),
+        ("to do", False),
+    ]

@@ -180,3 +180,7 @@ def test_titles_and_lists_of_candidates_read_well(around: Surroundings) -> None:
     assert "Rename Sourdough to …" in titles
     assert not any("{" in title for title in titles)
     assert filled("Remove the properties status, due and status of Sourdough", around, "remove-properties")["properties"] == "status"
+
+
+def test_a_value_is_set_only_where_its_property_is_known(around: Surroundings) -> None:
+    assert filled("Set to do somewhere in Sourdough", around, "set-property") == {"notes": "note:Notes/Sourdough.md"}
