@@ -123,7 +123,7 @@ class TakenTask(ToolModel):
 
 
 class TakenGroup(ToolModel):
-    heading: str | None = Field(description="The heading they stood under, where the note that they go into has it too.")
+    heading: str = Field(description="The heading they stood under, where the note that they go into has it too; else empty.")
     text: str = Field(description="Its tasks as a list, without a line end behind the last.")
 
 
@@ -161,7 +161,7 @@ def _take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal:
     carried_lines = iter(carried.text.split("\n"))
     for each, heading in zip(taken, places, strict=True):
         groups.setdefault(heading, []).extend(islice(carried_lines, each.raw.count("\n") + 1))
-    grouped = [TakenGroup(heading=heading, text="\n".join(body)) for heading, body in groups.items()]
+    grouped = [TakenGroup(heading=heading or "", text="\n".join(body)) for heading, body in groups.items()]
     output = TakeTasksOutput(path=path.text, items=taken, groups=grouped, text=carried.text, count=len(taken))
     return Proposal(output, changes, carried.problems)
 

@@ -80,6 +80,6 @@ def test_tasks_are_told_by_the_heading_that_both_notes_have(bench):
     vault = bench({"from.md": note, "into.md": "# Tue\n\n## Tasks\n\n## Ideas\n"})
     groups = vault.run(TAKE_TASKS, path="from.md", into="into.md")["groups"]
     assert groups == [
-        {"heading": None, "text": "- [ ] first\n- [ ] c"},
+        {"heading": "", "text": "- [ ] first\n- [ ] c"},
         {"heading": "Tasks", "text": "- [ ] a\n\t- more\n- [ ] b"},
     ]
