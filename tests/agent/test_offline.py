@@ -276,7 +276,7 @@ def test_recipes_whose_tools_are_missing_are_left_out(desk):
             "# Sat\n\n## Tasks\n\n- [ ] b\n\n## Log\n\nx\n",
             "# Sat\n\n## Tasks\n\n- [ ] b\n- [ ] a\n\n## Log\n\nx\n",
         ),
-        ("# Fri\n\n## Tasks\n\n- [ ] a\n", "# Sat\n\nx\n", "# Sat\n\nx\n\n- [ ] a\n"),
+        ("# Fri\n\n## Tasks\n\n- [ ] a\n", "# Sat\n\nx\n", "# Sat\n\nx\n- [ ] a\n"),
     ],
 )
 def test_tasks_are_rolled_over_under_their_heading(make_vault: MakeVault, yesterday: str, today: str, expected: str) -> None:
