@@ -20,8 +20,8 @@ from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.filling import escaped, fill
 from obsidian_agent.offline.names import Names
 from obsidian_agent.offline.reader import Reading, readings
-from obsidian_agent.offline.recipe import MacroLike, Recipe, from_macro, packaged
-from obsidian_agent.offline.search import MOST, Menu
+from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
+from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sets import ACTIVE, Unread
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read, shown
@@ -37,6 +37,11 @@ from obsidian_agent.vault.view import VaultView
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
 WHICH: Final = "Which of these is it?"
+NEAREST: Final = "No action here fits these words; these are the nearest by the names in them."
+NOTHING: Final = (
+    "No action here fits these words. All that can be done is in the menu (F2), or in “obsidian-agent recipe list”; "
+    "a sentence can be like “Move all notes tagged #done to Archive”. To start with:"
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class _Turn:
     def verdict(self) -> TurnEvent:
         """A sure reading, or what to pick from."""
         if len(self._readings) != 1:
-            return NeedsInput(WHICH, self.candidates)
+            return NeedsInput(self._question, self.candidates)
         reading = self._readings[0]
         if self.request.params:
             texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
@@ -130,7 +135,7 @@ class _Turn:
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
             known = ", ".join(recipe.inputs) or "none"
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input {sorted(unknown)[0]!r}; it has {known}."))
+            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
         values: dict[str, Any] = {}
         for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name)
@@ -147,8 +152,18 @@ class _Turn:
         """What may be meant: several readings, else the likeliest recipes."""
         if self._readings:
             return tuple(self._candidate(each.recipe, each.values) for each in self._readings[:MOST])
-        nearest = Menu(self.recipes).nearest(self.request.message, self.around)
-        return tuple(self._candidate(each.recipe, each.values, doubted=True) for each in nearest)
+        return tuple(self._candidate(each.recipe, each.values, doubted=True) for each in self._nearest)
+
+    @cached_property
+    def _nearest(self) -> list[Suggestion]:
+        return Menu(self.recipes).nearest(self.request.message, self.around)
+
+    @property
+    def _question(self) -> str:
+        """What is asked over the candidates: whether they fit the words, only the names in them, or nothing."""
+        if self._readings or any(each.worded for each in self._nearest):
+            return WHICH
+        return NEAREST if any(each.score for each in self._nearest) else NOTHING
 
     @cached_property
     def _readings(self) -> list[Reading]:
@@ -186,7 +201,7 @@ class _Turn:
         unmet = self._unmet(recipe)
         found = doubts(self.request.message, self.around, recipe=recipe, values=values, live=False) if doubted else ()
         doubt = " ".join(filter(None, (unmet, *found)))
-        title = filled.plan.goal if filled.plan is not None and recipe.inputs and recipe.answer is None else recipe.title
+        title = SLOT.sub("…", filled.plan.goal) if filled.plan is not None and recipe.inputs and recipe.answer is None else recipe.title
         plan = None if filled.plan is None or recipe.answer is not None or recipe.unfold else filled.plan
         return Candidate(title, plan, texts, filled.missing, recipe.name, doubt)
 

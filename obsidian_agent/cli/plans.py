@@ -139,7 +139,11 @@ def run_document(
 
 def refuse(problems: tuple[Problem, ...], out: Output, *, warnings: tuple[Problem, ...] = (), total: int = 0) -> Exit:
     """Print a result that says why nothing was run."""
-    return finish(ExecutionResult(None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings), out)
+    result = ExecutionResult(None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings)
+    if not out.as_json or not problems:
+        return finish(result, out)
+    out.document(result_document(result) | {"message": problems[0].message})
+    return of_result(result)
 
 
 def finish(result: ExecutionResult, out: Output) -> Exit:

@@ -133,7 +133,8 @@ def undo_document(result: UndoResult) -> dict[str, Any]:
 def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
     if out.as_json:
         out.document(undo_document(result))
-    out.line(f"Restored {len(result.restored)} files and folders.")
+    count = len(result.restored)
+    out.line("Restored 1 file or folder." if count == 1 else f"Restored {count} files and folders.")
     for conflict in result.conflicts:
         out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
         if conflict.forcible and not redone:

@@ -14,7 +14,7 @@ import regex
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import key_of
+from obsidian_agent.offline.names import in_context, key_of
 from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.sets import ACTIVE, SLOTS, NoteSet
@@ -64,6 +64,7 @@ def doubts(
         said = _Sentence.of(sentence, around)
         used = _of_recipe(recipe, known) if recipe is not None else _of_plan(plan)
         found += _uncovered(said, used, around)
+        found += _neighbours(said, known, around) if recipe is not None else ()
         found += _unsaid(said, recipe, known, plan, around)
         found += _renames(said, _new_names(recipe, known, plan))
         found += _described(said, _texts(recipe, known, plan))
@@ -194,10 +195,31 @@ def _uncovered(said: _Sentence, used: _Used, around: Surroundings) -> Iterator[s
             stretches.append([begin, end])
         open_ = True
     for stretch in stretches:
-        while said.text[stretch[1] : stretch[1] + 1] in tuple(")]"):
+        while (sign := said.text[stretch[1] : stretch[1] + 1]) in tuple(")]") or _opened(sign, said.text[slice(*stretch)]):
             stretch[1] += 1
     if stretches:
         yield f"Nothing covers {' and '.join(f'“{said.text[start:end]}”' for start, end in stretches)}."
+
+
+def _opened(sign: str, text: str) -> bool:
+    """Whether a sign closes a quote that a text only opens."""
+    opening = dict(zip("»”’」』\"'", "«“‘「『\"'", strict=True)).get(sign)
+    return opening is not None and (text.count(opening) % 2 == 1 if opening == sign else text.count(opening) > text.count(sign))
+
+
+def _neighbours(said: _Sentence, values: Mapping[str, Any], around: Surroundings) -> Iterator[str]:
+    """Names that are used as something else than what stands beside them says, and all that is to be left out."""
+    terms = [term for value in values.values() if isinstance(value, NoteSet) for term in value.terms]
+    left_out = {str(term.value or term.property) for term in terms if term.negated}
+    pairs = {(term.property, str(term.value)) for term in terms if term.op == ":"} | {
+        (one, str(other)) for one in values.values() for other in values.values() if isinstance(one, str)
+    }
+    for found in in_context(said.text, around.names.in_sentence(said.text)):
+        if found.negated:
+            out = any(str(name.value) in left_out for name in found.names)
+            yield f"Look whether “{found.negated}” leaves out what you mean." if out else f"“{found.negated}” is not left out."
+        elif found.bound and not any((name.property, str(name.value)) in pairs for name in found.names):
+            yield f"“{found.text}” is not used as a property and its value."
 
 
 def _days(sentence: str, keys: set[str], around: Surroundings) -> Iterator[tuple[int, int]]:
@@ -219,17 +241,19 @@ def _unsaid(
         for name, value in values.items():
             wanted = recipe.inputs[name]
             if value != wanted.default and wanted.kind not in ("choice", "boolean"):
-                yield from (f"You did not say “{text}”." for text in _parts(wanted, value) if not _is_said(text, said, around))
+                yield from (f"You did not say “{text}”." for text in _parts(wanted, value, around) if not _is_said(text, said, around))
         return
     for text in _selecting(plan):
         if not _is_said(text, said, around):
             yield f"You did not say “{text}”."
 
 
-def _parts(wanted: Input, value: Any) -> Iterator[str]:
-    """The texts of a value that a sentence must hold."""
+def _parts(wanted: Input, value: Any, around: Surroundings) -> Iterator[str]:
+    """The texts of a value that a sentence must hold; that templates are left out need not be said."""
     if isinstance(value, NoteSet):
         for term in value.terms:
+            if term.negated and term.value == around.context.notes.templates:
+                continue
             yield from (str(each) for each in (term.property, term.value) if each is not None and term.key not in ("is", "tasks"))
         return
     for text in _leaves(value):

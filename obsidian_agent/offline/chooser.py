@@ -104,13 +104,13 @@ class Chooser:
     def _one(self, action: Mapping[str, Any]) -> Chosen:
         recipe = next((each for each in self.recipes if each.name == action.get("action")), None)
         if recipe is None:
-            raise NotChosen(f"It chose {str(action.get('action'))[:40]!r}, which is not in the menu.")
+            raise NotChosen(f"It chose “{str(action.get('action'))[:40]}”, which is not in the menu.")
         texts: dict[str, str] = {}
         for name, value in action.items():
             if name == "action":
                 continue
             if name not in recipe.inputs:
-                raise NotChosen(f"{recipe.title} has no {name[:40]!r}.")
+                raise NotChosen(f"{recipe.title} has no “{name[:40]}”.")
             text = _text(recipe.inputs[name], value)
             if text is not None:
                 texts[name] = text

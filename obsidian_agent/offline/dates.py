@@ -10,6 +10,9 @@ import regex
 _MONTHS: Final = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
 _WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NAMED: Final = {"today": 0, "now": 0, "yesterday": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2}
+NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
+"""Words that can be nothing else than a day."""
+
 _NUMBERS: Final = {
     "a": 1,
     "an": 1,

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
 import regex
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.offline.words import BETWEEN, FUNCTION_WORDS, JOINED, NEGATIONS, WORD, stem
 from obsidian_agent.vault.index import VaultIndex, index_of
 from obsidian_agent.vault.index_facts import name_key
 from obsidian_agent.vault.paths import ROOT
@@ -31,10 +32,15 @@ _LOOKED_AT: Final = 2000
 _LONGEST: Final = 12
 """Words of a name, at most."""
 
-_WORD: Final = regex.compile(r"#?[\p{L}\p{N}\p{M}_]+(?:['’][\p{L}]+)?")
-_JOINED: Final = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]")
+_WORD: Final = regex.compile(rf"#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{JOINED}]]+(?:['’]\p{{L}}+)?", regex.VERSION1)
+_JOINED: Final = regex.compile(f"[{JOINED}]")
+_GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
+"""A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`."""
+
+_STOP: Final = regex.compile("[,;.!?()\n\ue000]")
+_IS: Final = frozenset({"is", "are", "of", "as", "be"})
+_AND: Final = frozenset({"and", "or", "nor"})
 _LINK: Final = regex.compile(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
-_ARTICLES: Final = ("the ", "my ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,14 @@ class Found:
     end: int
     text: str
     names: tuple[Name, ...]
+    negated: str = ""
+    """What turns it round, with the name: “except Thesis”."""
+
+    bound: bool = False
+    """A property and a value of it that stands behind it; the name is the value."""
+
+    new: bool = False
+    """Nothing yet, but below a name: `travel/dk` where there is a tag `travel`."""
 
 
 @dataclass
@@ -118,11 +132,45 @@ class Names:
             for end in reversed([end for end in ends if end > start][:_LONGEST]):
                 text = sentence[start:end]
                 names = self.find(text)
-                if names and _told(text, names, common, first=number == 0):
+                if names and (_told(text, names, common, first=number == 0) or _owned(names, found, sentence, start)):
                     found.append(Found(start, end, text, tuple(names)))
                     done = end
                     break
         return tuple(found)
+
+
+def in_context(sentence: str, found: Iterable[Found]) -> tuple[Found, ...]:
+    """Names of a sentence with what stands between them: a property and its value as one, and what is negated or excepted."""
+    made: list[Found] = []
+    for each in found:
+        before = made[-1] if made else None
+        gap = sentence[before.end if before else 0 : each.start]
+        between = [word[0].casefold().replace("’", "'") for word in WORD.finditer(gap)]
+        near = not _STOP.search(gap)
+        owners = {name.value for name in before.names if name.kind == "property"} if before and not before.bound else set()
+        values = tuple(name for name in each.names if name.kind == "value" and name.property in owners)
+        if before and values and near and NEGATIONS.union(_IS).issuperset(between):
+            turned = before.negated or (sentence[before.start : each.end] if NEGATIONS.intersection(between) else "")
+            made[-1] = Found(before.start, each.end, sentence[before.start : each.end], values, turned, bound=True)
+            continue
+        turned = _turned(sentence, before.end if before else 0, each)
+        if not turned and before and before.negated and _AND.issuperset(between) and not _STOP.search(gap.replace(",", "")):
+            turned = each.text
+        made.append(replace(each, negated=turned))
+    return tuple(made)
+
+
+def _turned(sentence: str, start: int, found: Found) -> str:
+    """From the negating word right before a name to the name's end, where there is one."""
+    for word in reversed(list(WORD.finditer(sentence, start, found.start))):
+        said = word[0].casefold().replace("’", "'")
+        if _STOP.search(sentence, word.end(), found.start):
+            return ""
+        if said in NEGATIONS:
+            return sentence[word.start() : found.end]
+        if said not in FUNCTION_WORDS and stem(said) not in BETWEEN:
+            return ""
+    return ""
 
 
 @dataclass
@@ -221,7 +269,8 @@ def _edges(sentence: str) -> tuple[list[int], list[int]]:
     joined = [match.start() for match in _JOINED.finditer(sentence)]
     starts = {match.start() for match in words} | {match.start() + 1 for match in words if match[0].startswith("#")} | set(joined)
     ends = {match.end() for match in words} | {place + 1 for place in joined} | set(_closing(sentence, words))
-    return sorted(starts), sorted(ends)
+    within = {match.start() for match in _GOES_ON.finditer(sentence)}
+    return sorted(start for start in starts if start - 1 not in within), sorted(ends - within)
 
 
 def _closing(sentence: str, words: Iterable[Any]) -> Iterator[int]:
@@ -231,6 +280,14 @@ def _closing(sentence: str, words: Iterable[Any]) -> Iterator[int]:
         while end < len(sentence) and sentence[end] in ")]!?+%*.":
             end += 1
             yield end
+
+
+def _owned(names: Iterable[Name], found: list[Found], sentence: str, start: int) -> bool:
+    """Whether it is a value right behind its property: there a number counts too."""
+    if not found or sentence[found[-1].end : start].strip(" :="):
+        return False
+    owners = {name.value for name in found[-1].names if name.kind == "property"}
+    return any(name.kind == "value" and name.property in owners for name in names)
 
 
 def _told(text: str, names: Collection[Name], common: Collection[str], *, first: bool) -> bool:

@@ -19,7 +19,7 @@ from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 
 QUOTED: Final = regex.compile(
-    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|„([^“”]*)[“”]"
+    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
 """A text in quotes. An apostrophe within a word ends none."""
 
@@ -58,11 +58,12 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
 
 def quotes(sentence: str) -> list[Any]:
     """Where a sentence holds texts in quotes, as matches of `QUOTED`."""
-    return [found for found in QUOTED.finditer(sentence) if found.start() == 0 or not sentence[found.start() - 1].isalnum()]
+    return [found for found in QUOTED.finditer(sentence) if found[0][0] not in "'\"‘" or not sentence[: found.start()][-1:].isalnum()]
 
 
 def _inner(found: Any) -> str:
-    return str(next(group for group in found.groups() if group is not None))
+    text = str(next(group for group in found.groups() if group is not None))
+    return text.strip() if found[0].startswith("«") else text
 
 
 def _hold(sentence: str) -> str:

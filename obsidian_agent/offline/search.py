@@ -8,19 +8,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import regex
 
 from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import Found, Name, key_of
+from obsidian_agent.offline.names import Found, Name, Names, in_context, key_of
 from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread, without_templates
+from obsidian_agent.offline.sets import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
-from obsidian_agent.offline.words import FUNCTION_WORDS, words
+from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, words
 
 MOST: Final = 3
 _K1: Final = 1.2
@@ -33,6 +33,9 @@ _TITLE: Final = 2
 _LOOKED_AT: Final = 12
 _LACKING: Final = 0.85
 """Of so many recipes the form is filled in: each input that stays empty makes it less likely that one is meant."""
+
+_FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
+"""What people do most, for sentences that all recipes fit alike."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     "note": "‹note›",
@@ -60,6 +63,7 @@ _HELD: Final = "\ue000"
 """What stands for each character of a quoted text: no word, and no name."""
 
 _TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
+_TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
 _DAY: Final = regex.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|\b(?:today|tomorrow|yesterday)\b", regex.IGNORECASE)
 
 
@@ -71,6 +75,8 @@ class Suggestion:
     values: Mapping[str, Any]
     missing: tuple[str, ...]
     score: float
+    worded: bool = True
+    """Whether any word of the sentence is one of the recipe's: else only the kinds of the names in it speak for it, or nothing."""
 
 
 @dataclass(slots=True)
@@ -81,6 +87,8 @@ class _Said:
     texts: list[str]
     days: list[str]
     counted: Counter[str]
+    templates: str
+    """Where notes are no targets: the folder of templates, where the sentence does not name it, with a slash."""
 
 
 @dataclass
@@ -108,8 +116,9 @@ class Menu:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
         said = self._said(sentence, around)
         scores = [self._score(said.counted, counts) for counts in self._counts]
-        order = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
-        found = [_suggested(self.recipes[number], said, around, scores[number]) for number in order[: max(_LOOKED_AT, most)]]
+        first = [_FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST) for recipe in self.recipes]
+        order = sorted(range(len(scores)), key=lambda number: (-scores[number], first[number], number))
+        found = [self._suggested(number, said, around, scores[number]) for number in order[: max(_LOOKED_AT, most)]]
         return sorted(found, key=lambda each: -each.score)[:most]
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
@@ -124,6 +133,13 @@ class Menu:
         length = 1 - _B + _B * counts.total() / self._mean
         return sum(self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length) for term in said if term in counts)
 
+    def _suggested(self, number: int, said: _Said, around: Surroundings, score: float) -> Suggestion:
+        recipe = self.recipes[number]
+        values = _values(recipe, replace(said, names=list(said.names), texts=list(said.texts), days=list(said.days)), around)
+        missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
+        worded = any(term in self._counts[number] for term in said.counted if not term.startswith("‹"))
+        return Suggestion(recipe, values, missing, score * _LACKING ** len(missing), worded)
+
     def _said(self, sentence: str, around: Surroundings) -> _Said:
         texts = list(quoted(sentence))
         rest = sentence
@@ -137,7 +153,10 @@ class Menu:
         taken = {place for each in found for place in range(each.start, each.end)}
         # A tag says that it is one, also where no note has it yet.
         found += [Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),)) for tag in _TAG.finditer(rest) if tag.start() not in taken]
-        found.sort(key=lambda each: each.start)
+        found += _new(rest, around.names)
+        found = list(in_context(rest, sorted(found, key=lambda each: each.start)))
+        folder = around.context.notes.templates or "Templates"
+        named = any(name.value == folder or each.text.startswith(f"{folder}/") for each in found for name in each.names)
         counted: Counter[str] = Counter(["‹text›"] * len(texts))
         days: list[str] = []
         pieces: list[str] = []
@@ -145,7 +164,7 @@ class Menu:
         for each in (*found, Found(len(rest), len(rest), "", ())):
             pieces.append(rest[end : each.start])
             end = each.end
-            counted.update({_SIGNS[name.kind] for name in each.names})
+            counted.update({_SIGNS[name.kind] for name in each.names} | ({"‹property›"} if each.bound else set()))
         for piece in pieces:
             for text in _DAY.findall(piece):
                 day = dates.parse(text, around.context.now.date())
@@ -153,7 +172,13 @@ class Menu:
                     days.append(day.isoformat())
                     counted["‹date›"] += 1
             counted.update(word for word in words(piece) if word not in FUNCTION_WORDS)
-        return _Said(found, texts, days, counted)
+        # A text in quotes that belongs to a condition is not there to be written.
+        texts = [
+            text
+            for text, place in zip(texts, quotes(sentence), strict=True)
+            if not any((each.bound or each.negated) and each.start <= place.start() < each.end for each in found)
+        ]
+        return _Said(found, texts, days, counted, "" if named else f"{folder}/")
 
 
 def _terms(recipe: Recipe) -> Iterator[str]:
@@ -166,20 +191,28 @@ def _terms(recipe: Recipe) -> Iterator[str]:
         yield from words(SLOT.sub(" ", text))
 
 
+def _new(sentence: str, names: Names) -> Iterator[Found]:
+    """Tokens that are no names, but begin with one: a folder or tag to be made below it."""
+    for token in _TOKEN.finditer(sentence):
+        if names.find(token[0]):
+            continue
+        for sign in reversed(list(regex.finditer("[/-]", token[0]))):
+            known = [name for name in names.find(token[0][: sign.start()], "tag", "folder") if name.kind == "tag" or sign[0] == "/"]
+            if known:
+                made = tuple(replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known)
+                yield Found(token.start(), token.end(), token[0], made, new=True)
+                break
+
+
 def _plain_words(text: str) -> list[str]:
     return list(regex.findall(r"[\p{L}\p{N}]+", SLOT.sub(" ", text)))
-
-
-def _suggested(recipe: Recipe, said: _Said, around: Surroundings, score: float) -> Suggestion:
-    rest = _Said(list(said.names), list(said.texts), list(said.days), said.counted)
-    values = _values(recipe, rest, around)
-    missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
-    return Suggestion(recipe, values, missing, score * _LACKING ** len(missing))
 
 
 def _values(recipe: Recipe, said: _Said, around: Surroundings) -> dict[str, Any]:
     """The inputs that what the sentence holds is clear for. A folder goes to an input of its own before it describes notes."""
     values: dict[str, Any] = {}
+    if any(wanted.kind == "value" for wanted in recipe.inputs.values()):
+        _unbind(said)
     for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
         value = _value(wanted, said, values, around)
         if value is not None:
@@ -190,7 +223,7 @@ def _values(recipe: Recipe, said: _Said, around: Surroundings) -> dict[str, Any]
 def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
     match wanted.kind:
         case "note" | "template":
-            return _taken(said, "note", "alias")
+            return _taken(said, "note", "alias", template=wanted.kind == "template")
         case "entry":
             return _taken(said, "note", "alias", "folder", "file")
         case "folder":
@@ -210,8 +243,8 @@ def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surrou
             return without_templates(described, around) if described is not None else None
         case "value":
             of = values.get(wanted.of or "")
-            found = _taken(said, "value", of=of if isinstance(of, str) else None)
-            return found if found is not None else _text(wanted, said, values, around)
+            text = _text(wanted, said, values, around)
+            return _taken(said, "value", of=of) if text is None and isinstance(of, str) else text
         case "heading":
             return _heading(wanted, said, values, around)
         case "text" | "newNote" | "newName" | "list":
@@ -220,10 +253,16 @@ def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surrou
             return None
 
 
-def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False) -> Any:
-    """The first (or last) name of these kinds that is not used yet and means one thing."""
+def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False, template: bool = False) -> Any:
+    """The first (or last) name of these kinds that is not used yet and means one thing; a template only where one is wanted."""
     for found in reversed(said.names) if last else list(said.names):
-        fits: list[Name] = [name for name in found.names if name.kind in kinds and (of is None or name.property == of)]
+        if found.negated or found.bound or (found.new and "note" in kinds):
+            continue
+        fits: list[Name] = [
+            name
+            for name in found.names
+            if name.kind in kinds and (of is None or name.property == of) and (template or not _is_template(name, said))
+        ]
         if len({repr(name.value) for name in fits}) == 1:
             said.names.remove(found)
             said.texts = [text for text in said.texts if text != found.text]
@@ -231,17 +270,41 @@ def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False) 
     return None
 
 
+def _unbind(said: _Said) -> None:
+    """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
+    if any(name.kind == "property" for found in said.names for name in found.names if not found.negated):
+        return
+    for place, found in enumerate(said.names):
+        if found.bound and not found.negated:
+            owners = tuple(Name("property", name.property) for name in found.names)
+            said.names[place : place + 1] = [replace(found, names=owners, bound=False), replace(found, bound=False)]
+            return
+
+
+def _is_template(name: Name, said: _Said) -> bool:
+    return bool(said.templates) and name.kind in ("note", "alias", "file") and str(name.value).startswith(said.templates)
+
+
 def _listed(values: Iterable[Any]) -> list[Any] | None:
-    return list(values) or None
+    return list(dict.fromkeys(values)) or None
 
 
 def _described(said: _Said) -> NoteSet | None:
-    """All names that are left, as a description; of a name that may be several things a tag with its sign, a folder, a note, in this order."""
+    """All names that are left, as a description; of a name that may be several things a tag with its sign, a folder, a note, in this order.
+
+    What is to be left out is left out as whatever it may be.
+    """
     terms: list[Term] = []
     notes: list[Term] = []
     for found in said.names:
-        by_kind = {name.kind: name for name in found.names}
-        if "tag" in by_kind and (found.text.startswith("#") or len(by_kind) == 1):
+        by_kind = {name.kind: name for name in found.names if not _is_template(name, said)}
+        if found.new:
+            continue
+        if found.negated:
+            terms += (replace(term, negated=True) for term in _senses(found))
+        elif found.bound:
+            terms.append(Term("property", found.names[0].value, ":", found.names[0].property))
+        elif "tag" in by_kind and (found.text.startswith("#") or len(by_kind) == 1):
             terms.append(Term("tag", by_kind["tag"].value))
         elif "folder" in by_kind:
             terms.append(Term("folder", by_kind["folder"].value))
@@ -254,13 +317,22 @@ def _described(said: _Said) -> NoteSet | None:
             if last is not None and last.key == "property" and last.property == by_kind["value"].property:
                 terms[-1] = Term("property", by_kind["value"].value, ":", last.property)
     said.names.clear()
-    return NoteSet((*notes, *terms)) if notes or terms else None
+    return NoteSet(tuple(dict.fromkeys((*notes, *terms)))) if notes or terms else None
+
+
+def _senses(found: Found) -> list[Term]:
+    """All notes, folders and tags that a name may mean; else its property or value."""
+    keys: dict[str, Key] = {"note": "note", "alias": "note", "folder": "folder", "tag": "tag"}
+    terms = [Term(keys[name.kind], name.value) for name in found.names if name.kind in keys and not found.bound]
+    owned = [Term("property", name.value, ":", name.property) for name in found.names if name.kind == "value"]
+    return terms or owned or [Term("property", None, "has", name.value) for name in found.names if name.kind == "property"]
 
 
 def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
-    """The first quoted text that is not used yet and will do."""
-    while said.texts:
-        text = said.texts.pop(0)
+    """The first quoted text that is not used yet and will do; for a name that is to be made, also one without quotes."""
+    new = [found.text for found in said.names if found.new] if wanted.kind in ("newNote", "newName") else []
+    for text in (*said.texts, *new):
+        said.texts = [each for each in said.texts if each != text]
         said.names = [found for found in said.names if found.text != text]
         try:
             return read(wanted, text, around, values)

@@ -15,6 +15,7 @@ import regex
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline import dates
+from obsidian_agent.offline.names import key_of
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.selecting import FIND
 
@@ -77,7 +78,7 @@ _TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created",
 _TASKS: Final = ("open", "done", "any", "none")
 _TERM: Final = regex.compile(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
-    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>>=|<=|>|<|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>[^\]\"]*)))?\]"
+    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
 _PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')
@@ -85,6 +86,7 @@ _PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
 """Values and names of properties that need no quotes."""
 
 _NUMBER: Final = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
+_DATE: Final = regex.compile(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 
 class Unread(PlanError):
@@ -223,6 +225,18 @@ def plain(value: str) -> Any:
     return {"true": True, "false": False}.get(value.casefold(), value)
 
 
+def value_of(text: str, name: str, around: Surroundings) -> Any:
+    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days."""
+    there = around.names.properties.get(name, {})
+    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
+    if found is not None:
+        return found
+    value = plain(text.strip())
+    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
+    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
+    return day.isoformat() if day is not None else value
+
+
 def _named(text: str, around: Surroundings) -> NoteSet | None:
     """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
     if text.casefold() in THIS_NOTE and around.active_file is not None:
@@ -249,14 +263,19 @@ def _term(found: Any, around: Surroundings) -> Term:
         name = known[0].value if known else name
         if found["compared"] is None:
             return Term("property", None, "has", name, negated)
-        value = found["plain"].strip() if found["plain"] is not None else _plain(found["value"])
-        if found["compared"] == ":" and value == "":
+        op: Op = found["compared"].lstrip(":") or ":"
+        if found["plain"] is None:
+            return Term("property", _plain(found["value"]), op, name, negated)
+        value = found["plain"].strip()
+        if op == ":" and value in ("", "null"):
             return Term("property", None, "lacks", name, negated)
-        if found["compared"] == ":" and value == "*":
+        if op == ":" and value == "*":
             return Term("property", None, "has", name, negated)
-        if found["plain"] is not None:
-            value = around.names.properties.get(name, {}).get(value, plain(value))
-        return Term("property", value, found["compared"], name, negated)
+        if not value or " OR " in value:
+            raise Unread(
+                f"“{found[0].strip()}” describes no notes.", hint="Compare with one value, for example [rating:>=4] or [due:<today]."
+            )
+        return Term("property", value_of(value, name, around), op, name, negated)
     key, value = found["key"], found["bare"] if found["bare"] is not None else _plain(found["quoted"])
     if key not in FIELDS or key == "property":
         raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(key for key in FIELDS if key != 'property')}.")

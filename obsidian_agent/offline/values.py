@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,14 +10,13 @@ from obsidian_agent.errors import PlanError, VaultError
 from obsidian_agent.offline import dates, sets
 from obsidian_agent.offline.names import NameKind, folder_exists, key_of
 from obsidian_agent.offline.recipe import Input
-from obsidian_agent.offline.sets import ACTIVE, NoteSet, Unread, plain, read_set
+from obsidian_agent.offline.sets import ACTIVE, NoteSet, Unread, read_set
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.binding import fitted
 from obsidian_agent.vault import markdown
 from obsidian_agent.vault.paths import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _EXISTING: Final = frozenset({"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "heading"})
 
 FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
@@ -68,11 +66,11 @@ def _existing(wanted: Input, text: str, around: Surroundings, of: Any, known: bo
         case "tag":
             return _tag(text, around, known)
         case "tags":
-            return [_tag(part, around, known) for part in _parts(text)]
+            return list(dict.fromkeys(_tag(part, around, known) for part in _parts(text)))
         case "property":
             return _property(text, around, known)
         case "properties":
-            return [_property(part, around, known) for part in _parts(text)]
+            return list(dict.fromkeys(_property(part, around, known) for part in _parts(text)))
         case "field":
             return _field(text, around)
         case _:
@@ -255,17 +253,10 @@ def _day(text: str, around: Surroundings) -> str:
 
 
 def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
-    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; days where it has days."""
+    """What a property is set to: see `sets.value_of`. What must be `known` is a value it has, or no plain text."""
+    value = sets.value_of(text, name if isinstance(name, str) else "", around)
     there = around.names.properties.get(name, {}) if isinstance(name, str) else {}
-    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
-    if found is not None:
-        return found
-    value = plain(text.strip())
-    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values())
-    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
-    if day is not None:
-        return day.isoformat()
-    if known and isinstance(value, str):
+    if known and value == text.strip() and key_of(text) not in map(key_of, there) and dates.parse(text, around.context.now.date()) is None:
         raise Unread(f"No note has the value “{text}”.")
     return value
 

@@ -6,7 +6,10 @@ from typing import Final
 
 import regex
 
-WORD: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:['’][\p{L}]+)?|[\p{Han}\p{Hiragana}\p{Katakana}]")
+JOINED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
+"""Scripts that write words, or words and their particles, without blanks: each character is looked at alone."""
+
+WORD: Final = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{JOINED}]]+(?:['’]\p{{L}}+)?|[{JOINED}]", regex.VERSION1)
 
 _FUNCTION: Final = (
     "a an the of in on at to for from by with and or into onto as it its is are be that which this these those them they there i me my you your "
@@ -15,6 +18,18 @@ _FUNCTION: Final = (
 FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 """Words that carry no wish of their own, so that nothing needs to cover them. English only, and short on purpose: a word that is missing
 here makes a plan a question, one too many lets a wrong plan pass."""
+
+_NEGATIONS: Final = (
+    "not no except excepting excluding exclude without but besides unless nor isn't aren't don't doesn't hasn't haven't cannot never outside "
+    "nicht ohne ausser sans sauf excepté sin excepto salvo senza tranne eccetto bez kromě не без кроме"
+)
+NEGATIONS: Final = frozenset(_NEGATIONS.split())
+"""Words that turn round the name right behind them. Here a language that is missing, or a word too few, makes of what is to be left alone the
+very thing that is meant; a word too many only leaves something out and says so. So the short ones of other languages are among them."""
+
+_BETWEEN: Final = "tag folder note file property have has name call in dans en im in der den dem le la el los v во в"
+BETWEEN: Final = frozenset(_BETWEEN.split())
+"""Stems of words that may stand between such a word and the name: not tagged #done, outside the folder Projects."""
 
 
 def words(text: str) -> list[str]:

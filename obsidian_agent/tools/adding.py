@@ -37,7 +37,7 @@ class AddLinesInput(ToolModel):
     path: PathText = Field(min_length=1)
     content: LongText = Field(min_length=1, description="List items get the marker and indentation of the list that they join.")
     heading: str | None = Field(
-        default=None, description="In the section below this heading (its text, without #); else in the whole note."
+        default=None, description="In the section below this heading (its text, without #); without one in the whole note."
     )
     at: Literal["end", "start"] = "end"
     as_item: bool | Literal["pure"] = Field(
@@ -48,6 +48,7 @@ class AddLinesInput(ToolModel):
 
 def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal:
     """What `vault.addLines` proposes."""
+    args = args if args.heading else args.model_copy(update={"heading": None})
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     blocks = Blocks.of(text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from itertools import islice
 from typing import Literal
 
 from pydantic import Field
@@ -121,9 +122,15 @@ class TakenTask(ToolModel):
     raw: str = Field(description="Its line and the deeper indented ones below it, without its own indentation.")
 
 
+class TakenGroup(ToolModel):
+    heading: str = Field(description="The heading they stood under, where the note that they go into has it too; else empty.")
+    text: str = Field(description="Its tasks as a list, without a line end behind the last.")
+
+
 class TakeTasksOutput(ToolModel):
     path: str
     items: list[TakenTask]
+    groups: list[TakenGroup] = Field(description="The same by their heading, in order.")
     text: str = Field(description="All of them as a list, without a line end behind the last.")
     count: int
 
@@ -133,18 +140,38 @@ def _take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal:
     text = read_text(ctx.view, path)
     blocks = Blocks.of(text)
     lines = blocks.lines
+    target = carrying.destination(args.into, ctx)
+    entry = ctx.view.locate(target) if target is not None else None
+    there = (
+        {each.text for each in markdown.headings(read_text(ctx.view, entry.path))} if entry is not None and entry.kind == "file" else set()
+    )
     taken: list[TakenTask] = []
+    places: list[str | None] = []
     gone: set[int] = set()
     for task in _tasks(text, args.heading):
         if task.status == " " and task.line not in gone and not lines[task.line - 1].lstrip().startswith(">"):
             block = blocks.whole(task.line)
             gone.update(block)
             taken.append(TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block])))
+            places.append(_common_heading(text, task.line, there))
     kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
-    carried = carrying.taken("\n".join(task.raw for task in taken), kept, path, carrying.destination(args.into, ctx), ctx)
+    carried = carrying.taken("\n".join(task.raw for task in taken), kept, path, target, ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if gone else ()
-    output = TakeTasksOutput(path=path.text, items=taken, text=carried.text, count=len(taken))
+    groups: dict[str | None, list[str]] = {}
+    carried_lines = iter(carried.text.split("\n"))
+    for each, heading in zip(taken, places, strict=True):
+        groups.setdefault(heading, []).extend(islice(carried_lines, each.raw.count("\n") + 1))
+    grouped = [TakenGroup(heading=heading or "", text="\n".join(body)) for heading, body in groups.items()]
+    output = TakeTasksOutput(path=path.text, items=taken, groups=grouped, text=carried.text, count=len(taken))
     return Proposal(output, changes, carried.problems)
+
+
+def _common_heading(text: str, line: int, there: Container[str]) -> str | None:
+    """The innermost heading over a line that another note has too."""
+    over = [
+        each for each in markdown.headings(text) if each.line < line <= text.count("\n", 0, each.section_end) + 1 and each.text in there
+    ]
+    return over[-1].text if over else None
 
 
 TAKE_TASKS = Tool(

@@ -266,3 +266,19 @@ def test_recipes_whose_tools_are_missing_are_left_out(desk):
     planner = OfflinePlanner(lambda: DiskView(desk.store), {"vault.createFile": TOOLS["vault.createFile"]})
     event = planner.decide(PlanRequest("rename Website to 'Home'", RunContext("vault", NOW)))
     assert not isinstance(event, PlanReady)
+
+
+@pytest.mark.parametrize(
+    ("yesterday", "today", "expected"),
+    [
+        (
+            "# Fri\n\n## Tasks\n\n- [ ] a\n\n## Log\n",
+            "# Sat\n\n## Tasks\n\n- [ ] b\n\n## Log\n\nx\n",
+            "# Sat\n\n## Tasks\n\n- [ ] b\n- [ ] a\n\n## Log\n\nx\n",
+        ),
+        ("# Fri\n\n## Tasks\n\n- [ ] a\n", "# Sat\n\nx\n", "# Sat\n\nx\n- [ ] a\n"),
+    ],
+)
+def test_tasks_are_rolled_over_under_their_heading(make_vault: MakeVault, yesterday: str, today: str, expected: str) -> None:
+    desk = Desk(make_vault({"2026-03-13.md": yesterday, "2026-03-14.md": today}))
+    assert desk.changes("Roll over yesterday's tasks")["2026-03-14.md"] == expected

@@ -62,3 +62,33 @@ def test_what_is_missing_or_wrong_is_told(call: Call) -> None:
     assert (code, document["outcome"], document["missing"]) == (3, "needs-input", ["notes"])
     code, document = call("recipe", "run", "move", "--param", "folder=../x", "--param", "notes=#done", "--yes")
     assert (code, document["errors"][0]["code"]) == (2, "PATH_OUTSIDE_VAULT")
+
+
+def test_a_refusal_says_in_its_message_why(call: Call) -> None:
+    code, document = call("do", "Delete A", "--offline", "--yes")
+    assert (code, document["message"]) == (3, document["errors"][0]["message"])
+    assert "--allow-deletes" in document["message"]
+
+
+def test_obsidians_comparisons_are_understood_or_refused(call: Call) -> None:
+    code, document = call("recipe", "run", "find-notes", "--param", "notes=[rating:>]")
+    assert (code, document["errors"][0]["code"]) == (2, "ARGUMENT_INVALID")
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "Restored 1 file or folder."), (2, "Restored 2 files and folders.")])
+def test_undo_counts_what_it_restored(call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, told: str) -> None:
+    notes = "Inbox" if count == 1 else "tag:done"
+    call("recipe", "run", "set-property", "--param", "property=x", "--param", "value=1", "--param", f"notes={notes}", "--yes")
+    main(
+        [
+            "undo",
+            "--yes",
+            "--vault",
+            str(tmp_path / "vault"),
+            "--state-dir",
+            str(tmp_path / "state"),
+            "--config",
+            str(tmp_path / "none.toml"),
+        ]
+    )
+    assert told in capsys.readouterr().out

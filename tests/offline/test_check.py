@@ -112,3 +112,27 @@ def test_whole_plans_are_compared_too(around: Surroundings) -> None:
     assert any(
         each.startswith("Nothing covers") for each in whole("Rename Sourdough to Rye before Friday", around, "vault.rename", **rename)
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "notes", "doubt"),
+    [
+        ("Delete notes in Notes except Rye bread", "Notes", "“except Rye bread” is not left out."),
+        (
+            "Delete notes in Notes except Rye bread",
+            'folder:Notes -note:"Rye bread"',
+            "Look whether “except Rye bread” leaves out what you mean.",
+        ),
+        ("Delete #recipe not in Projects", "tag:recipe folder:Projects", "“not in Projects” is not left out."),
+        ("Delete notes with status to do", "[status]", "“status to do” is not used as a property and its value."),
+        ("Füge « Rye bread » und «Weizen» zu", "Sourdough", "Nothing covers “Füge « Rye bread » und «Weizen» zu”."),
+        ("Delete Sourdough «Weizen»", "Sourdough", "Nothing covers “Weizen”."),
+        ("Delete Sourdough zu «Weizen»", "Sourdough", "Nothing covers “zu «Weizen»”."),
+    ],
+)
+def test_what_stands_beside_a_name_counts(around: Surroundings, sentence: str, notes: str, doubt: str) -> None:
+    assert doubt in chosen(sentence, around, "delete", notes=notes)
+
+
+def test_that_templates_are_left_out_need_not_be_said(around: Surroundings) -> None:
+    assert chosen("Delete all notes tagged #done", around, "delete", notes="#done -folder:Templates".replace("#", "tag:")) == ()

@@ -66,3 +66,9 @@ def test_two_recipes_that_fit_are_both_told(around: Surroundings) -> None:
     plan = {"version": "1.0", "goal": "x", "riskLevel": "writes", "steps": []}
     twins = [Recipe(name=name, title=name, subject="Notes", description="", examples=("Do it",), plan=plan) for name in ("a", "b")]
     assert [each.recipe.name for each in readings("do it!", twins, around)] == ["a", "b"]
+
+
+def test_quotes_of_other_languages_hold_a_text_without_their_blanks() -> None:
+    assert quoted("Füge « Ring the library » zu “Inbox ” hinzu") == ("Ring the library", "Inbox ")
+    assert quoted("Inboxに「牛乳を買う」を追加") == ("牛乳を買う",)
+    assert quoted("don't and it's") == ()

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady
-from obsidian_agent.agent.offline import OfflinePlanner
+from obsidian_agent.agent.offline import NEAREST, NOTHING, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
@@ -92,3 +92,95 @@ def test_a_tag_that_no_note_has_yet_is_a_tag(around: Surroundings) -> None:
         if each.recipe.name == "rename-tag"
     )
     assert dict(found.values) == {"from": "recipe", "to": "cooking/daily"}
+
+
+def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
+    """What the form of a recipe is filled with."""
+    found = next(each for each in MENU.nearest(sentence, around, most=len(packaged())) if each.recipe.name == name)
+    return {key: shown(found.recipe.inputs[key], value) for key, value in found.values.items()}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "recipe", "values"),
+    [
+        ("Delete the notes in Notes except Rye bread", "delete", {"notes": 'folder:Notes -note:"Notes/Rye bread.md"'}),
+        (
+            "Delete everything in Projects except Thesis",
+            "delete",
+            {"notes": "folder:Projects -note:Projects/Thesis.md -folder:Projects/Thesis"},
+        ),
+        ("Move #recipe not in Projects to Empty", "move", {"notes": "tag:#recipe -folder:Projects", "folder": "Empty"}),
+        ("Move #recipe but not to Projects", "move", {"notes": "tag:#recipe -folder:Projects"}),
+        ("Add 'x' to #recipe notes without status", "add-text", {"text": "x", "notes": "tag:#recipe -[status]"}),
+        (
+            "Tag Sourdough, not 'Rye bread', with #new",
+            "add-tags",
+            {"notes": 'note:Notes/Sourdough.md -note:"Notes/Rye bread.md"', "tags": "new"},
+        ),
+    ],
+)
+def test_what_is_excepted_is_left_out(around: Surroundings, sentence: str, recipe: str, values: dict[str, str]) -> None:
+    assert filled(sentence, around, recipe) == values
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value"),
+    [
+        ("Set status to 'paused' on notes with status to do", "paused"),
+        ("On notes with status to do set status to 'paused'", "paused"),
+        ("Change status to later where status is 'to do', that is set it to 'later'", "later"),
+    ],
+)
+def test_a_quoted_text_is_the_new_value_and_not_the_condition(around: Surroundings, sentence: str, value: str) -> None:
+    assert filled(sentence, around, "set-property") == {"property": "status", "value": value, "notes": '[status:"to do"]'}
+
+
+def test_a_property_alone_with_its_value_is_what_is_set(around: Surroundings) -> None:
+    assert filled("Set status to do on Sourdough", around, "set-property") == {
+        "property": "status",
+        "value": "to do",
+        "notes": "note:Notes/Sourdough.md",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sentence", "recipe", "values"),
+    [
+        ("Tag Sourdough with recipe/bread", "add-tags", {"notes": "note:Notes/Sourdough.md", "tags": "recipe/bread"}),
+        ("Move Sourdough from Notes to Projects/Rye", "move", {"notes": "note:Notes/Sourdough.md folder:Notes", "folder": "Projects/Rye"}),
+        ("Create the note Notes/Garten", "new-note", {"path": "Notes/Garten.md"}),
+    ],
+)
+def test_a_token_that_goes_on_behind_a_name_is_a_new_one_below_it(
+    around: Surroundings, sentence: str, recipe: str, values: dict[str, str]
+) -> None:
+    assert filled(sentence, around, recipe) == values
+
+
+def test_templates_are_no_targets_unless_their_folder_is_named(around: Surroundings) -> None:
+    assert "notes" not in filled("Delete the meeting", around, "delete")
+    assert "note" not in filled("Sort the lists of Meeting", around, "sort-list")
+    assert filled("Delete Meeting in Templates", around, "delete") == {"notes": "note:Templates/Meeting.md folder:Templates"}
+    assert filled("Make a note from the template Meeting", around, "note-from-template")["template"] == "Templates/Meeting.md"
+
+
+@pytest.mark.parametrize(("sentence", "told"), [("Bake me a cake", NOTHING), ("?", NOTHING), ("Wie backt man Sourdough?", NEAREST)])
+def test_where_no_action_fits_that_is_said(around: Surroundings, sentence: str, told: str) -> None:
+    event = OfflinePlanner(lambda: around.view, TOOLS).decide(PlanRequest(sentence, around.context))
+    assert isinstance(event, NeedsInput)
+    assert event.message == told
+    if told == NOTHING:
+        assert [each.recipe for each in event.candidates] == ["new-note", "add-text", "find-notes"]
+
+
+def test_titles_and_lists_of_candidates_read_well(around: Surroundings) -> None:
+    event = OfflinePlanner(lambda: around.view, TOOLS).decide(PlanRequest("Rename several: Sourdough and Sourdough", around.context))
+    assert isinstance(event, NeedsInput)
+    titles = [each.title for each in event.candidates]
+    assert "Rename Sourdough to …" in titles
+    assert not any("{" in title for title in titles)
+    assert filled("Remove the properties status, due and status of Sourdough", around, "remove-properties")["properties"] == "status"
+
+
+def test_a_value_is_set_only_where_its_property_is_known(around: Surroundings) -> None:
+    assert filled("Set to do somewhere in Sourdough", around, "set-property") == {"notes": "note:Notes/Sourdough.md"}

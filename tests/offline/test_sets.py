@@ -86,3 +86,24 @@ def test_the_count_is_live(around: Surroundings) -> None:
     assert read_set("#done", around).counted(around) == "notes tagged #done: 3"
     assert of_notes(ACTIVE).paths(around) == ("Inbox.md",)
     assert "does not exist" in of_notes("Gone.md").counted(around)
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("[rating:>=7]", {"atLeast": {"rating": 7}}),
+        ("[rating:<7]", {"below": {"rating": 7}}),
+        ("[due:<2026-04-01]", {"below": {"due": "2026-04-01"}}),
+        ("[due:<=today]", {"atMost": {"due": "2026-03-14"}}),
+        ("[due:null]", {"property": {"due": None}}),
+        ('[due:"<2026-04-01"]', {"property": {"due": "<2026-04-01"}}),
+    ],
+)
+def test_comparisons_as_obsidian_writes_them(around: Surroundings, text: str, condition: dict[str, Any]) -> None:
+    assert read_set(text, around).condition() == condition
+
+
+@pytest.mark.parametrize("text", ["[rating:>]", "[rating>=]", "[rating:<>7]", "[rating:=7]", "[status:open OR done]", "[name:/x/]"])
+def test_a_comparison_with_nothing_is_refused(around: Surroundings, text: str) -> None:
+    with pytest.raises(Unread):
+        read_set(text, around)

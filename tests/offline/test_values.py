@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.offline.recipe import Input, packaged
+from obsidian_agent.offline.recipe import Input, packaged, recipe_named
 from obsidian_agent.offline.sets import ACTIVE, NoteSet, Unread
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read, shown
@@ -124,3 +124,24 @@ def test_what_a_form_shows_reads_back(around: Surroundings) -> None:
 def test_a_choice_is_taken_by_value_or_label() -> None:
     recipe = next(each for each in packaged() if each.name == "shift-headings")
     assert [read(recipe.inputs["by"], text, None) for text in ("deeper", "-1")] == [1, -1]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("due", "today", "2026-03-14"),
+        ("reviewed", "Tomorrow", "2026-03-15"),
+        ("status", "today", "today"),
+        ("reviewed", "Monday", "Monday"),
+    ],
+)
+def test_a_day_is_one_where_the_property_has_days_or_nothing_yet(around: Surroundings, name: str, text: str, value: str) -> None:
+    recipe = recipe_named("set-property", packaged())
+    assert recipe is not None
+    assert read(recipe.inputs["value"], text, around, {"property": name}) == value
+
+
+def test_lists_hold_each_once(around: Surroundings) -> None:
+    recipe = recipe_named("remove-properties", packaged())
+    assert recipe is not None
+    assert read(recipe.inputs["properties"], "status, due, status", around) == ["status", "due"]

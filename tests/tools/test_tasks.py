@@ -73,3 +73,13 @@ def test_one_task_by_its_text(bench):
     with pytest.raises(ObsidianAgentError) as caught:
         vault.run(MARK_TASKS, path="n.md", text="sec", expectCount=1)
     assert caught.value.code == "COUNT_MISMATCH"
+
+
+def test_tasks_are_told_by_the_heading_that_both_notes_have(bench):
+    note = "# Mon\n\n- [ ] first\n\n## Tasks\n\n- [ ] a\n\t- more\n- [x] old\n\n### Late\n\n- [ ] b\n\n## Only here\n\n- [ ] c\n"
+    vault = bench({"from.md": note, "into.md": "# Tue\n\n## Tasks\n\n## Ideas\n"})
+    groups = vault.run(TAKE_TASKS, path="from.md", into="into.md")["groups"]
+    assert groups == [
+        {"heading": "", "text": "- [ ] first\n- [ ] c"},
+        {"heading": "Tasks", "text": "- [ ] a\n\t- more\n- [ ] b"},
+    ]
