@@ -451,7 +451,7 @@ async def test_an_imported_action_is_shown_before_it_is_kept() -> None:
     session = FakeSession()
     session.saved.to_import = ImportedMacro(Macro("Foreign", plan_of()), (Problem("FIELD_IGNORED", "autoRun was left out."),))
     async with driving(session) as app:
-        await app.press("f2", "i")
+        await app.press("f2", "tab", "i")
         await app.pilot.pause(0.1)
         await app.press(*"file", "enter")
         await app.pilot.pause(0.1)
