@@ -62,7 +62,7 @@ async def tour(app: Driver, bad: str) -> list[str]:
         seen.append(app.screen())
 
     await look("f2")
-    await look("e")
+    await look("tab", "e")
     await look("escape")
     await look("delete")
     await look("escape", "escape", "f3")

@@ -34,8 +34,8 @@ class FirstStart(Modal[str]):
     def body(self) -> ComposeResult:
         yield ChoiceList(
             [
-                Choice(USE, "Use it", "it picks from the actions; your notes stay on this machine", "1"),
-                Choice(MENU, "Only the menu", "no model: what is certain at once, forms for the rest", "2"),
+                Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
+                Choice(MENU, "Only the menu", "what is certain at once, forms for the rest", "2"),
                 Choice(SERVICE, "A service with a key", "OpenAI, Anthropic, Gemini and others", "3"),
             ]
         )

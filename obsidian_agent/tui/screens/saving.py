@@ -119,7 +119,7 @@ class Saving:
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self._desk.say("good", f"Saved as “{sanitize.line(wanted.name)}”. F2 shows all saved actions.")
+            self._desk.say("good", f"Saved as “{sanitize.line(wanted.name)}”. F2 shows all actions.")
             return
 
     async def ask(self, event: NeedsInput) -> None:
