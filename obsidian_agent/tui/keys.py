@@ -101,7 +101,7 @@ KEYS: tuple[Key, ...] = (
         "Actions",
         "All actions, yours among them: find, run, change, delete, export, import",
         "main",
-        display="F2",
+        footer=False,
     ),
     Key("main.history", "f3", "history", "History", "Earlier runs: undo and redo", "main", footer=False),
     Key("main.threads", "f4", "threads", "Conversations", "Conversations: search, go on, rename, delete, export", "main", footer=False),
