@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.answers import answer
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.filling import escaped, fill
 from obsidian_agent.offline.names import Names
@@ -33,6 +33,9 @@ from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.base import Tool
 from obsidian_agent.vault.view import VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.form import Form
 
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
@@ -86,6 +89,16 @@ class OfflinePlanner:
         """
         turn = _Turn((recipe,), self._around(request), self.tools, request)
         return turn.proposed(recipe, texts, doubted=doubted)
+
+    def form(self, request: PlanRequest, name: str) -> Form:
+        """The form of the recipe or macro of this name. Raises `PlanError`. May block."""
+        from obsidian_agent.agent.form import Form
+
+        recipe = next((each for each in self.recipes() if each.name == name), None)
+        if recipe is None:
+            raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
+        around = self._around(request)
+        return Form(recipe, around, _Turn((), around, self.tools, request)._unmet(recipe))
 
     def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan on the vault as it is; None when it is not valid. May block."""

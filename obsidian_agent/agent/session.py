@@ -38,7 +38,7 @@ from obsidian_agent.agent.runs import Runs
 from obsidian_agent.agent.saved import SavedActions
 from obsidian_agent.agent.streaming import events_of
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.model import ActionPlan
@@ -57,9 +57,11 @@ from obsidian_agent.vault.text import decode
 if TYPE_CHECKING:
     from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.conversation import Conversation
+    from obsidian_agent.agent.form import Form
     from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.sharing import ApproveShare
+    from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.vault.index import VaultIndex
     from obsidian_agent.vault.index_keeper import IndexKeeper, IndexStatus
 
@@ -245,6 +247,35 @@ class Session:
         except ObsidianAgentError as error:
             return (error.problem(),)
         return ()
+
+    # --- actions that need no model ------------------------------------------------------------------------------------------------
+
+    def recipes(self) -> tuple[Recipe, ...]:
+        """Everything that can be done without a model, the macros that this person trusts among it. May block."""
+        return self.offline.recipes()
+
+    def form(self, name: str) -> Form:
+        """The form of a recipe or trusted macro (`macro:NAME`). Raises `PlanError`. May block."""
+        from obsidian_agent.agent.planner import PlanRequest
+
+        return self.offline.form(PlanRequest("", self.context({})), name)
+
+    def suggest(self, message: str, model: str | None = None) -> tuple[Candidate, ...]:
+        """The likeliest actions for a message that is still being written; none where a model will plan that picks from no menu.
+
+        `model`: the one that the conversation asks, None for that of the settings. May block.
+        """
+        from obsidian_agent.agent.planner import PlanRequest
+
+        if self.models is not None:
+            from obsidian_agent.agent.menu_planner import picks
+
+            try:
+                if not picks(self.models.planning, self.models.providers.get(model or self.models.spec)):
+                    return ()
+            except ConfigError:
+                return ()  # what is wrong is said when the message is sent
+        return self.offline.suggest(PlanRequest(message, self.context({})))
 
     # --- the synchronous core ----------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,13 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     chats = build_chats(wiring, session)
     insight = build_insight(wiring, session, chats)
     app = ObsidianAgentApp(
-        session, chats=chats, insight=insight, settings=wiring.settings, theme=settings.theme or DARK, keymap=settings.keymap
+        session,
+        chats=chats,
+        insight=insight,
+        settings=wiring.settings,
+        theme=settings.theme or DARK,
+        keymap=settings.keymap,
+        first_start=not (wiring.offline or wiring.model),
     )
     app.run()
     return Exit.DONE

@@ -50,7 +50,9 @@ class ObsidianAgentApp(App[None]):
         settings: LiveSettings | None = None,
         theme: str = DARK,
         keymap: dict[str, str] | None = None,
+        first_start: bool = False,
     ) -> None:
+        """`first_start`: who has not chosen a model yet is asked."""
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
@@ -58,13 +60,16 @@ class ObsidianAgentApp(App[None]):
         self._chats = chats
         self._insight = insight
         self._settings = settings
+        self._first_start = first_start
         self._asking = asyncio.Lock()
         self.keyboard = Keyboard(self)
         self._wanted_theme = SHORT.get(theme.lower(), theme)
         self._wanted_keymap = keymap or {}
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._session, self.approve_share, self.keyboard, self._chats, self._insight, self._settings)
+        return MainScreen(
+            self._session, self.approve_share, self.keyboard, self._chats, self._insight, self._settings, first_start=self._first_start
+        )
 
     def on_mount(self) -> None:
         self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)

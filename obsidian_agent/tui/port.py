@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
+    from obsidian_agent.agent.fields import Completion, Field, Remark
     from obsidian_agent.agent.sharing import ApproveShare
     from obsidian_agent.errors import Problem
+    from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tools.base import Position, Selection
@@ -235,6 +237,29 @@ class Saved(Protocol):
         ...
 
 
+class Form(Protocol):
+    """A recipe as a form. Everything but `title` and `unmet` may block."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def unmet(self) -> str | None:
+        """What must be there before it can be filled in."""
+        ...
+
+    def fields(self, values: Mapping[str, str]) -> Sequence[Field]:
+        """All fields, with these values or the defaults in them."""
+        ...
+
+    def judge(self, texts: Mapping[str, str]) -> Mapping[str, Remark]:
+        """What is to be said about the texts, by field."""
+        ...
+
+    def complete(self, name: str, text: str, texts: Mapping[str, str]) -> Sequence[Completion]:
+        """The names of the vault that the text of a field may become."""
+        ...
+
+
 class Session(Protocol):
     """One vault and one planner. Methods that are no async iterators may block: the bridge calls them in a thread."""
 
@@ -300,6 +325,22 @@ class Session(Protocol):
 
     def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
+        ...
+
+    def recipes(self) -> Sequence[Recipe]:
+        """Everything that can be done without a model. May block."""
+        ...
+
+    def form(self, name: str) -> Form:
+        """The form of a recipe or trusted macro (`macro:NAME`). May block."""
+        ...
+
+    def suggest(self, message: str, model: str | None = None) -> Sequence[Candidate]:
+        """The likeliest actions for a message that is being written; none where a model will plan. May block."""
+        ...
+
+    def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
+        """Preview a recipe with values, or answer its question."""
         ...
 
     def preview_plan(

@@ -50,6 +50,12 @@ class Talk:
         return self.chats.open(self.current) if self.chats is not None and self.current is not None else None
 
     @property
+    def model_here(self) -> str | None:
+        """The model that the conversation on the screen asks; None: the one of the settings. May read its file."""
+        chat = self.chat
+        return chat.state.model if chat is not None else self.model
+
+    @property
     def title(self) -> str:
         """Its title; "" for a new one."""
         chat = self.chat

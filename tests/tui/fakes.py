@@ -30,9 +30,12 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
+from obsidian_agent.agent.form import Form
 from obsidian_agent.agent.sharing import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
 from obsidian_agent.journal.cuts import Cut
+from obsidian_agent.offline.recipe import Recipe
+from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.base import Position, Risk, RunContext, Selection
@@ -277,6 +280,7 @@ class FakeSession:
     pace: float = 0.0
     gate: asyncio.Event | None = None
     error: Exception | None = None
+    likely: list[Candidate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.runs = FakeRuns(self.calls)
@@ -388,6 +392,23 @@ class FakeSession:
         before = None if change.before is None else self.texts.get(change.before.text, "").encode("utf-8", "replace")
         after = None if change.kind == "delete" else change.content if change.content is not None else before
         return unified_diff(before, after, change.path.text, (change.new_path or change.path).text)
+
+    def recipes(self) -> list[Recipe]:
+        return []
+
+    def form(self, name: str) -> Form:
+        macro = next(macro for macro in self.saved.macros if f"macro:{macro.name}" == name)
+        recipe = Recipe(name=name, title=macro.name, subject="Saved", description="", plan=macro.plan.to_json())
+        return Form(recipe, Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
+
+    def suggest(self, message: str, model: str | None = None) -> list[Candidate]:
+        self.calls.append(("suggest", message))
+        return self.likely
+
+    async def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
+        self.calls.append(("run_recipe", name, dict(values), instruction))
+        async for event in self._play(self.script.pop(0) if self.script else sample_turn()):
+            yield event
 
     async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         self.calls.append(("run_macro", name, dict(values)))

@@ -36,6 +36,7 @@ from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareR
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.tools.base import Position, Selection
 from obsidian_agent.tui.markdown_text import render
+from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.conflicts import Conflicts
@@ -45,7 +46,6 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.plan_editor import PlanEditor
 from obsidian_agent.tui.screens.recovery import Recovery
 from obsidian_agent.tui.screens.save_action import SaveAction
-from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.plan_list import PlanList
@@ -408,10 +408,10 @@ async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None
         await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, ValuesForm)
         await app.press(*"Inbox", "enter", *"no", "enter")
-        assert "is not a number" in app.screen()
+        assert "it must be a number" in app.screen()
         await app.press("backspace", "backspace", "3", "enter")
         await app.pilot.pause(0.2)
-        assert session.called("run_macro") == [("Sort", {"folder": "Inbox", "count": 3})]
+        assert session.called("run_macro") == [("Sort", {"folder": "Inbox", "count": "3"})]
         assert app.stage == "plan"
         assert session.called("execute") == []
 
@@ -422,8 +422,8 @@ async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported()
     async with driving(session) as app:
         await app.press("f2")
         await app.pilot.pause(0.1)
-        assert isinstance(app.app.screen, SavedActions)
-        await app.press("e")
+        assert isinstance(app.app.screen, Actions)
+        await app.press("tab", "e")
         await app.pilot.pause(0.1)
         app.app.screen.query_one(Input).value = "Uno"
         await app.press("enter")
@@ -451,7 +451,7 @@ async def test_an_imported_action_is_shown_before_it_is_kept() -> None:
     session = FakeSession()
     session.saved.to_import = ImportedMacro(Macro("Foreign", plan_of()), (Problem("FIELD_IGNORED", "autoRun was left out."),))
     async with driving(session) as app:
-        await app.press("f2", "i")
+        await app.press("f2", "tab", "i")
         await app.pilot.pause(0.1)
         await app.press(*"file", "enter")
         await app.pilot.pause(0.1)
@@ -730,7 +730,7 @@ async def test_a_run_that_cannot_begin_leaves_the_plan_to_try_again() -> None:
 async def test_the_palette_stays_closed_over_a_modal() -> None:
     async with driving() as app:
         await app.press("f2", "ctrl+p")
-        assert isinstance(app.app.screen, SavedActions)
+        assert isinstance(app.app.screen, Actions)
 
 
 async def test_the_selection_goes_along_until_it_is_switched_off() -> None:
@@ -846,7 +846,7 @@ async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
         await app.pilot.pause(0.1)
         assert "Ideas" in app.screen()
         assert "a, b" in app.screen()
-        await app.press("end", "2", "enter", "enter")
+        await app.press("end", "2", "enter")
         await app.pilot.pause(0.2)
         assert session.called("run_macro") == [("Sort", {"folder": "Ideas2"})]
 

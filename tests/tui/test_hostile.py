@@ -62,7 +62,7 @@ async def tour(app: Driver, bad: str) -> list[str]:
         seen.append(app.screen())
 
     await look("f2")
-    await look("e")
+    await look("tab", "e")
     await look("escape")
     await look("delete")
     await look("escape", "escape", "f3")
@@ -212,7 +212,7 @@ async def test_the_hostile_name_can_be_typed_into_a_form() -> None:
     session = FakeSession()
     session.saved.macros = [Macro("[/x]", plan_of())]
     async with driving(session) as app:
-        await app.press("f2", "e")
+        await app.press("f2", "tab", "e")
         await app.pilot.pause(0.1)
         app.app.screen.query_one(Input).value = "[@click=app.exit]\x1b"
         await app.press("enter")

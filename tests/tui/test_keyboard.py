@@ -10,6 +10,7 @@ import pytest
 from textual import events
 
 from obsidian_agent.agent.events import Candidate, NeedsInput
+from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.confirm import Confirm
@@ -18,7 +19,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.screens.recovery import Recovery
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.entry import LineEntry
 from tui.driving import Driver, driving
 from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path

@@ -10,7 +10,7 @@ from textual.widgets import Footer
 
 from obsidian_agent.agent.events import PlanReady, PreviewReady
 from obsidian_agent.tui.app import ObsidianAgentApp
-from obsidian_agent.tui.screens.saved_actions import SavedActions
+from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan_list import PlanList
 from tui.driving import SIZES, Driver, driving
@@ -157,7 +157,7 @@ async def test_a_command_typed_at_once_is_not_taken_for_what_its_first_letters_s
         for key, letter in (("slash", "/"), *((letter, letter) for letter in "actions"), ("enter", "\r")):
             app.app.post_message(events.Key(key, letter))
         await app.settle()
-        assert isinstance(app.app.screen, SavedActions), app.screen()
+        assert isinstance(app.app.screen, Actions), app.screen()
 
 
 async def test_words_typed_at_once_beside_a_result_are_a_message_not_its_keys() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Modal
 
@@ -20,13 +21,24 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-class Candidates(Modal["Candidate"]):
-    """Dismisses with the chosen candidate. Choosing runs nothing: a preview follows."""
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What was chosen; `change`: its values shall be looked at, though none is missing."""
 
-    BINDINGS = [Binding(str(number), f"pick({number - 1})", show=False) for number in range(1, SHOWN + 1)]
+    candidate: Candidate
+    change: bool = False
+
+
+class Candidates(Modal[Picked]):
+    """Dismisses with what was picked. Picking runs nothing: a form or a preview follows."""
+
+    BINDINGS = bindings("candidates")
 
     def __init__(self, message: str, candidates: Sequence[Candidate]) -> None:
-        super().__init__("What did you mean?", "Nothing runs yet: the plan is previewed first.")
+        super().__init__(
+            "What did you mean?",
+            "Nothing runs yet: what is missing is asked, then the plan is previewed. None of these? Esc, then F2 has everything.",
+        )
         self._message = message
         self._candidates = tuple(candidates[:SHOWN])
 
@@ -56,11 +68,14 @@ class Candidates(Modal["Candidate"]):
         self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(self._candidates[event.index])
+        self.dismiss(Picked(self._candidates[event.index]))
 
     def action_pick(self, index: int) -> None:
         if index < len(self._candidates):
-            self.dismiss(self._candidates[index])
+            self.dismiss(Picked(self._candidates[index]))
+
+    def action_change(self) -> None:
+        self.dismiss(Picked(self._candidates[self.query_one(ChoiceList).cursor], change=True))
 
 
 def _choice(number: int, candidate: Candidate) -> Choice:

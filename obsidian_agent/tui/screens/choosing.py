@@ -10,8 +10,11 @@ from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.themes import SHORT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from obsidian_agent.agent.insight import Insight
     from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.providers.local_services import LocalService
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.informed import Informed
     from obsidian_agent.tui.screens.room import Room
@@ -95,6 +98,53 @@ class Choosing:
             Pick("Choose a model", rows, hint=sanitize.folded(hint, 3), free=True, typed=vendor)
         )
         return picked if picked and not picked.endswith("/") else ""
+
+    async def first(self) -> None:
+        """At a first start, when nobody has chosen: offer the model that runs on this machine, or say how it is without one."""
+        from obsidian_agent.agent.local_models import first_offer
+        from obsidian_agent.tui.screens.first_start import MENU, NO_MODEL, USE, FirstStart
+
+        settings = self._settings
+        found = await first_offer(settings) if settings is not None else None
+        if settings is None or found is None:
+            return
+        offer = found.offer
+        if offer is None:
+            self._desk.panes.chat.tell_without_model(NO_MODEL)
+            return
+        match await self._desk.app.push_screen_wait(FirstStart(offer)):
+            case str(answer) if answer == USE:
+                await self._use(settings, offer.spec, found.services)
+            case str(answer) if answer == MENU:
+                await self._use(settings, "none", found.services)
+            case None:
+                pass
+            case _:
+                self._informed.run(partial(self._service, settings))
+
+    async def _use(self, settings: LiveSettings, name: str, found: Sequence[LocalService]) -> None:
+        """Choose a model for all conversations, and say so."""
+        from obsidian_agent.agent.local_models import use
+        from obsidian_agent.tui.messages import SettingChanged
+
+        remarks = await self._desk.bridge.call(use, settings, name, found)
+        chosen = settings.chosen
+        told = f"{sanitize.shortened(chosen, 120)} is used from now on." if chosen else "No model is used: F2 has all actions."
+        self._desk.say("note", "\n".join([f"{told} /model and the settings (F5) change it.", *remarks]))
+        self._desk.screen.post_message(SettingChanged("model"))
+
+    async def _service(self, settings: LiveSettings, insight: Insight) -> None:
+        """A service, its key, and one of its models, for all conversations."""
+        from obsidian_agent.tui.screens.pick import Pick
+
+        hint = "Keys are kept in the system's keyring, or where there is none in a file that only you can read; never in a vault."
+        rows = await self._desk.bridge.call(insight.key_sources)
+        vendor: str | None = await self._desk.app.push_screen_wait(Pick("Which service?", rows, hint=hint))
+        if vendor:
+            await self._key(vendor, insight)
+            model = await self._of_service(f"{vendor}/", insight)
+            if model:
+                await self._use(settings, model, ())
 
     def key(self, vendor: str) -> None:
         """The key for a service: into the system's keyring, or where there is none into a file for the person alone."""

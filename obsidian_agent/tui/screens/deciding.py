@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
+from obsidian_agent.tui.screens.actions import MACRO
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.diff import DiffScreen
 from obsidian_agent.tui.screens.plan_editor import PlanEditor
@@ -105,6 +106,15 @@ class Deciding:
             self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
             return
         self._desk.run(partial(self._saving.run, name), "saved", exclusive=True)
+
+    def run_action(self, name: str) -> None:
+        """The form of an action of the menu, or its preview where it takes nothing; `macro:NAME` is one of the person's."""
+        if name.startswith(MACRO):
+            self.run_saved(name.removeprefix(MACRO))
+        elif self._turns.engine.phase == "running":
+            self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
+        else:
+            self._desk.run(partial(self._saving.run_recipe, name), "saved", exclusive=True)
 
     def bring_back(self) -> None:
         """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from obsidian_agent.tui.bridge import Bridge, merged
 from obsidian_agent.tui.garbage import Garbage
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, OutsideRequested, SettingChanged, ThreadDeleted, WorkEnded
+from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.choosing import Choosing
 from obsidian_agent.tui.screens.completing import Completing
 from obsidian_agent.tui.screens.conversing import Conversing
@@ -24,9 +26,9 @@ from obsidian_agent.tui.screens.informed import Informed
 from obsidian_agent.tui.screens.inserting import Inserting
 from obsidian_agent.tui.screens.open_note import OpenNote
 from obsidian_agent.tui.screens.room import Room
-from obsidian_agent.tui.screens.saved_actions import SavedActions
 from obsidian_agent.tui.screens.saving import Saving
 from obsidian_agent.tui.screens.sending import Sending
+from obsidian_agent.tui.screens.suggesting import Suggesting
 from obsidian_agent.tui.screens.telling import Telling
 from obsidian_agent.tui.screens.turns import Turns
 from obsidian_agent.tui.screens.undoing import Undoing
@@ -70,8 +72,11 @@ class MainScreen(Screen[None]):
         chats: Chats | None = None,
         insight: Insight | None = None,
         settings: LiveSettings | None = None,
+        *,
+        first_start: bool = False,
     ) -> None:
         super().__init__()
+        self._first_start = first_start
         self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch, self.bridge.dropped)))
         self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change), keyboard.appeared)
         self.desk = Desk(self, self.bridge, self.panes)
@@ -88,6 +93,7 @@ class MainScreen(Screen[None]):
         self.choosing: Choosing = Choosing(self.desk, self.talk, self.room, informed, settings)
         self.inserting: Inserting = Inserting(self.desk, self.turns.preview, settings)
         self.completing = Completing(self.desk, insight)
+        self.suggesting = Suggesting(self.desk, self.talk, self.turns, self.saving)
         self.sending: Sending = Sending(self.desk, self.turns, keyboard, lambda command, rest: command.run(self, rest))
         self._router: Router | None = None
         self._garbage = Garbage()
@@ -107,11 +113,18 @@ class MainScreen(Screen[None]):
         self._garbage.start()
         self.set_interval(TIDY_SECONDS, self._tidy)
         self._state_changed()
-        self.desk.run(self.undoing.settle, "recovery")
+        self.desk.run(self._begin, "recovery")
         if self.talk.chats is not None:
             self.desk.run(self.conversing.watch, "elsewhere")
         self.call_after_refresh(self.bridge.session.follow, lambda status: self.post_message(IndexTold(status)))
         self.set_timer(WARM_UP_SECONDS, self.bridge.session.warm_up)
+
+    async def _begin(self) -> None:
+        """What is to be decided at the start, one thing after the other."""
+        await self.undoing.settle()
+        if self._first_start:
+            await asyncio.sleep(WARM_UP_SECONDS)
+            await self.choosing.first()
 
     def on_unmount(self) -> None:
         self.bridge.session.unfollow()
@@ -149,6 +162,11 @@ class MainScreen(Screen[None]):
     def _typed(self) -> None:
         self._garbage.touched()
         self.completing.look()
+        self.suggesting.look()
+
+    @on(Prompt.FormWanted)
+    def _form_wanted(self) -> None:
+        self.suggesting.open()
 
     @on(PlanPane.Decided)
     @on(PlanPane.StepToggled)
@@ -194,6 +212,7 @@ class MainScreen(Screen[None]):
             if seen != self._seen and seen[1] == "idle":
                 self.room.look()
             self._seen = seen
+            self.suggesting.look()
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 
@@ -217,12 +236,12 @@ class MainScreen(Screen[None]):
 
         self.app.push_screen(OpenNote(lambda: self.bridge.call(self.bridge.session.notes)), opened)
 
-    def action_saved_actions(self) -> None:
+    def action_actions(self, query: str = "") -> None:
         def chosen(name: str | None) -> None:
             if name is not None:
-                self.deciding.run_saved(name)
+                self.deciding.run_action(name)
 
-        self.app.push_screen(SavedActions(self.bridge), chosen)
+        self.app.push_screen(Actions(self.bridge, query), chosen)
 
     def action_tasks(self) -> None:
         self.conversing.show_tasks(self.deciding)

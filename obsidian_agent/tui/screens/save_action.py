@@ -13,11 +13,12 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from obsidian_agent.agent.fields import Field
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.literals import literals
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Buttons, Modal
-from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.entry import LineEntry
 
 if TYPE_CHECKING:

@@ -1,22 +1,23 @@
-"""Saved actions as a person meets them: run one by name, save the plan of a run, answer what is missing."""
+"""Actions as a person meets them: run one by name, answer what is missing, save the plan of a run."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import sanitize
-from obsidian_agent.tui.screens.candidates import Candidates
+from obsidian_agent.tui.screens.candidates import Candidates, Picked
 from obsidian_agent.tui.screens.save_action import SaveAction
 from obsidian_agent.tui.screens.trust import Reading
-from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.screens.values_form import ValuesForm, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from obsidian_agent.agent.events import Candidate, NeedsInput
-    from obsidian_agent.plan.model import ActionPlan, Parameter
+    from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.tui.port import Macro
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
@@ -40,17 +41,54 @@ class Saving:
         if macro.standing != "trusted" and not await self._accepted(macro):
             self._desk.say("note", f"“{sanitize.line(name)}” is not trusted. Nothing was run.")
             return
-        wanted = [_field(key, parameter) for key, parameter in macro.plan.parameters.items()]
-        values = {}
-        if wanted:
-            answer = await self._desk.app.push_screen_wait(ValuesForm(name, wanted))
-            if answer is None:
-                return
-            values = dict(answer)
+        self._desk.freeze_focus()
+        values = await self._filled(f"macro:{name}", {}) if macro.plan.parameters else {}
+        if values is None:
+            return
         self._desk.freeze_focus()
         self._desk.say("you", f"Run saved action: {name}")
         self._turns.forget_plan(macro=macro.name)
         self._turns.start(bridge.session.run_macro(name, values), "Computing the preview")
+
+    async def run_recipe(self, name: str) -> None:
+        """The form of an action of the menu, then its preview or answer."""
+        self._desk.freeze_focus()
+        values = await self._filled(name, {})
+        if values is not None:
+            recipe = next(each for each in await self._desk.bridge.call(self._desk.bridge.session.recipes) if each.name == name)
+            self._start(recipe.title, name, values, None)
+
+    async def fill_in(self, candidate: Candidate, said: str) -> None:
+        """The form of an action that a message which is still in the box may mean; going on sends it."""
+        values = await self._filled(candidate.recipe, candidate.values)
+        if values is not None:
+            self._desk.panes.chat.prompt.accept(said)
+            self._start(said, candidate.recipe, values, said)
+
+    def _start(self, said: str, recipe: str, values: Mapping[str, str], message: str | None) -> None:
+        if self._turns.engine.phase != "idle":
+            self._desk.panes.chat.hint("Still working on the last message. Esc cancels it.")
+            return
+        self._desk.freeze_focus()
+        self._desk.say("you", said)
+        self._turns.forget_plan(macro=recipe.removeprefix("macro:") if recipe.startswith("macro:") else None, message=message)
+        self._turns.start(self._desk.bridge.session.run_recipe(recipe, values, message), "Computing the preview")
+
+    async def _filled(self, name: str, values: Mapping[str, str], *, always: bool = True) -> Mapping[str, str] | None:
+        """The values of an action as the person gives them; None when they left, or something must be there first.
+
+        `values` stand in the form. Without `always` it is shown only where something is missing.
+        """
+        bridge = self._desk.bridge
+        form = await bridge.call(bridge.session.form, name)
+        if form.unmet is not None:
+            self._desk.say("note", form.unmet)
+            return None
+        fields = form.fields(values)
+        if not fields or (not always and all(field.optional or field.value for field in fields)):
+            return dict(values)
+        answer: Mapping[str, str] | None = await self._desk.app.push_screen_wait(ValuesForm(form.title, fields, form))
+        return answer
 
     async def _accepted(self, macro: Macro) -> bool:
         """Show an action whole, and trust it as it was shown if the person wants that."""
@@ -81,47 +119,38 @@ class Saving:
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self._desk.say("good", f"Saved as “{sanitize.line(wanted.name)}”. F2 shows all saved actions.")
+            self._desk.say("good", f"Saved as “{sanitize.line(wanted.name)}”. F2 shows all actions.")
             return
 
     async def ask(self, event: NeedsInput) -> None:
         """Let the person choose among candidates and give what is missing, then go on."""
-        chosen: Candidate | None = None
-        if event.candidates:
-            chosen = await self._desk.app.push_screen_wait(Candidates(event.message, event.candidates))
-            if chosen is None:
-                self._desk.say("note", "Nothing was chosen. Nothing was changed.")
-                return
+        chosen, change = await self._chosen(event)
+        if chosen is None and event.candidates:
+            self._desk.say("note", "Nothing was chosen. Nothing was changed.")
+            return
         missing = chosen.missing if chosen is not None else event.missing
-        values = {}
-        if missing:
-            answer = await self._desk.app.push_screen_wait(ValuesForm(chosen.title if chosen else event.message, _fields(missing, chosen)))
-            if answer is None:
-                self._desk.say("note", "Nothing was changed.")
-                return
-            values = dict(answer)
         if chosen is None and not missing:
             self._desk.say("note", event.message)
+            return
+        values: Mapping[str, str] | None = {}
+        if chosen is not None and chosen.recipe:
+            values = await self._filled(chosen.recipe, chosen.values, always=change)
+            chosen = replace(chosen, values={})
+        elif missing:
+            declared = chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
+            values = await self._desk.app.push_screen_wait(ValuesForm(chosen.title if chosen else event.message, plain(missing, declared)))
+        if values is None:
+            self._desk.say("note", "Nothing was changed.")
             return
         self._turns.forget_plan(macro=self._turns.macro)
         self._turns.start(self._desk.bridge.session.fill(chosen, values), "Computing the preview")
 
-
-def _fields(missing: Sequence[str], chosen: Candidate | None) -> list[Field]:
-    declared = chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
-    return [Field(name, declared[name].type, declared[name].description) if name in declared else Field(name) for name in missing]
-
-
-def _field(name: str, parameter: Parameter) -> Field:
-    """A field with the parameter's default in it; who leaves it as it is gets the default."""
-    default = parameter.default
-    match default:
-        case None:
-            return Field(name, parameter.type, parameter.description)
-        case bool():
-            text = "true" if default else "false"
-        case list():
-            text = ", ".join(str(item) for item in default)
-        case _:
-            text = str(default)
-    return Field(name, parameter.type, parameter.description, text, optional=True)
+    async def _chosen(self, event: NeedsInput) -> tuple[Candidate | None, bool]:
+        """The candidate that is meant, and whether its values shall be looked at. A single one that only lacks values needs no choice."""
+        if not event.candidates:
+            return None, False
+        first = event.candidates[0]
+        if len(event.candidates) == 1 and first.missing and not first.doubt and first.recipe:
+            return first, True
+        picked: Picked | None = await self._desk.app.push_screen_wait(Candidates(event.message, event.candidates))
+        return (picked.candidate, picked.change) if picked is not None else (None, False)

@@ -12,11 +12,12 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
+from obsidian_agent.agent.fields import Field
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import SettingChanged
 from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -12,6 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent.tui import sanitize
+from obsidian_agent.tui.widgets.likely import Likely
 from obsidian_agent.tui.widgets.prompt import Prompt
 from obsidian_agent.tui.widgets.suggestions import Suggestions
 from obsidian_agent.tui.widgets.transcript import Transcript
@@ -111,10 +113,14 @@ class Welcome(Static):
 
     DEFAULT_CSS = "Welcome { height: auto; margin: 0 1 1 1; padding: 0 2; color: $quiet; }"
 
+    def __init__(self, without: str = "") -> None:
+        super().__init__("", markup=False)
+        self._without = without
+
     def on_mount(self) -> None:
         keys = (
             ("Ctrl+O", "open a note, to select in it"),
-            ("F2", "saved actions"),
+            ("F2", "all actions, yours among them"),
             ("F3", "history and undo"),
             ("F4", "earlier conversations"),
             ("F6", "next pane"),
@@ -128,6 +134,7 @@ class Welcome(Static):
                 ("Say what should change in your notes.\n", "bold $foreground"),
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
                 *lines,
+                (f"\n{self._without}" if self._without else "", "$quiet"),
             ).rstrip()
         )
 
@@ -148,6 +155,10 @@ class ChatPane(Vertical):
         yield UsageLine("", id="usage", markup=False)
         yield Suggestions()
         yield Prompt(id="prompt")
+        yield Likely()
+
+    without_model = ""
+    """What a new conversation says on top, while nobody has chosen a model."""
 
     class Typed(Message):
         """The message that is being written has changed."""
@@ -158,7 +169,7 @@ class ChatPane(Vertical):
 
     def welcome(self) -> None:
         """The beginning of a new conversation."""
-        self.transcript.mount(Welcome("", markup=False))
+        self.transcript.mount(Welcome(self.without_model))
 
     @property
     def transcript(self) -> Transcript:
@@ -185,6 +196,18 @@ class ChatPane(Vertical):
     @property
     def suggestions(self) -> Suggestions:
         return self.query_one(Suggestions)
+
+    def tell_without_model(self, words: str) -> None:
+        """What a new conversation says while nobody has chosen a model."""
+        self.without_model = words
+        for welcome in self.query(Welcome):
+            welcome.remove()
+            self.welcome()
+
+    def offer(self, titles: Sequence[str]) -> None:
+        """What the message may mean, under it."""
+        self.query_one(Likely).show(titles)
+        self.prompt.may_be_action = bool(titles)
 
     @property
     def usage(self) -> UsageLine:

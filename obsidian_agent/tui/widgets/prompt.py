@@ -29,6 +29,9 @@ class Prompt(TextEntry):
     BINDING_GROUP_TITLE = "Message"
     BINDINGS = bindings("prompt")
 
+    class FormWanted(Message):
+        """The form of the first action under the message is wanted."""
+
     class Sent(Message):
         """A message was sent; the box still holds it until the screen accepts it."""
 
@@ -53,6 +56,8 @@ class Prompt(TextEntry):
         )
         self.suggestions: Suggestions | None = None
         """The list that this box steers."""
+        self.may_be_action = False
+        """Whether there is an action under the message."""
         self._said: list[str] = []
         self._at = 0
         self._sending = ""
@@ -74,6 +79,13 @@ class Prompt(TextEntry):
         self._sending = entered if entered is not None and self.text.startswith(entered) else self.text
         self.post_message(self.Sent(self, self._sending.strip()))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tab goes to the next pane where it opens nothing."""
+        return action != "form" or (self.may_be_action and not (self.suggestions is not None and self.suggestions.display))
+
+    def action_form(self) -> None:
+        self.post_message(self.FormWanted())
+
     def action_newline(self) -> None:
         self.insert("\n")
 
@@ -93,13 +105,13 @@ class Prompt(TextEntry):
         """What was sent, commands too; the last one last."""
         return self._said
 
-    def accept(self) -> None:
-        """Take what was sent out of the box and remember it; what was typed since stays."""
-        text = self._sending
+    def accept(self, sent: str | None = None) -> None:
+        """Take what was sent (None: with Enter) out of the box and remember it; what was typed since stays."""
+        text = self._sending if sent is None else sent
         if text.strip() and (not self._said or self._said[-1] != text):
             self._said = [*self._said[-MAX_REMEMBERED:], text]
         self._at = len(self._said)
-        self.text = self.text.removeprefix(text)
+        self.text = self.text.lstrip().removeprefix(text) if sent is not None else self.text.removeprefix(text)
         self.move_cursor(self.document.end)
 
     def action_older(self) -> None:

@@ -45,22 +45,25 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
         super().__init__()
         self._behind = ""
 
-    def offer(self, suggestions: Sequence[Suggestion], behind: str = "") -> None:
-        """Show these; none takes the list away. `behind`: the text before the cursor that they are for."""
+    def offer(self, suggestions: Sequence[Suggestion], behind: str = "", *, chosen: bool = True) -> None:
+        """Show these; none takes the list away. `behind`: the text before the cursor that they are for; `chosen`: the first one is taken
+        unless the person moves, else what was typed holds."""
         self._behind = behind
         self.display = bool(suggestions)
         self.set_rows(list(suggestions), 0)
+        if not chosen:
+            self.cursor = -1
 
     def take(self, key: str, before: str) -> bool:
         """A key that was pressed in the message box; True when it was for this list. `before`: the text before the cursor now; whoever
         types faster than suggestions come does not get those for less text."""
-        if not self.display or self.current is None:
+        if not self.display or not self.rows:
             return False
+        suggestion = self.current
         match key:
             case "up" | "down":
-                self.cursor = (self.cursor + (1 if key == "down" else -1)) % len(self.rows)
-            case "tab" | "enter" if before == self._behind:
-                suggestion = self.current
+                self.cursor = (max(self.cursor, 0 if key == "up" else -1) + (1 if key == "down" else -1)) % len(self.rows)
+            case "tab" | "enter" if before == self._behind and suggestion is not None:
                 self.display = False
                 self.post_message(self.Accepted(suggestion, send=key == "enter" and suggestion.send))
             case "escape":

@@ -197,7 +197,7 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
         return start
 
     def _show_cursor(self) -> None:
-        if self.rows and self.size.height:
+        if self.rows and self.size.height and self.cursor >= 0:
             top = self.cursor - 1 if self.cursor and not self.can_stop(self.rows[self.cursor - 1]) else self.cursor
             height = self.cursor - top + 1
             self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)

@@ -1,4 +1,4 @@
-"""Saved actions: run, change, rename, delete, export, import."""
+"""All actions by subject, the person's own among them: find one and run it; change, rename, delete, export and import one's own."""
 
 from __future__ import annotations
 
@@ -8,56 +8,130 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Input
 
+from obsidian_agent.agent.fields import Field
 from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.screens.values_form import Field, ValuesForm
+from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.widgets.entry import LineEntry
 
 if TYPE_CHECKING:
+    from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.tui.bridge import Bridge
     from obsidian_agent.tui.port import Imported, Macro
 
 
-class SavedList(ChoiceList):
-    """The actions; Enter runs one."""
+SAVED = "Saved"
+"""The subject of the person's own actions."""
 
-    BINDINGS = [Binding("enter", "choose", "Run", key_display="⏎")]
+NOTHING_SAVED = " Nothing is saved yet. After a run, m saves its plan as an action."
+
+Row = Choice | str
+"""An action, or the heading of a subject."""
+
+MACRO = "macro:"
+"""Before the name of an action of the person's, in what is chosen."""
 
 
-class SavedActions(Modal[str]):
-    """Dismisses with the name of the action to run."""
+class ActionList(ChoiceList):
+    """The actions by subject; Enter opens the form of one, or its preview."""
 
-    BINDINGS = bindings("saved")
+    def can_stop(self, row: Row) -> bool:
+        return not isinstance(row, str)
 
-    def __init__(self, bridge: Bridge) -> None:
+    def draw_row(self, row: Row, width: int) -> Content:
+        return Content.styled(row, "bold $quiet") if isinstance(row, str) else super().draw_row(row, width)
+
+
+class Actions(Modal[str]):
+    """Dismisses with the name of the action to run: that of a recipe, or `macro:NAME`."""
+
+    BINDINGS = [
+        *bindings("saved"),
+        Binding("down", "move('cursor', 1)", "Down", show=False),
+        Binding("up", "move('cursor', -1)", "Up", show=False),
+        Binding("pagedown", "move('page', 1)", "Page down", show=False),
+        Binding("pageup", "move('page', -1)", "Page up", show=False),
+    ]
+    AUTO_FOCUS = "LineEntry"
+
+    def __init__(self, bridge: Bridge, query: str = "") -> None:
         super().__init__(
-            "Saved actions",
-            "Running one shows its preview first, like any plan. One that is not trusted is shown whole, and asked about, before that.",
+            "Actions",
+            "Nothing runs before you have seen its preview. In the list (Tab) your own can be renamed, changed, deleted, exported.",
         )
         self._bridge = bridge
+        self._query = query
+        self._recipes: Sequence[Recipe] = ()
         self._macros: Sequence[Macro] = ()
 
     def body(self) -> ComposeResult:
-        yield SavedList(empty=" Nothing is saved yet. After a run, m saves its plan as an action.")
+        yield LineEntry(self._query, placeholder="A few letters", compact=False)
+        yield ActionList([], empty=" No action holds these words. Say it in the message instead.")
 
     def on_mount(self) -> None:
-        self.query_one(SavedList).focus()
-        self.run_flow("saved", self._reload)
+        self.run_flow("saved", self._load)
+
+    async def _load(self) -> None:
+        self._recipes = await self._bridge.call(self._bridge.session.recipes)
+        await self._reload()
 
     async def _reload(self, keep: str | None = None) -> None:
         self._macros = await self._bridge.call(self._bridge.session.saved.list)
         if self.is_attached:
-            width = max((len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0)
-            choices = [_choice(macro, width) for macro in self._macros]
-            cursor = next((index for index, choice in enumerate(choices) if choice.key == keep), None)
-            self.query_one(SavedList).set_choices(choices, cursor)
+            self._show(f"{MACRO}{keep}" if keep is not None else None)
 
-    def on_virtual_list_chosen(self, event: SavedList.Chosen) -> None:
+    def _show(self, keep: str | None = None) -> None:
+        """The actions that hold what was typed."""
+        from obsidian_agent.offline.recipe import SUBJECTS
+
+        words = self._query.casefold().split()
+        rows: list[Row] = []
+        for subject in SUBJECTS:
+            found = [
+                Choice(each.name, each.title, each.description)
+                for each in self._recipes
+                if each.subject == subject != SAVED and _holds(words, subject, each.title, each.description, *each.examples)
+            ]
+            if subject == SAVED:
+                width = max((len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0)
+                found = [_choice(each, width) for each in self._macros if _holds(words, subject, each.name, each.description or "")]
+                if not self._macros and not words:
+                    rows += [subject, NOTHING_SAVED]
+            rows += [subject, *found] if found else []
+        cursor = next((at for at, row in enumerate(rows) if isinstance(row, Choice) and row.key == keep), 0)
+        self.query_one(ActionList).set_rows(rows, cursor)  # type: ignore[arg-type]
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._query = event.value
+        self._show()
+
+    def on_input_submitted(self) -> None:
+        self.query_one(ActionList).action_choose()
+
+    def on_virtual_list_chosen(self, event: ActionList.Chosen) -> None:
         self.dismiss(event.list.rows[event.index].key)
+
+    def action_move(self, how: str, step: int) -> None:
+        listing = self.query_one(ActionList)
+        if how == "page":
+            listing.action_page(step)
+        else:
+            listing.action_cursor(step)
+
+    def action_search(self) -> None:
+        self.query_one(LineEntry).focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters are letters while they are typed."""
+        typing = isinstance(self.focused, LineEntry)
+        return not (typing and action in ("rename", "change", "delete", "export", "import_file", "search"))
 
     def action_rename(self) -> None:
         self._with_current(self._rename)
@@ -76,10 +150,12 @@ class SavedActions(Modal[str]):
         self.run_flow("saved", self._import)
 
     def _with_current(self, work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
-        choice = self.query_one(SavedList).current
-        if choice is not None:
+        choice: Row | None = self.query_one(ActionList).current
+        if isinstance(choice, Choice) and choice.key.startswith(MACRO):
             self.problem("")
-            self.run_flow("saved", partial(work, choice.key))
+            self.run_flow("saved", partial(work, choice.key.removeprefix(MACRO)))
+        else:
+            self.problem("This one comes with the program. Those that you save (m after a run) can be changed.")
 
     async def _rename(self, name: str) -> None:
         values = await self.app.push_screen_wait(ValuesForm("Rename the action", [Field("name", value=name)]))
@@ -137,6 +213,11 @@ def _description(imported: Imported, taken: bool) -> str:
     return "\n".join([*lines, "", "An action of this name exists and is replaced."] if taken else lines)
 
 
+def _holds(words: Sequence[str], *texts: str) -> bool:
+    folded = " ".join(texts).casefold()
+    return all(word in folded for word in words)
+
+
 _STANDINGS = {"trusted": ("", "$primary"), "new": ("○ not trusted", "$warning"), "changed": ("▲ changed", "$warning")}
 
 
@@ -144,4 +225,4 @@ def _choice(macro: Macro, width: int) -> Choice:
     inputs = ", ".join(macro.plan.parameters)
     note = " · ".join(part for part in (macro.description or "", f"asks for {inputs}" if inputs else "") if part)
     word, style = _STANDINGS[macro.standing]
-    return Choice(macro.name, macro.name, note, word, style, word_width=width)
+    return Choice(f"{MACRO}{macro.name}", macro.name, note, word, style, word_width=width)

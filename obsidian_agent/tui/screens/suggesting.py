@@ -1,0 +1,83 @@
+"""The likeliest actions for the message that is being written, and the form of the first."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from obsidian_agent.errors import ObsidianAgentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from obsidian_agent.agent.events import Candidate
+    from obsidian_agent.tui.screens.desk import Desk
+    from obsidian_agent.tui.screens.saving import Saving
+    from obsidian_agent.tui.screens.turns import Turns
+    from obsidian_agent.tui.talk import Talk
+
+TYPING_PAUSE: Final = 0.25
+"""Seconds without a change after which a message is looked at."""
+
+FEWEST: Final = 3
+"""Letters of a message that is worth a look."""
+
+
+class Suggesting:
+    """Looks in a thread, at one text at a time; what was found for a text that has changed since is not shown."""
+
+    def __init__(self, desk: Desk, talk: Talk, turns: Turns, saving: Saving) -> None:
+        self._desk = desk
+        self._talk = talk
+        self._turns = turns
+        self._saving = saving
+        self._looking = False
+        self._seen = ""
+
+    @property
+    def _text(self) -> str:
+        """The message that is looked at; "" for none."""
+        text = self._desk.panes.chat.prompt.text.strip()
+        wanted = len(text) >= FEWEST and not text.startswith("/") and self._turns.engine.phase == "idle"
+        return text if wanted else ""
+
+    def look(self) -> None:
+        """The message has changed, or what is going on."""
+        if not self._text:
+            self._seen = ""
+            self._desk.panes.chat.offer(())
+        elif not self._looking and self._text != self._seen:
+            self._looking = True
+            self._desk.run(self._follow, "likely")
+
+    async def _follow(self) -> None:
+        """Until what is shown is for what is written."""
+        try:
+            while (text := self._text) and text != self._seen:
+                await asyncio.sleep(TYPING_PAUSE)
+                if text != self._text:
+                    continue
+                try:
+                    found = await self._found(text)
+                except ObsidianAgentError:
+                    found = ()  # what is wrong is said when the message is sent
+                if text == self._text:
+                    self._desk.panes.chat.offer([each.title for each in found])
+                    self._seen = text
+        finally:
+            self._looking = False
+
+    async def _found(self, text: str) -> Sequence[Candidate]:
+        """What the text may mean, in the conversation on the screen."""
+        self._desk.freeze_focus()
+        return await self._desk.bridge.call(lambda: self._desk.bridge.session.suggest(text, self._talk.model_here))
+
+    def open(self) -> None:
+        """The form of the first action."""
+        if text := self._text:
+            self._desk.run(partial(self._open, text), "ask", exclusive=True)
+
+    async def _open(self, text: str) -> None:
+        if found := await self._found(text):
+            await self._saving.fill_in(found[0], said=text)

@@ -1,0 +1,341 @@
+"""Actions without a model: offered while a message is typed, picked, filled in, and all of them on one screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.widgets import Static
+
+from llm_server import LlmServer, Reply
+from obsidian_agent.agent.events import Candidate
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.actions import Actions
+from obsidian_agent.tui.screens.candidates import Candidates
+from obsidian_agent.tui.screens.first_start import FirstStart
+from obsidian_agent.tui.screens.values_form import ValuesForm
+from obsidian_agent.tui.widgets.likely import Likely
+from obsidian_agent.tui.widgets.transcript import Transcript
+from obsidian_agent.vault.store import VaultStore
+from tui.driving import Driver, driving
+from tui.fakes import FakeSession, Macro, plan_of
+
+NOTES = {
+    "Recipes/Soup.md": "---\nstatus: tried\n---\n# Soup\n\n## Broth\n\n## Noodles\n\n#winter\n",
+    "Recipes/Bread.md": "# Bread\n\n#winter\n",
+    "Cellar/Old.md": "Old\n",
+    "Ideas.md": "Ideas\n",
+}
+
+
+@asynccontextmanager
+async def real(
+    tmp_path: Path, size: tuple[int, int] = (120, 40), settings: LiveSettings | None = None, *, first_start: bool = False, **wiring: str
+) -> AsyncIterator[Driver]:
+    """The app over a vault on disk."""
+    vault = tmp_path / "Vault"
+    for name, text in NOTES.items():
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text(text)
+    settings = settings or LiveSettings()
+    with VaultStore.open(vault) as store:
+        session = build_session(Wiring(store, tmp_path / "state", settings=settings, **wiring))  # type: ignore[arg-type]
+        app = ObsidianAgentApp(session, settings=settings, first_start=first_start)
+        async with app.run_test(size=size) as pilot:
+            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+            await driver.settle()
+            yield driver
+
+
+async def until_on_top(app: Driver, screen: type) -> None:
+    for _ in range(200):
+        if isinstance(app.app.screen, screen):
+            app.wait_out_grace()
+            await app.pilot.pause(0.1)
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(app.screen())
+
+
+def likely(app: Driver) -> tuple[str, ...]:
+    return app.main.query_one(Likely).titles
+
+
+# --- while a message is typed -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_three_actions_stand_under_a_message_and_tab_opens_the_form_of_the_first(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with real(tmp_path, size) as app:
+        await app.press(*"move Soup")
+        assert len(likely(app)) == 3
+        assert "Tab Move" in app.screen()
+        await app.press("tab")
+        await until_on_top(app, ValuesForm)
+        assert "1 note" in app.screen()
+        for key in ("c", "down", "enter", "enter"):
+            await app.press(key)
+        await app.settle()
+        assert "Move Soup to Cellar" in app.plan_head()
+        assert app.prompt.text == ""
+        assert "move Soup" in app.transcript()
+        await app.press("a")
+        assert (tmp_path / "Vault" / "Cellar" / "Soup.md").exists()
+
+
+async def test_the_line_is_gone_without_a_message_and_for_commands(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press(*"move")
+        assert likely(app)
+        await app.press(*["backspace"] * 4)
+        assert likely(app) == ()
+        await app.press(*"/hist")
+        assert likely(app) == ()
+        assert app.main.query_one(Likely).display is False
+
+
+async def test_tab_takes_a_suggestion_and_moves_the_focus_as_ever_where_no_action_stands_there() -> None:
+    session = FakeSession(likely=[Candidate("Move notes", None, {}, (), "move")])
+    async with driving(session) as app:
+        await app.press("tab")
+        assert app.app.focused is not app.prompt
+        app.prompt.focus()
+        await app.press(*"/hist", "tab")
+        assert app.prompt.text == "/history"
+        assert session.called("suggest") == []
+
+
+async def test_a_title_of_a_foreign_action_is_text(tmp_path: Path) -> None:
+    session = FakeSession(likely=[Candidate("[red]Mine[/] \x1b[2J", None, {}, (), "macro:x")])
+    async with driving(session) as app:
+        await app.press(*"mine")
+        assert "[red]Mine[/]" in app.screen()
+        assert "\x1b" not in app.screen()
+
+
+async def test_a_remote_model_that_plans_leaves_the_line_away_and_a_local_one_that_picks_does_not(tmp_path: Path) -> None:
+    with LlmServer([Reply("ok")]) as server:
+        async with real(tmp_path / "a", model="openai/gpt-5", base_url="https://models.test/v1") as app:
+            await app.press(*"move Soup")
+            assert likely(app) == ()
+        async with real(tmp_path / "b", model="custom/small", base_url=server.openai_url) as app:
+            await app.press(*"move Soup")
+            assert len(likely(app)) == 3
+        assert not server.requests
+
+
+async def test_nothing_is_offered_while_a_turn_runs() -> None:
+    session = FakeSession(likely=[Candidate("Move notes", None, {}, (), "move")], gate=asyncio.Event())
+    async with driving(session) as app:
+        app.prompt.text = "Hello"
+        await app.pilot.press("enter")
+        await app.pilot.press(*"move")
+        await app.pilot.pause(0.5)
+        assert likely(app) == ()
+        assert session.gate is not None
+        session.gate.set()
+        await app.settle()
+        await app.pilot.pause(0.5)
+        assert likely(app) == ("Move notes",)
+
+
+# --- from a sentence that nobody understands to a run ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_ten_keys(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with real(tmp_path, size) as app:
+        keys = 0
+
+        async def press(*names: str) -> None:
+            nonlocal keys
+            keys += len(names)
+            await app.press(*names)
+
+        app.prompt.text = "put Soup away"
+        await press("enter")
+        await until_on_top(app, Candidates)
+        assert "Nothing covers" in app.screen()
+        titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
+        assert len(titles) == 3
+        await press(str(1 + titles.index("Move notes to a folder")))
+        await until_on_top(app, ValuesForm)
+        await press(*"ce", "down", "enter", "enter")
+        await app.settle()
+        assert app.stage == "plan", app.screen()
+        await press("a")
+        assert (tmp_path / "Vault" / "Cellar" / "Soup.md").exists()
+        assert keys < 10
+
+
+async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader_of_values(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2", *"add tags", "enter")
+        await until_on_top(app, ValuesForm)
+        await app.press(*"folder:Nowhere", "tab", *"x", "enter")
+        assert "There is no folder called “Nowhere”." in app.screen()
+        assert app.app.focused is app.app.screen.query_one("#field-0")
+        await app.press("ctrl+u", *"folder:Recipes")
+        assert "2 notes: notes in Recipes" in app.screen()
+
+
+async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2", *"add text to notes", "enter")
+        await until_on_top(app, ValuesForm)
+        await app.press(*"salt", "enter", *"Ideas", "tab")
+        assert "● end" in app.screen()
+        await app.press("right")
+        assert "● top" in app.screen()
+        await app.press("ctrl+s")
+        await app.settle()
+        await app.press("a")
+        assert (tmp_path / "Vault" / "Ideas.md").read_text() == "salt\nIdeas\n"
+        await app.press("escape")
+        await app.press("f2", *"remove a section", "enter")
+        await until_on_top(app, ValuesForm)
+        note, heading = app.app.screen.query_one("#field-0"), app.app.screen.query_one("#field-1")
+        note.value = "Soup"  # type: ignore[attr-defined]
+        heading.focus()
+        await app.press("down")
+        assert "Broth" in app.screen()
+        assert "Noodles" in app.screen()
+
+
+async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.send("Soup Cellar hin oder her folder move")
+        await until_on_top(app, Candidates)
+        titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
+        assert titles[0] == "Move Soup to Cellar"
+        await app.press("e")
+        await until_on_top(app, ValuesForm)
+        folder = app.app.screen.query_one("#field-1")
+        folder.value = "Attic"  # type: ignore[attr-defined]
+        await app.settle()
+        await app.pilot.pause(0.4)
+        assert "a new folder" in app.screen()
+        await app.press("ctrl+s")
+        await app.settle()
+        assert "Move Soup to Attic" in app.plan_head()
+
+
+# --- all actions ----------------------------------------------------------------------------------------------------------------
+
+
+async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2")
+        assert isinstance(app.app.screen, Actions)
+        rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
+        headings = [row for row in rows if isinstance(row, str) and row[0] != " "]
+        assert headings == ["Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"]
+        assert len(rows) > 80
+        await app.press(*"unused att")
+        assert [row.text for row in rows_of(app)] == ["Unused attachments"]
+        await app.press("enter")
+        await app.settle()
+        assert "unused attachments" in "\n".join(str(each.render()) for each in app.main.query_one(Transcript).query(Static)).lower()
+
+
+def rows_of(app: Driver) -> list[object]:
+    rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
+    return [row for row in rows if not isinstance(row, str)]
+
+
+async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_program_cannot_be_deleted() -> None:
+    session = FakeSession()
+    session.saved.macros = [Macro("Deed", plan_of())]
+    async with driving(session) as app:
+        await app.press("f2", *"deed")
+        assert isinstance(app.app.screen, Actions)
+        assert [row.text for row in rows_of(app)] == ["Deed"]  # type: ignore[attr-defined]
+        assert session.called("delete") == []
+        await app.press("tab", "slash", "x")
+        assert "No action holds these words" in app.screen()
+        assert session.called("export") == []
+
+
+async def test_an_action_of_the_program_cannot_be_renamed(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.press("f2", "tab", "e")
+        assert "comes with the program" in app.screen()
+
+
+async def test_the_command_finds_too(tmp_path: Path) -> None:
+    async with real(tmp_path) as app:
+        await app.send("/actions backlinks")
+        assert isinstance(app.app.screen, Actions)
+        assert rows_of(app)
+
+
+# --- the first start ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
+    with LlmServer([Reply("ok")], ["nomic-embed-text:latest", "qwen3:4b"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url.removeprefix("http://"))
+        yield server
+
+
+async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the_answer(ollama: LlmServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        await until_on_top(app, FirstStart)
+        assert "Ollama with qwen3:4b runs here. Use it?" in app.screen()
+        assert not file.exists()
+        await app.press("1")
+        await app.settle()
+        await app.pilot.pause(0.3)
+        assert 'model = "ollama/qwen3:4b"' in file.read_text()
+        assert "ollama/qwen3:4b is used from now on." in app.transcript()
+        assert app.session.planner_name == "ollama/qwen3:4b"
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        await app.pilot.pause(1.2)
+        assert app.app.screen is app.main
+
+
+async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        await until_on_top(app, FirstStart)
+        await app.press("escape")
+        assert not file.exists()
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        await until_on_top(app, FirstStart)
+        await app.press("down", "enter")
+        await app.settle()
+        await app.pilot.pause(0.3)
+        assert file.read_text() == 'model = "none"\n'
+
+
+async def test_the_card_answers_nothing_that_was_being_typed(ollama: LlmServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        for _ in range(100):
+            if isinstance(app.app.screen, FirstStart):
+                break
+            await asyncio.sleep(0.05)
+        await app.pilot.press("1", "2")
+        assert isinstance(app.app.screen, FirstStart)
+        assert app.prompt.text == "12"
+        assert not file.exists()
+
+
+async def test_where_nothing_runs_there_is_no_card_but_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from obsidian_agent.agent import local_models
+
+    async def nothing(where: object) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr(local_models, "find_services", nothing)
+    async with real(tmp_path, settings=LiveSettings.load(tmp_path / "config.toml", {}), first_start=True) as app:
+        await app.pilot.pause(1.0)
+        assert app.app.screen is app.main
+        assert "No model is chosen" in app.screen()
