@@ -247,11 +247,6 @@ def test_an_empty_vault_name_is_no_folder(tmp_path: Path, capsys: pytest.Capture
     assert "empty" in capsys.readouterr().out
 
 
-def test_a_word_that_will_be_a_command_is_no_vault(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "USAGE"
-
-
 def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callable[[object], str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("boom")

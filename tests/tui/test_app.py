@@ -967,8 +967,11 @@ async def test_details_are_in_the_log_where_there_is_one(tmp_path: Path) -> None
             logging.getLogger("obsidian_agent").addHandler(handler)
         try:
             async with driving() as app:
-                app.app.push_screen(Unexpected(ValueError("x")))
-                await app.settle()
+                await app.app.push_screen(Unexpected(ValueError("x")))
+                for _ in range(200):
+                    if "unexpected error" in app.screen():
+                        break
+                    await app.pilot.pause(0.02)
                 assert ("agent.log" in app.screen()) == (name is not None)
                 assert ("Details" in app.screen()) == (name is not None)
         finally:
