@@ -370,18 +370,18 @@ async def test_saving_a_run_with_a_parameter() -> None:
         await app.planned()
         await app.press("a")
         await app.press("m")
-        await app.pilot.pause(0.1)
+        await app.settle()
         screen = app.app.screen
         assert isinstance(screen, SaveAction)
         screen.query_one("#name", Input).value = "My action"
         screen.query_one("ChoiceList").focus()
         await app.press("enter")
-        await app.pilot.pause(0.1)
+        await app.settle()
         assert isinstance(app.app.screen, ValuesForm)
         await app.press(*"folderName", "enter")
-        await app.pilot.pause(0.1)
+        await app.settle()
         await app.press("ctrl+s")
-        await app.pilot.pause(0.1)
+        await app.settle()
         assert session.called("save") == [("r1", "My action", None, {"folderName": "Projects"})]
 
 
