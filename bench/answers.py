@@ -21,7 +21,7 @@ from bench.table import Row
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.agent.threads.chats import Chat
+    from obsidian_agent.agent.threads.manager import Chat
 
 MESSAGES = 500
 TOKENS_A_SECOND = 1_000
@@ -74,12 +74,12 @@ class Turns:
 
 
 async def _run(folder: Path, messages: int) -> dict[str, float]:
-    from obsidian_agent.agent.threads.chats import Chats
-    from obsidian_agent.agent.threads.store import ThreadStore
+    from obsidian_agent.agent.threads.log_store import ThreadStore
+    from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.bootstrap import Wiring, build_session
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.screens.main import MainScreen
-    from obsidian_agent.vault.store import VaultStore
+    from obsidian_agent.vault.filesystem.store import VaultStore
 
     turns = Turns()
     chats = Chats(ThreadStore(folder / "threads", lambda: datetime.now(UTC)), turns)  # type: ignore[arg-type]

@@ -13,11 +13,11 @@ from bench.table import Row
 from bench.vaultgen import Generated, generate
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.vault.index import index_of
-from obsidian_agent.vault.index_keeper import IndexKeeper
-from obsidian_agent.vault.paths import PathUse, parse
-from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.watch import VaultWatcher
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.index import index_of
+from obsidian_agent.vault.index.keeper import IndexKeeper
+from obsidian_agent.vault.index.watcher import VaultWatcher
+from obsidian_agent.vault.paths.path import PathUse, parse
 
 BURST = 30_000
 SETTLED_SECONDS = 2.2

@@ -20,16 +20,16 @@ from pathlib import Path
 
 from bench.table import Row
 from bench.vaultgen import COMMON, NEEDLE, Generated, generate
-from obsidian_agent.tools.searching import SearchRequest, search
-from obsidian_agent.vault.index_facts import tag_key, tag_within
-from obsidian_agent.vault.index_keeper import FILE, IndexKeeper
-from obsidian_agent.vault.index_snapshot import Snapshot
-from obsidian_agent.vault.index_stored import StoredIndex
-from obsidian_agent.vault.index_walk import walk_stamps
-from obsidian_agent.vault.paths import PathUse, parse
-from obsidian_agent.vault.search_names import NameSearch
-from obsidian_agent.vault.search_needle import exact_needle, folded_needle
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.search.text import SearchRequest, search
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
+from obsidian_agent.vault.index.name_search import NameSearch
+from obsidian_agent.vault.index.needle import exact_needle, folded_needle
+from obsidian_agent.vault.index.snapshot import Snapshot
+from obsidian_agent.vault.index.stamps import walk_stamps
+from obsidian_agent.vault.index.stored import StoredIndex
+from obsidian_agent.vault.paths.path import PathUse, parse
 
 Act = Callable[[], object]
 

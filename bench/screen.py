@@ -67,7 +67,7 @@ def _app(folder: Path, state: Path, what: str) -> dict[str, float]:
 async def _run(folder: str, state: str, what: str, started: float) -> dict[str, float]:
     from obsidian_agent.bootstrap import Wiring, build_session
     from obsidian_agent.tui.app import ObsidianAgentApp
-    from obsidian_agent.vault.store import VaultStore
+    from obsidian_agent.vault.filesystem.store import VaultStore
 
     with VaultStore.open(folder) as store:
         session = build_session(Wiring(store, Path(state)))
@@ -129,7 +129,7 @@ async def _indexed(session: Any) -> None:
 
 async def _searched(session: Any) -> None:
     """Names and contents, as the app's screens search them: in threads."""
-    from obsidian_agent.tools.searching import SearchRequest, search
+    from obsidian_agent.tools.search.text import SearchRequest, search
 
     await _indexed(session)
     for query in ("re", "rese", "research", "quillfern", "bela no"):

@@ -15,12 +15,12 @@ import httpx
 
 from bench.table import Row
 from obsidian_agent.agent.events import TextDelta
-from obsidian_agent.agent.sharing import refuse_all
-from obsidian_agent.agent.threads.chats import Chats
+from obsidian_agent.agent.privacy.consent import refuse_all
+from obsidian_agent.agent.threads.manager import Chats
 from obsidian_agent.bootstrap import Wiring, build_chats, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 
 DELAY = 0.05
 """Seconds that the service takes before its first token."""

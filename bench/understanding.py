@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Literal
 
 from bench.table import Row
-from obsidian_agent.agent.context import Focus, run_context
 from obsidian_agent.agent.events import NeedsInput
 from obsidian_agent.agent.offline import OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.offline.reader import readings
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.disk import DiskView
 
 SAMPLE = Path(__file__).parents[1] / "fixtures" / "vault"
 NOW = datetime(2025, 12, 17, 10, tzinfo=UTC)

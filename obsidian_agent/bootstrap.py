@@ -9,39 +9,39 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from obsidian_agent.agent.customs.trust import TrustStore
-from obsidian_agent.agent.macros import MacroStore
-from obsidian_agent.agent.runs import Runs
-from obsidian_agent.agent.saved import SavedActions
+from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.macros.macro import MacroStore
+from obsidian_agent.agent.macros.store import SavedActions
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.journal import state_folder
-from obsidian_agent.plan.policy import Policy
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.appfolder import AppFolder
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.vault.filesystem.app_folder import AppFolder
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.answering import Models
-    from obsidian_agent.agent.brief import Brief
-    from obsidian_agent.agent.customs.finding import FilesBelow
-    from obsidian_agent.agent.customs.library import Customs
-    from obsidian_agent.agent.insight import Insight
-    from obsidian_agent.agent.ledger import Ledger
+    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.monthly_cost import Spending
     from obsidian_agent.agent.planner import Planner
-    from obsidian_agent.agent.sharing import SharingRules
-    from obsidian_agent.agent.spending import Spending
-    from obsidian_agent.agent.threads.chats import Chats
-    from obsidian_agent.agent.threads.store import ThreadStore
-    from obsidian_agent.agent.tracing import Trace
+    from obsidian_agent.agent.privacy.consent import SharingRules
+    from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.trace import Trace
+    from obsidian_agent.agent.threads.log_store import ThreadStore
+    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.turn.answer import Models
+    from obsidian_agent.agent.turn.config import Brief
+    from obsidian_agent.agent.vault_agents.files import FilesBelow
+    from obsidian_agent.agent.vault_agents.library import Customs
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.limiter import RateLimits
-    from obsidian_agent.providers.manager import ProviderManager
     from obsidian_agent.providers.plugin_index import PluginIndex
-    from obsidian_agent.vault.index_keeper import IndexKeeper
+    from obsidian_agent.providers.registry import ProviderManager
+    from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,7 @@ def build_session(wiring: Wiring) -> Session:
 
 def build_chats(wiring: Wiring, session: Session) -> Chats:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.chats import Chats
-    from obsidian_agent.agent.threads.turning import SessionTurns
+    from obsidian_agent.agent.threads.manager import Chats, SessionTurns
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
@@ -107,23 +106,23 @@ def build_chats(wiring: Wiring, session: Session) -> Chats:
 
 def open_threads(wiring: Wiring) -> ThreadStore:
     """The threads of a vault on disk."""
-    from obsidian_agent.agent.threads.store import ThreadStore
+    from obsidian_agent.agent.threads.log_store import ThreadStore
 
     return ThreadStore(_vault_state(wiring) / "threads", _clock(wiring.now))
 
 
 def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
-    from obsidian_agent.agent.ledger import Ledger
+    from obsidian_agent.agent.privacy.ledger import Ledger
 
     return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
 
 
 def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
     """What the program can tell of itself."""
-    from obsidian_agent.agent.insight import Insight
-    from obsidian_agent.agent.ledger import Ledger
-    from obsidian_agent.agent.plugin_search import FoundPlugins, search_plugins
+    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
+    from obsidian_agent.agent.privacy.ledger import Ledger
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
@@ -134,9 +133,9 @@ def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
 
 def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
     # Imported here, as the planner is.
-    from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.planner import Sampling
-    from obsidian_agent.agent.sharing import SharingRules
+    from obsidian_agent.agent.privacy.consent import SharingRules
+    from obsidian_agent.agent.turn.answer import Models
 
     settings = wiring.settings.current
     allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
@@ -155,9 +154,8 @@ def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
-    from obsidian_agent.agent.spending import CountedProvider
-    from obsidian_agent.providers.manager import ProviderManager
-    from obsidian_agent.providers.registry import SCRIPTED, environment_key
+    from obsidian_agent.agent.monthly_cost import CountedProvider
+    from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
     base_url = wiring.base_url or settings.base_url
@@ -172,7 +170,7 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
 
 def open_spending(wiring: Wiring) -> Spending:
     """What models have cost, in all vaults, and the cap of the settings."""
-    from obsidian_agent.agent.spending import Spending
+    from obsidian_agent.agent.monthly_cost import Spending
 
     return Spending(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
 
@@ -201,18 +199,18 @@ class _Lasting:
     @cached_property
     def trace(self) -> Trace:
         """Where turns are traced when that is wanted."""
-        from obsidian_agent.agent.tracing import Trace
+        from obsidian_agent.agent.privacy.trace import Trace
 
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
 def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> Brief:
     """What an agent gets in its next turn. May block."""
-    from obsidian_agent.agent.brief import Brief
-    from obsidian_agent.agent.customs.resolving import resolve
-    from obsidian_agent.agent.materials.fusion import FUSIONS
-    from obsidian_agent.agent.materials.gathering import Gathering
-    from obsidian_agent.agent.model_tools import READ_TOOLS
+    from obsidian_agent.agent.context.gathering import Gathering
+    from obsidian_agent.agent.context.items import FUSIONS
+    from obsidian_agent.agent.turn.config import Brief
+    from obsidian_agent.agent.turn.model_tools import READ_TOOLS
+    from obsidian_agent.agent.vault_agents.instructions import resolve
 
     settings = wiring.settings.current
     resolved = resolve(build_customs(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
@@ -234,9 +232,9 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: 
 
 def build_customs(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> Customs:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
-    from obsidian_agent.agent.customs.library import Customs
-    from obsidian_agent.agent.files import files_below
-    from obsidian_agent.agent.sharing import SharingRules
+    from obsidian_agent.agent.privacy.consent import SharingRules
+    from obsidian_agent.agent.vault_agents.files import files_below
+    from obsidian_agent.agent.vault_agents.library import Customs
 
     settings = wiring.settings.current
     known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
@@ -260,7 +258,7 @@ def _vault_state(wiring: Wiring) -> Path:
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
     # Imported here, as the planner is.
-    from obsidian_agent.agent.indexing import open_index
+    from obsidian_agent.agent.index_follower import open_index
 
     return open_index(wiring.store, wiring.state)
 
@@ -281,6 +279,6 @@ def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
     models = session.models
     if models is None:
         return session.offline
-    from obsidian_agent.agent.answering import make_planner
+    from obsidian_agent.agent.turn.answer import make_planner
 
     return make_planner(session, models)

@@ -8,23 +8,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.agent.context import Focus, run_context
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TextDelta, TurnEvent
-from obsidian_agent.agent.ledger import Ledger
-from obsidian_agent.agent.loop import Agent, Vault
 from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.agent.proposals import dry_run_over
-from obsidian_agent.agent.results import Scrubber
-from obsidian_agent.agent.sharing import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.run_context import Focus, run_context
+from obsidian_agent.agent.turn.loop import Agent, Vault
+from obsidian_agent.agent.turn.proposals import dry_run_over
+from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.errors import VaultError
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatMessage, Provider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import VaultPath
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.disk import DiskView
 from previews import without_id
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

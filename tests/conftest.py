@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -10,22 +10,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from obsidian_agent.agent.context import note_settings
 from obsidian_agent.agent.events import Answer, PlanReady, TurnEvent
-from obsidian_agent.agent.macros import Macro
+from obsidian_agent.agent.macros.macro import Macro
 from obsidian_agent.agent.offline import OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.plan.binding import bind
+from obsidian_agent.agent.run_context import note_settings
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Position, RunContext, Selection
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import PathUse, parse
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent
-from obsidian_agent.agent.executor import RunCommand, execute
-from obsidian_agent.journal import seals
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.agent.execution.executor import RunCommand, execute
+from obsidian_agent.journal import integrity
+from obsidian_agent.journal.journal import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
-from obsidian_agent.tools.base import Risk, RunContext
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.changes import ChangeSet, MakeDir, Move, Operation, OwnedOperation, WriteFile, content_hash
-from obsidian_agent.vault.paths import VaultPath
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.tool import Risk, RunContext
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, OwnedOperation, WriteFile, content_hash
 
 Picture = dict[str, tuple[str, int, bytes]]
 """Path to kind, mode and bytes (a link's target for a link) of everything below a folder."""
@@ -98,7 +98,7 @@ def restarted(journal: Journal) -> None:
     with closing(sqlite3.connect(journal.file, isolation_level=None)) as connection:
         interrupted = [seq for (seq,) in connection.execute("SELECT seq FROM record WHERE status = 'applying'")]
         connection.execute("UPDATE record SET boot = 'an earlier start' WHERE status = 'applying'")
-        seals.seal(connection, interrupted)
+        integrity.seal(connection, interrupted)
 
 
 def picture(folder: Path) -> Picture:

@@ -16,8 +16,8 @@ import pytest
 
 import obsidian_agent
 from obsidian_agent.cli.main import main
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.apply import Applier
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.vault.transaction.apply import Applier
 from support import MakeVault
 
 ROOT = Path(obsidian_agent.__file__).parents[1]

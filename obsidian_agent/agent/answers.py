@@ -12,15 +12,15 @@ from typing import Any
 from obsidian_agent.agent.events import Answer, TurnFailed
 from obsidian_agent.offline.recipe import AnswerFrom
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.plan.binding import bind
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Risk, Tool
-from obsidian_agent.tools.filters import FilterContext, text_of
-from obsidian_agent.tools.linktext import LinkWriter
-from obsidian_agent.tools.templates import ListTemplate
+from obsidian_agent.tools.core.filters import FilterContext, text_of
+from obsidian_agent.tools.core.tool import Risk, Tool
+from obsidian_agent.tools.files.templates import ListTemplate
+from obsidian_agent.tools.links.convert import LinkWriter
 
 MOST_LINES = 200
 """Lines of a list in an answer; of what is more, the number is told."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.effects import Effects as Effects
 from obsidian_agent.plan.model import ActionPlan

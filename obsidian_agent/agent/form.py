@@ -19,8 +19,8 @@ from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.sets import ACTIVE, NoteSet, Term, Unread, of_notes
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import FIELDS_OF_NOTES, headings, read, shown
-from obsidian_agent.vault.paths import ROOT
-from obsidian_agent.vault.search_names import NameSearch
+from obsidian_agent.vault.index.name_search import NameSearch
+from obsidian_agent.vault.paths.path import ROOT
 
 MOST: Final = 6
 """Names that are offered at once."""

@@ -16,13 +16,13 @@ from typing import Final, Literal, cast
 
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TextDelta, TurnEvent, TurnFailed
-from obsidian_agent.agent.foreign import neutral
-from obsidian_agent.agent.ledger import Ledger, Sending
-from obsidian_agent.agent.metering import Meter
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
-from obsidian_agent.agent.replies import Reply, listen
-from obsidian_agent.agent.sharing import AllowedBy, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.untrusted_text import neutral
+from obsidian_agent.agent.turn.replies import Reply, listen
+from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError, VaultError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
@@ -31,13 +31,13 @@ from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.offline.search import MOST, Menu
 from obsidian_agent.offline.sequence import after, joined
 from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parse import ParsedPlan, parse_plan
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
-from obsidian_agent.vault.hiding import HidingView
-from obsidian_agent.vault.paths import PathUse, VaultPath, parse
-from obsidian_agent.vault.view import VaultView
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.view import VaultView
 
 Planning = Literal["auto", "menu", "plan"]
 

@@ -25,14 +25,14 @@ from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sets import ACTIVE, Unread
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read, shown
-from obsidian_agent.plan.binding import bind
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Tool
-from obsidian_agent.vault.view import VaultView
+from obsidian_agent.tools.core.tool import Tool
+from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.form import Form

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, assert_never, cast
 
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
-from obsidian_agent.agent.foreign import new_mark
-from obsidian_agent.agent.prompt import bad_answer, correction, request_message, system_prompt
-from obsidian_agent.agent.signatures import Detail, usage_of
-from obsidian_agent.agent.tool_choice import hint
+from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.agent.turn.prompts import bad_answer, correction, hint, request_message, system_prompt
+from obsidian_agent.agent.turn.signatures import Detail, usage_of
 from obsidian_agent.errors import Problem, ProviderError
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
-from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import (
     ChatDelta,
@@ -34,7 +33,7 @@ from obsidian_agent.providers.base import (
     Usage,
     Waiting,
 )
-from obsidian_agent.tools.base import RunContext, Tool
+from obsidian_agent.tools.core.tool import RunContext, Tool
 
 MAX_REQUESTS = 3
 FAILED_MESSAGE = "LLM failed to generate valid plan. Try rephrasing your request."

@@ -17,7 +17,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from obsidian_agent.agent.context import Focus, run_context
 from obsidian_agent.agent.events import (
     AgentEvent,
     Answer,
@@ -31,39 +30,39 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.executor import RunCommand, execute
-from obsidian_agent.agent.files import files_below
-from obsidian_agent.agent.following import Following
-from obsidian_agent.agent.runs import Runs
-from obsidian_agent.agent.saved import SavedActions
+from obsidian_agent.agent.execution.executor import RunCommand, execute
+from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.index_follower import Following
+from obsidian_agent.agent.macros.store import SavedActions
+from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.agent.streaming import events_of
+from obsidian_agent.agent.vault_agents.files import files_below
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan.binding import bind
-from obsidian_agent.plan.document import diff_of
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
-from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.result import Preview, diff_of
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Position, RunContext, Selection, Tool
-from obsidian_agent.vault.changes import NetChange
-from obsidian_agent.vault.collection import no_collection
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.text import decode
+from obsidian_agent.tools.core.tool import Position, RunContext, Selection, Tool
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.gc_policy import no_collection
+from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.changes import NetChange
+from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.answering import Models
     from obsidian_agent.agent.conversation import Conversation
     from obsidian_agent.agent.form import Form
     from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import Planner
-    from obsidian_agent.agent.sharing import ApproveShare
+    from obsidian_agent.agent.privacy.consent import ApproveShare
+    from obsidian_agent.agent.turn.answer import Models
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.vault.index import VaultIndex
-    from obsidian_agent.vault.index_keeper import IndexKeeper, IndexStatus
+    from obsidian_agent.vault.index.index import VaultIndex
+    from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
 
 
 class MissingInput(PlanError):
@@ -234,13 +233,13 @@ class Session:
 
     def verify(self, approved: Preview) -> tuple[Problem, ...]:
         """What of the vault is not as the preview said that it would be. May block."""
-        from obsidian_agent.agent.verifying import verify
+        from obsidian_agent.agent.execution.verify import verify
 
         return verify(approved, DiskView(self.store))
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> tuple[Problem, ...]:
         """What is wrong with other arguments for a read that a model asked for."""
-        from obsidian_agent.agent.calls import read_call, with_arguments
+        from obsidian_agent.agent.turn.calls import read_call, with_arguments
 
         try:
             with_arguments(read_call(tool, self.tools), args)
@@ -330,7 +329,7 @@ class Session:
                 yield event
 
     async def _ask(self, message: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
-        from obsidian_agent.agent.answering import answer
+        from obsidian_agent.agent.turn.answer import answer
 
         # Every async generator; the declared type only promises an iterator.
         events = cast("AsyncGenerator[AgentEvent, None]", answer(self, message, approve, conversation=self.conversation))

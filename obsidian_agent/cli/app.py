@@ -7,9 +7,9 @@ import sys
 
 from obsidian_agent.bootstrap import build_chats, build_insight, build_session
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import find_vault, wiring_of
 from obsidian_agent.cli.output import Output, ask
 from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.session_factory import find_vault, wiring_of
 from obsidian_agent.config.registry import known_vaults
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.nearest import did_you_mean

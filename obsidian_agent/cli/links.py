@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import find_vault
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.session_factory import find_vault
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.linkgraph import LinkGraph, NoteLinks, link_graph
-from obsidian_agent.vault.paths import PathUse, VaultPath
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.links.graph import LinkGraph, NoteLinks, link_graph
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.views.disk import DiskView
 
 
 def links_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from obsidian_agent.agent.macros import Macro
-from obsidian_agent.agent.saved import untrusted
+from obsidian_agent.agent.macros.macro import Macro
+from obsidian_agent.agent.macros.store import untrusted
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, of_problems
-from obsidian_agent.cli.opening import open_session, pairs, parameters
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.cli.plans import refuse, reject, run_document, show_preview
+from obsidian_agent.cli.session_factory import open_session, pairs, parameters
 from obsidian_agent.errors import PlanError
 
 

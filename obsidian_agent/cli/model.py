@@ -11,12 +11,12 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.trial import Score, answers_at_all, play, sample_vault
 from obsidian_agent.bootstrap import build_session
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import wiring_of
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.session_factory import wiring_of
 from obsidian_agent.config.directories import directories
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.journal.store import vault_key
+from obsidian_agent.journal.journal import vault_key
 
 
 def model_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from obsidian_agent.agent.document import findings
 from obsidian_agent.agent.events import ExecutionResult
-from obsidian_agent.agent.findings import findings
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tui.sanitize import block, line
+from obsidian_agent.terminal_text import block, line
 
 # JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

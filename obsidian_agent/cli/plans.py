@@ -28,17 +28,16 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.session import MissingInput, Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
 from obsidian_agent.cli.interrupts import interruptible
-from obsidian_agent.cli.opening import open_session, parameters, read_bytes
 from obsidian_agent.cli.output import Output, result_lines, show_changes, show_findings
 from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.session_factory import open_session, parameters, read_bytes
 from obsidian_agent.errors import PlanError, Problem
-from obsidian_agent.plan.document import preview_document, rejected_document
-from obsidian_agent.plan.parse import ParsedPlan, ParsedProse, ParseFailed, parse_plan
-from obsidian_agent.plan.policy import Policy
-from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.strict_json import read_json
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.json_text import read_json
+from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.result import Preview, preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.core.registry import TOOLS
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
 """What a planner may answer when an instruction must not be followed."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from obsidian_agent.agent.plugin_search import FoundPlugins, search_plugins
+from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
 from obsidian_agent.bootstrap import open_plugin_index
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import find_vault
 from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.session_factory import find_vault
 from obsidian_agent.config.directories import directories
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 
 
 def plugins_command(options: argparse.Namespace, out: Output) -> Exit:

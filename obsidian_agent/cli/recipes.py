@@ -7,9 +7,9 @@ import argparse
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.cli.exits import Exit, of_problems
-from obsidian_agent.cli.opening import open_session, parameters
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.plans import answered, needs_input, refuse, reject, run_document, show_preview
+from obsidian_agent.cli.session_factory import open_session, parameters
 from obsidian_agent.errors import ConfigError, PlanError
 from obsidian_agent.offline.recipe import SUBJECTS, Recipe, packaged, recipe_named
 from obsidian_agent.plan.nearest import did_you_mean

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from obsidian_agent.agent.indexing import open_index
+from obsidian_agent.agent.index_follower import open_index
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.opening import find_vault
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.session_factory import find_vault
 from obsidian_agent.config.directories import directories
-from obsidian_agent.tools.searching import SearchItem, SearchPage, SearchRequest, search
-from obsidian_agent.vault.index_keeper import IndexKeeper
-from obsidian_agent.vault.index_stored import StoredIndex
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.search.text import SearchItem, SearchPage, SearchRequest, search
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.keeper import IndexKeeper
+from obsidian_agent.vault.index.stored import StoredIndex
 
 
 def search_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import assert_never
 
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
-from obsidian_agent.vault.paths import is_trash
+from obsidian_agent.vault.paths.path import is_trash
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.vault.walk import close_quietly
+from obsidian_agent.vault.filesystem.walk import close_quietly
 
 _TRIES = 5
 _PAUSE = 0.01

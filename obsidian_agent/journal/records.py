@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from obsidian_agent.journal.effects import Effects
-from obsidian_agent.vault.actions import Action
+from obsidian_agent.vault.transaction.actions import Action
 
 Kind = Literal["run", "undo", "redo"]
 """A plan that was executed; a record that took back what a run did; a record that took back an undo."""

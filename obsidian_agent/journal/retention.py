@@ -10,7 +10,7 @@ import sqlite3
 import zlib
 from typing import Any, Final
 
-from obsidian_agent.journal import seals
+from obsidian_agent.journal import integrity
 
 KEEP_RUNS: Final = 20
 KEEP_SECONDS: Final = 90 * 86_400.0
@@ -38,7 +38,7 @@ def prune(connection: sqlite3.Connection, now: float) -> int:
         (plan,) = connection.execute("SELECT plan FROM record WHERE seq = ?", (seq,)).fetchone()
         connection.execute("UPDATE part SET images = NULL WHERE record = ?", (seq,))
         connection.execute("UPDATE record SET bytes = 0, kept = 0, plan = ? WHERE seq = ?", (_without_texts(plan), seq))
-    seals.seal(connection, old[-AT_MOST:])
+    integrity.seal(connection, old[-AT_MOST:])
     return len(old[-AT_MOST:])
 
 

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.errors import ObsidianAgentError, VaultError
-from obsidian_agent.journal import register, schema
+from obsidian_agent.journal import db, integrity
 from obsidian_agent.journal.lock import vault_lock
 from obsidian_agent.state_files import make_private
-from obsidian_agent.vault.paths import APP_FOLDER, clean_component, custom_path
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_path
 
 JOURNAL_FILE: Final = "journal.db"
 ID_FILE: Final = "vault.json"
-_NOT_TAKEN: Final = frozenset({ID_FILE, "lock", JOURNAL_FILE, f"{JOURNAL_FILE}-wal", f"{JOURNAL_FILE}-shm", register.FILE})
+_NOT_TAKEN: Final = frozenset({ID_FILE, "lock", JOURNAL_FILE, f"{JOURNAL_FILE}-wal", f"{JOURNAL_FILE}-shm", integrity.FILE})
 _ID_LIMIT: Final = 4096
 
 
@@ -105,11 +105,11 @@ def adopt(state: Path, store: VaultStore) -> MovedVault | None:
     if found is None:
         return None
     database = found.folder / JOURNAL_FILE
-    with schema.journal_errors(database), vault_lock(found.folder / "lock", store.root_fd):
-        schema.belongs_to(database, store.real_path)
+    with db.journal_errors(database), vault_lock(found.folder / "lock", store.root_fd):
+        db.belongs_to(database, store.real_path)
         make_private(folder)
         _merge(found.folder, folder)
-        for name in (register.FILE, f"{JOURNAL_FILE}-wal", JOURNAL_FILE):
+        for name in (integrity.FILE, f"{JOURNAL_FILE}-wal", JOURNAL_FILE):
             with suppress(FileNotFoundError):
                 (found.folder / name).rename(folder / name)
         identity = vault_id(store)

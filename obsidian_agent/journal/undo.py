@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
-from obsidian_agent.journal.cuts import cut_after
-from obsidian_agent.journal.images import ImageSource
+from obsidian_agent.journal.blobs import ImageSource
+from obsidian_agent.journal.journal import Journal, no_run
 from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
-from obsidian_agent.journal.recover import settle
-from obsidian_agent.journal.store import Journal, no_run
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
-from obsidian_agent.vault.apply import Applier, HalfDone
-from obsidian_agent.vault.handles import FolderHandles
-from obsidian_agent.vault.paths import VaultPath, is_trash
-from obsidian_agent.vault.stamps import stamp_of
-from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.survey import Finding, State, Survey
+from obsidian_agent.journal.recovery import settle
+from obsidian_agent.journal.step_boundaries import cut_after
+from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.stamps import stamp_of
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import VaultPath, is_trash
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
+from obsidian_agent.vault.transaction.apply import Applier, HalfDone
+from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 
 Choice = Literal["force", "skip", "leave"]
 """What to do about a conflict: overwrite what is there, keep it knowingly, or leave it as a conflict."""

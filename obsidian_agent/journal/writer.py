@@ -16,13 +16,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from obsidian_agent.journal import seals
+from obsidian_agent.journal import integrity
+from obsidian_agent.journal.blobs import Part, PartBuilder
 from obsidian_agent.journal.boot import boot_id
-from obsidian_agent.journal.cuts import Cut, pack_cuts
-from obsidian_agent.journal.images import Part, PartBuilder
+from obsidian_agent.journal.db import journal_errors
 from obsidian_agent.journal.records import NewRecord, Record
-from obsidian_agent.journal.schema import journal_errors
-from obsidian_agent.vault.actions import Action
+from obsidian_agent.journal.step_boundaries import Cut, pack_cuts
+from obsidian_agent.vault.transaction.actions import Action
 
 _WORKERS: Final = 2
 _WAITING_BYTES: Final = 16 << 20
@@ -94,7 +94,7 @@ class RecordWriter:
                 (self._seq, self._run_id, new.kind, moment, time.time(), new.goal, plan, new.plan_hash, self._token)
                 + (new.source, new.run, self._count, self._bytes, pack_cuts(cuts), boot_id()),
             )
-            seals.close(self._connection, self._seq, self._previous)
+            integrity.close(self._connection, self._seq, self._previous)
             self._connection.execute("COMMIT")
             try:
                 if durable:

@@ -16,8 +16,8 @@ from typing import Any, Final
 from obsidian_agent.offline.names import Found
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.sets import ACTIVE, STATES
-from obsidian_agent.plan.decoder import Refused, decode
-from obsidian_agent.tools.base import RunContext
+from obsidian_agent.plan.json_text import Refused, decode
+from obsidian_agent.tools.core.tool import RunContext
 
 MOST_ACTIONS: Final = 3
 OTHER: Final = "other"

@@ -15,10 +15,10 @@ import regex
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.offline.words import BETWEEN, FUNCTION_WORDS, JOINED, NEGATIONS, WORD, stem
-from obsidian_agent.vault.index import VaultIndex, index_of
-from obsidian_agent.vault.index_facts import name_key
-from obsidian_agent.vault.paths import ROOT
-from obsidian_agent.vault.view import VaultView
+from obsidian_agent.vault.index.facts import name_key
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.paths.path import ROOT
+from obsidian_agent.vault.views.view import VaultView
 
 NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"]
 
@@ -254,7 +254,7 @@ def said_of(value: Any) -> str | None:
 
 def folder_exists(view: VaultView, path: str) -> bool:
     """Whether there is such a folder, empty ones among them."""
-    from obsidian_agent.vault.paths import PathUse, parse
+    from obsidian_agent.vault.paths.path import PathUse, parse
 
     try:
         entry = view.locate(parse(path, PathUse.FOLDER))

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, NetChange, RenameEntry
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.view import VaultView
+from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, NetChange, RenameEntry
+from obsidian_agent.vault.views.overlay import OverlayVault
+from obsidian_agent.vault.views.view import VaultView
 
 _RISKS: Final = ("read-only", "writes", "commands")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from obsidian_agent.offline.names import Names
-from obsidian_agent.tools.base import RunContext, ToolContext
-from obsidian_agent.vault.view import VaultView
+from obsidian_agent.tools.core.tool import RunContext, ToolContext
+from obsidian_agent.vault.views.view import VaultView
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from obsidian_agent.offline.names import NameKind, folder_exists, key_of
 from obsidian_agent.offline.recipe import Input
 from obsidian_agent.offline.sets import ACTIVE, NoteSet, Unread, read_set
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.plan.binding import fitted
-from obsidian_agent.vault import markdown
-from obsidian_agent.vault.paths import PathUse, parse
-from obsidian_agent.vault.text import decode
+from obsidian_agent.plan.parameters import fitted
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.paths.path import PathUse, parse
 
 _EXISTING: Final = frozenset({"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "heading"})
 
@@ -112,7 +112,7 @@ def headings(note: str, around: Surroundings) -> list[str]:
     path = around.active_file if note == ACTIVE else note
     try:
         where = parse(path or "", PathUse.READ)
-        return [heading.text for heading in markdown.headings(decode(around.view.read(where), where.text))]
+        return [heading.text for heading in edits.headings(decode(around.view.read(where), where.text))]
     except VaultError:
         return []
 

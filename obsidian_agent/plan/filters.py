@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.plan.nearest import nearest
-from obsidian_agent.tools import filters as shared
-from obsidian_agent.tools.filters import FilterCall, FilterContext, plain_link, text_of
+from obsidian_agent.tools.core import filters as shared
+from obsidian_agent.tools.core.filters import FilterCall, FilterContext, plain_link, text_of
 
 __all__ = ["ARGUMENTS", "MISSING", "NO_SELECTION", "FilterCall", "FilterContext", "Missing", "apply", "flaw", "plain_link", "text_of"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from obsidian_agent.plan import filters
-from obsidian_agent.tools.filters import FilterCall, parse_call
+from obsidian_agent.tools.core.filters import FilterCall, parse_call
 
 MAX_REFERENCE = 1000
 """Characters between `${` and `}`; more is no reference."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union
 
 from pydantic import BaseModel
 
-from obsidian_agent.tools.base import LongTextMark, PathMark
+from obsidian_agent.tools.core.tool import LongTextMark, PathMark
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,17 @@
-"""ActionPlan, version 1.0: the one document between a model, a saved macro, a person with an editor, and the executor."""
+"""ActionPlan, version 1.0: the one document between a model, a saved macro, a person with an editor, and the executor.
+
+The contract as JSON Schema (draft 2020-12), for prompts, editors and other programs.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
+
+from obsidian_agent.tools.core.tool import Tool, ToolModel
 
 MAX_STEPS = 100
 MAX_INSTANCES = 10_000
@@ -95,3 +101,31 @@ class ActionPlan(PlanModel):
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON document, without fields that say nothing."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True) | {"version": self.version}
+
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def plan_schema() -> dict[str, Any]:
+    """The schema of an ActionPlan."""
+    return {"$schema": DIALECT, **ActionPlan.model_json_schema(by_alias=True)}
+
+
+def tools_schema(tools: Iterable[Tool]) -> dict[str, Any]:
+    """Every tool: name, summary, risk, whether it deletes, and the schemas of its input and output."""
+    return {"$schema": DIALECT, "tools": [_tool_schema(tool) for tool in tools]}
+
+
+def _tool_schema(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.summary,
+        "riskLevel": tool.risk.value,
+        "deletes": tool.deletes,
+        "inputSchema": _model_schema(tool.input, "validation"),
+        "outputSchema": _model_schema(tool.output, "serialization"),
+    }
+
+
+def _model_schema(model: type[ToolModel], mode: Any) -> dict[str, Any]:
+    return model.model_json_schema(by_alias=True, mode=mode)

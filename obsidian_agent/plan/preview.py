@@ -18,19 +18,17 @@ from typing import Any
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.compiled import CompiledStep
-from obsidian_agent.plan.document import diff_of
 from obsidian_agent.plan.filters import FilterContext
-from obsidian_agent.plan.flags import flags_of, opaque_flags
+from obsidian_agent.plan.flags import flags_of, opaque_flags, refusals
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
-from obsidian_agent.plan.policy import refusals
-from obsidian_agent.plan.result import Instance, Preview, Timings
+from obsidian_agent.plan.result import Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
 from obsidian_agent.plan.validate import Validated
-from obsidian_agent.tools.base import Proposal, RunContext, Tool, ToolContext
-from obsidian_agent.tools.linktext import LinkWriter
-from obsidian_agent.vault.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.view import VaultView
+from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
+from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
+from obsidian_agent.vault.views.overlay import OverlayVault
+from obsidian_agent.vault.views.view import VaultView
 
 FIRST_SCREEN = 40
 """Changes that fill the first screen of a preview; enough for the largest terminal anybody reads."""

@@ -12,7 +12,7 @@ from obsidian_agent.plan.filters import Missing, text_of
 from obsidian_agent.plan.grammar import Malformed, Reference
 from obsidian_agent.plan.marks import NO_MARKS, ArgMarks, marks_of
 from obsidian_agent.plan.scope import Scope, child_of, context_values
-from obsidian_agent.vault.names import clean_component, dash_illegal
+from obsidian_agent.vault.paths.rules import clean_component, dash_illegal
 
 __all__ = [
     "NO_MARKS", "ArgMarks", "Malformed", "Reference", "Scope", "Template", "child_of", "compile_value", "context_values", "marks_of",

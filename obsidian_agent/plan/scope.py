@@ -9,7 +9,7 @@ from typing import Any, Final
 from obsidian_agent.plan.filters import MISSING, NO_SELECTION, FilterContext
 from obsidian_agent.plan.grammar import Reference
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.tools.base import RunContext
+from obsidian_agent.tools.core.tool import RunContext
 
 CONTEXT_NAMES: Final = frozenset({"selection", "activeFile", "activeFolder", "vaultName", "date", "time", "now"})
 """The names of the run's own context; no step, loop or captured value may take them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan import jsonvalues
+from obsidian_agent.plan import arguments
 from obsidian_agent.plan.arguments import check
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, MAX_INSTANCES, MAX_STEPS, ActionPlan
 
@@ -32,7 +32,7 @@ def shape(document: object) -> Shaped:
         return Shaped(problems=[Problem("SCHEMA_INVALID", "A plan is a JSON object.", path="/")])
     if too_large := _too_large(document):
         return Shaped(problems=too_large, final=True)
-    if flaw := jsonvalues.flaw(document):
+    if flaw := arguments.flaw(document):
         code = "PATH_INVALID" if _PATH_ARGUMENT.fullmatch(flaw.pointer) else "SCHEMA_INVALID"
         return Shaped(problems=[Problem(code, flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP")
     version = document.get("version")

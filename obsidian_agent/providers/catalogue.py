@@ -14,8 +14,8 @@ from pydantic import SecretStr
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
-from obsidian_agent.providers.away import in_own_loop
 from obsidian_agent.providers.litellm_client import Endpoint
+from obsidian_agent.providers.streams import in_own_loop
 
 REMEMBERED: Final = 30.0
 """Seconds that a list is good for."""

@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from obsidian_agent.providers.merging import Merger
+from obsidian_agent.providers.streams import Merger
 
 MAX_STREAM_BYTES = 48 * 1024 * 1024
 """Of a streamed answer as sent. Each delta comes in an envelope many times its size."""

@@ -15,9 +15,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.providers.away import in_own_loop
 from obsidian_agent.providers.catalogue import list_models
 from obsidian_agent.providers.registry import endpoint_of, find_vendor, is_loopback
+from obsidian_agent.providers.streams import in_own_loop
 
 PATIENCE: Final = 0.3
 """Seconds that all of them together have for their answers."""

@@ -21,9 +21,9 @@ from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from obsidian_agent.agent.insight import Insight
-    from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
+    from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.port import Session
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.command_table import COMMANDS
 from obsidian_agent.tui.themes import DARK, LIGHT
 
@@ -35,7 +35,7 @@ class Commands(Provider):
         screen = cast("MainScreen", self.screen)
         for macro in await screen.bridge.call(screen.bridge.session.saved.list):
             told = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
-            self._commands.append(Entry(f"Run Saved Action: {sanitize.shortened(macro.name, 200)}", told, _runner(screen, macro.name)))
+            self._commands.append(Entry(f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}", told, _runner(screen, macro.name)))
 
     def _own(self) -> Iterator[Entry]:
         screen = cast("MainScreen", self.screen)

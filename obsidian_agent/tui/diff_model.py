@@ -10,7 +10,7 @@ from typing import Literal
 
 from rich.cells import cell_len
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 LineKind = Literal["add", "del", "same", "hunk", "note"]
 WORD_LIMIT = 2_000
@@ -56,7 +56,7 @@ def parse(text: str) -> Diff:
             if hunk:
                 old, new = int(hunk[1]), int(hunk[3])
                 old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
-                lines.append(DiffLine("hunk", sanitize.line(f"Line {max(new, 1)}{hunk[5]}")))
+                lines.append(DiffLine("hunk", terminal_text.line(f"Line {max(new, 1)}{hunk[5]}")))
                 continue
         sign, body = raw[:1], raw[1:]
         if sign == "\\":
@@ -76,7 +76,7 @@ def parse(text: str) -> Diff:
 
 
 def _safe(text: str) -> str:
-    return sanitize.line(text.expandtabs(4)) if "\t" in text else sanitize.line(text)
+    return terminal_text.line(text.expandtabs(4)) if "\t" in text else terminal_text.line(text)
 
 
 def _paired(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -31,9 +31,9 @@ DEEPEST = 8
 def render(text: str) -> Content:
     """Styled text of a Markdown answer; the text is made safe here."""
     try:
-        tokens = _parser().parse(sanitize.block(text))
+        tokens = _parser().parse(terminal_text.block(text))
     except RecursionError:
-        return Content(sanitize.block(text))
+        return Content(terminal_text.block(text))
     writer = _Writer()
     for token in tokens:
         writer.take(token)

@@ -9,7 +9,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.vault.index_keeper import IndexStatus
+    from obsidian_agent.vault.index.keeper import IndexStatus
 
 
 class EventsArrived(Message):

@@ -12,7 +12,7 @@ class NoteSearch:
 
     def __init__(self, paths: Sequence[str]) -> None:
         # Imported here: it takes as long as a few frames, and nobody waits for it in the thread that this is made in.
-        from obsidian_agent.vault.search_names import NameSearch
+        from obsidian_agent.vault.index.name_search import NameSearch
 
         self._paths = paths
         self._names = NameSearch(paths)

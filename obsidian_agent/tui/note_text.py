@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from obsidian_agent.tui import sanitize
-from obsidian_agent.tui.sanitize import ShownLine
+from obsidian_agent import terminal_text
+from obsidian_agent.terminal_text import ShownLine
 
 if TYPE_CHECKING:
-    from obsidian_agent.tools.base import Position, Selection
+    from obsidian_agent.tools.core.tool import Position, Selection
 
 _LINE_END = re.compile("\r\n|\r|\n")
 MAX_LINES = 50_000
@@ -35,7 +35,7 @@ class NoteText:
         lines = _LINE_END.split(text[:MAX_CHARACTERS])
         rest = text[MAX_CHARACTERS:].count("\n") + max(len(lines) - MAX_LINES, 0)
         kept = tuple(lines[:MAX_LINES])
-        return cls(kept, tuple(sanitize.note_line(line) for line in kept), rest)
+        return cls(kept, tuple(terminal_text.note_line(line) for line in kept), rest)
 
     @property
     def screen(self) -> str:
@@ -44,7 +44,7 @@ class NoteText:
 
     def position(self, location: Location) -> Position:
         """A place on the screen as a place in the note."""
-        from obsidian_agent.tools.base import Position
+        from obsidian_agent.tools.core.tool import Position
 
         row = min(location[0], len(self.source) - 1)
         column = self.shown[row].source_column(location[1])
@@ -52,7 +52,7 @@ class NoteText:
 
     def selection(self, start: Location, end: Location) -> Selection | None:
         """What lies between two places on the screen; None when that is nothing. Lines are joined with LF, as Obsidian's editor does."""
-        from obsidian_agent.tools.base import Selection
+        from obsidian_agent.tools.core.tool import Selection
 
         first, last = sorted((start, end))
         if first == last:

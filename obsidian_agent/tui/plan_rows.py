@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan, Step
     from obsidian_agent.plan.result import Flag, Instance, Preview
-    from obsidian_agent.vault.changes import ChangeKind, NetChange
+    from obsidian_agent.vault.views.changes import ChangeKind, NetChange
 
 FOLD_AT = 6
 """Longer groups of remarks are folded; files and steps never are."""
@@ -82,7 +82,7 @@ def rows_of(preview: Preview, plan: ActionPlan, disabled: frozenset[str], unfold
     rows: list[PlanRow] = []
     errors = [_problem_row("error", problem) for problem in preview.errors]
     notices = [*(_flag_row(flag) for flag in preview.flags), *(_problem_row("warning", problem) for problem in preview.warnings)]
-    assumptions = [RemarkRow("assumes", sanitize.shortened(text, 300), sanitize.block(text)) for text in plan.assumptions]
+    assumptions = [RemarkRow("assumes", terminal_text.shortened(text, 300), terminal_text.block(text)) for text in plan.assumptions]
     for title, remarks in (("Errors", errors), ("Please notice", notices), ("Assumptions", assumptions)):
         rows += _section(title, remarks, unfolded)
     if plan.steps:
@@ -108,17 +108,17 @@ def _section(title: str, remarks: Sequence[RemarkRow], unfolded: frozenset[str])
 
 
 def _problem_row(kind: str, problem: Problem) -> RemarkRow:
-    where = " · ".join(sanitize.shortened(part, 120) for part in (problem.instance or problem.step_id, problem.path) if part)
-    text = sanitize.shortened(problem.message, 300)
-    detail = "\n".join(part for part in (sanitize.block(problem.message), where, problem.code) if part)
+    where = " · ".join(terminal_text.shortened(part, 120) for part in (problem.instance or problem.step_id, problem.path) if part)
+    text = terminal_text.shortened(problem.message, 300)
+    detail = "\n".join(part for part in (terminal_text.block(problem.message), where, problem.code) if part)
     return RemarkRow(kind, f"{text}  {where}" if where and where not in text else text, detail)
 
 
 def _flag_row(flag: Flag) -> RemarkRow:
     word = FLAG_WORDS[flag.kind]
-    where = sanitize.line(flag.path) if flag.path else ""
+    where = terminal_text.line(flag.path) if flag.path else ""
     text = ": ".join(part for part in (where, word) if part)
-    return RemarkRow("notice", f"{text}. {sanitize.shortened(flag.detail, 200)}", f"{text}.\n{sanitize.block(flag.detail)}")
+    return RemarkRow("notice", f"{text}. {terminal_text.shortened(flag.detail, 200)}", f"{text}.\n{terminal_text.block(flag.detail)}")
 
 
 def _instances(instances: Iterable[Instance]) -> tuple[Counter[str], Counter[str], Counter[str]]:
@@ -138,7 +138,7 @@ def step_detail(step: Step, preview: Preview) -> str:
     text = json.dumps(document, ensure_ascii=False, indent=2)
     reasons = [f"{instance.name}: {instance.reason}" for instance in preview.instances if instance.step_id == step.id and instance.reason]
     more = [f"… {len(reasons) - 20:,} more"] if len(reasons) > 20 else []
-    return sanitize.block("\n".join([*reasons[:20], *more, *([""] if reasons else []), text]))
+    return terminal_text.block("\n".join([*reasons[:20], *more, *([""] if reasons else []), text]))
 
 
 def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
@@ -157,7 +157,7 @@ def counts(changes: Iterable[NetChange]) -> list[tuple[str, str]]:
 def deletions(changes: Iterable[NetChange]) -> list[str]:
     """Safe names of what is deleted, in quotes, folders with the number of files that go with them."""
     return [
-        f"“{sanitize.line(change.path.text)}”" + (f" with {files_in_words(change.files)}" if change.files else "")
+        f"“{terminal_text.line(change.path.text)}”" + (f" with {files_in_words(change.files)}" if change.files else "")
         for change in changes
         if change.kind == "delete"
     ]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
     from obsidian_agent.agent.fields import Completion, Field, Remark
-    from obsidian_agent.agent.sharing import ApproveShare
+    from obsidian_agent.agent.privacy.consent import ApproveShare
     from obsidian_agent.errors import Problem
     from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.tools.base import Position, Selection
-    from obsidian_agent.vault.changes import NetChange
-    from obsidian_agent.vault.index_keeper import IndexStatus
+    from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.vault.index.keeper import IndexStatus
+    from obsidian_agent.vault.views.changes import NetChange
 
 
 class HistoryEntry(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.threads.state import Said
@@ -73,13 +73,13 @@ def looked(purpose: str, args: object, why: str) -> str:
     given = [value for name, value in args.items() if name not in ("limit", "offset")] if isinstance(args, dict) else []
     match given[0] if given else "":
         case str(text) if text:
-            what = f": “{sanitize.shortened(text, 120)}”"
+            what = f": “{terminal_text.shortened(text, 120)}”"
         case list(names):
-            shown = ", ".join(sanitize.shortened(str(each).rpartition("/")[2], 60) for each in names[:3])
+            shown = ", ".join(terminal_text.shortened(str(each).rpartition("/")[2], 60) for each in names[:3])
             what = f": {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         case _:
             what = ""
-    return f"{purpose}{what}" + (f" – {sanitize.shortened(why, 240)}" if why else "")
+    return f"{purpose}{what}" + (f" – {terminal_text.shortened(why, 240)}" if why else "")
 
 
 def _time(text: str) -> datetime | None:

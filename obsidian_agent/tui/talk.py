@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
-    from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.chats import Chat, Chats
-    from obsidian_agent.agent.threads.happenings import Happening, How
+    from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
+    from obsidian_agent.agent.threads.bus import Happening, How
+    from obsidian_agent.agent.threads.manager import Chat, Chats
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
@@ -98,7 +98,7 @@ class Talk:
     async def elsewhere(self) -> AsyncIterator[Elsewhere]:
         """What happens in the other conversations, for as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
-        from obsidian_agent.agent.threads.happenings import Ended, Happened
+        from obsidian_agent.agent.threads.bus import Ended, Happened
 
         chats = self.chats
         if chats is None:
@@ -119,7 +119,7 @@ class Talk:
 
     def ran(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
         """Keep what came of the conversation's plan with it; says whether a repair may be asked for. May block."""
-        from obsidian_agent.agent.turn_states import TurnState
+        from obsidian_agent.agent.turn.state_machine import TurnState
 
         if self.chats is None or self.current is None:
             return False
@@ -143,7 +143,7 @@ class Talk:
 
 async def _events(happenings: AsyncIterator[Happening]) -> AsyncIterator[AgentEvent]:
     """The events of one turn."""
-    from obsidian_agent.agent.threads.happenings import Ended, Happened
+    from obsidian_agent.agent.threads.bus import Ended, Happened
 
     async for happening in happenings:
         match happening:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.insight import Kept
-    from obsidian_agent.agent.materials.budget import Use
-    from obsidian_agent.agent.outlook import Outlook
-    from obsidian_agent.agent.plugin_search import FoundPlugins
-    from obsidian_agent.agent.threads.summing import TurnUsage
+    from obsidian_agent.agent.app_services import Kept
+    from obsidian_agent.agent.context.budget import Use
+    from obsidian_agent.agent.plugins import FoundPlugins
+    from obsidian_agent.agent.turn.request_preview import Outlook
+    from obsidian_agent.agent.turn.usage import TurnUsage
 
 Line = tuple[str, str]
 """A line and its style."""
@@ -38,14 +38,14 @@ def sent_lines(entries: Sequence[Mapping[str, Any]], thread_id: str | None) -> l
     lines: list[Line] = []
     for entry in list(reversed(entries))[:MOST]:
         here = "▸ " if thread_id is not None and entry.get("conversation") == thread_id else "  "
-        time = sanitize.line(str(entry.get("time", ""))[:19].replace("T", " "))
+        time = terminal_text.line(str(entry.get("time", ""))[:19].replace("T", " "))
         to = f"{entry.get('provider', '')} {entry.get('address', '')}".strip()
         what = entry.get("tool") or ""
         what = "with your message" if what == "context" else str(what)
-        lines.append((f"{here}{time}  {sanitize.shortened(to, 100)}  {sanitize.shortened(what, 60)}", "$foreground"))
+        lines.append((f"{here}{time}  {terminal_text.shortened(to, 100)}  {terminal_text.shortened(what, 60)}", "$foreground"))
         files = entry.get("files")
         for file in files if isinstance(files, list) else ():
-            path = sanitize.shortened(str(file.get("path") or "the selection"), 160)
+            path = terminal_text.shortened(str(file.get("path") or "the selection"), 160)
             level = LEVELS.get(str(file.get("shared")), str(file.get("shared")))
             by = ALLOWED.get(str(file.get("allowedBy")), str(file.get("allowedBy")))
             lines.append((f"      {path}: {level}, {file.get('characters', 0):,} characters; allowed by {by}", "$quiet"))
@@ -68,7 +68,7 @@ def outlook_lines(outlook: Outlook | None) -> list[Line]:
     window = f"{use.window:,}" + ("" if use.known else " (a guess)")
     to = f"To {outlook.provider}" + (f" at {outlook.address}" if outlook.address else "")
     lines: list[Line] = [
-        (sanitize.shortened(to, 200), "bold"),
+        (terminal_text.shortened(to, 200), "bold"),
         (f"{gauge(use)} of {window} tokens", "$warning" if use.full else "$primary"),
     ]
     parts = (
@@ -82,12 +82,12 @@ def outlook_lines(outlook: Outlook | None) -> list[Line]:
     cost = "not known" if outlook.cost is None else f"at most ${outlook.cost:.4f} by list price"
     lines.append((f"  {'price':<20}{cost:>9}", "$quiet"))
     for question in outlook.questions:
-        names = ", ".join(sanitize.shortened(item.path.text or "the selection", 80) for item in question.items[:6])
+        names = ", ".join(terminal_text.shortened(item.path.text or "the selection", 80) for item in question.items[:6])
         more = f" and {len(question.items) - 6} more" if len(question.items) > 6 else ""
         lines.append((f"▲ You would be asked about {names}{more}", "$warning"))
-    lines += [(f"▲ {sanitize.block(problem.message)}", "$warning") for problem in outlook.notices]
+    lines += [(f"▲ {terminal_text.block(problem.message)}", "$warning") for problem in outlook.notices]
     lines += [("", ""), ("Exactly this would be sent now:", "bold"), ("", "")]
-    return lines + [(line, "$foreground") for line in sanitize.block(outlook.text).split("\n")]
+    return lines + [(line, "$foreground") for line in terminal_text.block(outlook.text).split("\n")]
 
 
 def usage_lines(here: Sequence[TurnUsage], everywhere: Sequence[TurnUsage]) -> list[Line]:
@@ -99,7 +99,7 @@ def usage_lines(here: Sequence[TurnUsage], everywhere: Sequence[TurnUsage]) -> l
 
 
 def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
-    from obsidian_agent.agent.threads.summing import total
+    from obsidian_agent.agent.turn.usage import total
 
     if not turns:
         return [("  no model was asked", "$quiet")]
@@ -111,7 +111,7 @@ def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
         cached = f", {found.cached / found.prompt:.0%} of them remembered by the service" if found.cached and found.prompt else ""
         price = f"${found.cost:.4f}" + (f" and {found.unpriced} turns without a known price" if found.unpriced else "")
         lines += [
-            (f"  {sanitize.shortened(model, 80)}", "$primary"),
+            (f"  {terminal_text.shortened(model, 80)}", "$primary"),
             (f"    {_counted(found.turns, 'turn')}, {_counted(found.requests, 'request')}", "$foreground"),
             (f"    {found.prompt:,} tokens in{cached}, {found.completion:,} out", "$foreground"),
             (f"    {price if found.unpriced < found.turns else 'price not known'}", "$foreground"),
@@ -128,7 +128,7 @@ def _counted(count: int, word: str) -> str:
 
 def usage_in_a_line(turns: Sequence[TurnUsage]) -> str:
     """The last turn and the whole conversation: `5,200 in · 240 out · $0.0123 · conversation $0.0340`."""
-    from obsidian_agent.agent.threads.summing import total
+    from obsidian_agent.agent.turn.usage import total
 
     last, whole = turns[-1], total(turns)
     price = f" · ${last.cost:.4f}" if last.cost is not None else ""
@@ -142,8 +142,8 @@ def kept_lines(kept: Sequence[Kept]) -> list[Line]:
         line
         for each in kept
         for line in (
-            (f"{sanitize.line(each.what)}: {sanitize.line(each.amount)}", "$foreground"),
-            *(((f"  {sanitize.shortened(each.where, 300)}", "$quiet"),) if each.where else ()),
+            (f"{terminal_text.line(each.what)}: {terminal_text.line(each.amount)}", "$foreground"),
+            *(((f"  {terminal_text.shortened(each.where, 300)}", "$quiet"),) if each.where else ()),
         )
     ]
 
@@ -155,9 +155,9 @@ def plugin_lines(found: FoundPlugins) -> list[Line]:
         plugin = each.plugin
         state = "  ✓ on" if each.enabled else "  installed, off" if each.installed else ""
         lines += [
-            (f"{sanitize.shortened(plugin.name, 100)}{state}", "bold"),
-            (f"  {sanitize.shortened(plugin.description, 300)}", "$foreground"),
-            (f"  by {sanitize.shortened(plugin.author, 80)} · {sanitize.shortened(plugin.url, 200)}", "$quiet"),
+            (f"{terminal_text.shortened(plugin.name, 100)}{state}", "bold"),
+            (f"  {terminal_text.shortened(plugin.description, 300)}", "$foreground"),
+            (f"  by {terminal_text.shortened(plugin.author, 80)} · {terminal_text.shortened(plugin.url, 200)}", "$quiet"),
             ("", ""),
         ]
     if not lines:

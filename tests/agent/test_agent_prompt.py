@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import re
 
-from obsidian_agent.agent.agent_prompt import agent_prompt
-from obsidian_agent.agent.materials.tokens import estimate, estimate_offers
-from obsidian_agent.agent.model_tools import offers
+from obsidian_agent.agent.context.tokens import estimate, estimate_offers
+from obsidian_agent.agent.turn.model_tools import offers
+from obsidian_agent.agent.turn.prompts import agent_prompt
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.core.registry import TOOLS
 
 
 def headings(text: str) -> list[str]:

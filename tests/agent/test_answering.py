@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from agents import NOTES, Person, call, calls, no, propose, yes
-from obsidian_agent.agent.answering import answer
-from obsidian_agent.agent.context import Focus
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -23,13 +21,15 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.guarded import GuardedPlanner
 from obsidian_agent.agent.menu_planner import MenuPlanner
 from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.turn.answer import answer
+from obsidian_agent.agent.turn.plain import GuardedPlanner
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.tools.base import Position, Selection
+from obsidian_agent.tools.core.tool import Position, Selection
 from support import MakeVault
 
 PLAN: dict[str, Any] = {

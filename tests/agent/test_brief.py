@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agents import NOTES, Person, yes
-from obsidian_agent.agent.answering import answer
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.bootstrap import Wiring, build_chats, build_customs, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.providers.scripted import ScriptedProvider

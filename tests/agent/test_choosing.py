@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.agent.choosing import choose, may_choose, wish_of
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.agent.model_choice import choose, may_choose, wish_of
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 SETTINGS = "openai/gpt-5"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from obsidian_agent.agent.crediting import Credit, Shown
-from obsidian_agent.agent.sharing import Level, Part
+from obsidian_agent.agent.privacy.consent import Level, Part
+from obsidian_agent.agent.turn.citations import Credit, Shown
 
 
 def shown() -> Shown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agents import NOTES, Desk, call, calls, scripted
-from obsidian_agent.agent.sharing import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from support import MakeVault
 
 LOOK = (calls(call("vault__searchText", query="secret")), {"text": "Done."})

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent import running
 from obsidian_agent.agent.events import (
     ExecutionResult,
     RunEvent,
@@ -22,15 +21,16 @@ from obsidian_agent.agent.events import (
     StepSkipped,
     StepStarted,
 )
-from obsidian_agent.agent.executor import execute
+from obsidian_agent.agent.execution import instance_runner
+from obsidian_agent.agent.execution.executor import execute
 from obsidian_agent.errors import JournalError, Problem
-from obsidian_agent.journal.recover import interrupted
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.recovery import interrupted
 from obsidian_agent.journal.undo import undo
 from obsidian_agent.plan.result import Instance, Preview
-from obsidian_agent.vault.actions import Action, MoveEntry
-from obsidian_agent.vault.apply import Applier
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry
+from obsidian_agent.vault.transaction.apply import Applier
 from previews import create, make, modify, move, picture, previewed, run, step, trash
 from support import MakeVault
 
@@ -264,7 +264,7 @@ class TestRefused:
         def fail(_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr("obsidian_agent.journal.store.flush_all_of", fail)
+        monkeypatch.setattr("obsidian_agent.journal.journal.flush_all_of", fail)
         result = desk.run(previewed(*EDITS))
         assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "JOURNAL_ERROR")
         assert desk.written() == []
@@ -358,7 +358,7 @@ class TestFailing:
 
     def test_retry_gives_up_and_stops(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         failed = failing(monkeypatch, "one.md", 99)
-        monkeypatch.setattr(running, "MAX_BACKOFF_MS", 0)
+        monkeypatch.setattr(instance_runner, "MAX_BACKOFF_MS", 0)
         result = desk.run(previewed(*EDITS[:2], steps=[step("a", onError="retry"), step("b")]))
         assert (result.status, len(failed)) == ("stopped", 3)
         assert desk.written() == []
@@ -392,7 +392,7 @@ class TestFailing:
         def fail(_: object) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-        monkeypatch.setattr("obsidian_agent.vault.durable.flush_file_system", lambda _: False)
+        monkeypatch.setattr("obsidian_agent.vault.filesystem.sync.flush_file_system", lambda _: False)
         monkeypatch.setattr(Applier, "_flush_each", fail)
         result = desk.run(previewed(*EDITS))
         assert (result.status, result.errors[0].code) == ("failed", "IO_ERROR")

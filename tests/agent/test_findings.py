@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from obsidian_agent.agent.findings import MOST_LINES, findings
+from obsidian_agent.agent.document import MOST_LINES, findings
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
-from obsidian_agent.tools.base import Risk, RunContext
+from obsidian_agent.tools.core.tool import Risk, RunContext
 from tui.fakes import NOW
 
 

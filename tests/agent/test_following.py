@@ -10,7 +10,7 @@ import pytest
 
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 
 
 class Followed:

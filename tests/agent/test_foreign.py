@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.foreign import fence, neutral, new_mark, visible
+from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, new_mark, visible
 
 
 @pytest.mark.parametrize(

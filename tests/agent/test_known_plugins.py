@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.agent.known_plugins import helpful, known_plugins
+from obsidian_agent.agent.plugins import helpful, known_plugins
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from typing import Any, cast
 import pytest
 
 from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, propose, results, scripted
-from obsidian_agent.agent import round as rounds
-from obsidian_agent.agent.context import Focus
 from obsidian_agent.agent.conversation import CANCELLED
 from obsidian_agent.agent.events import (
     Answer,
@@ -28,14 +26,16 @@ from obsidian_agent.agent.events import (
     TurnEvent,
     TurnFailed,
 )
-from obsidian_agent.agent.loop import MAX_ROUNDS
-from obsidian_agent.agent.sharing import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.run_context import Focus
+from obsidian_agent.agent.turn import tool_round as rounds
+from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
-from obsidian_agent.tools.base import Position, Selection
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.disk import DiskView
 
 GOOD: dict[str, Any] = {
     "version": "1.0",

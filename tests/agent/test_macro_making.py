@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.macro_making import find_parameters, literals, macro_from_run, promote_literal, promote_text
-from obsidian_agent.agent.macros import MacroError, read_macro
+from obsidian_agent.agent.macros.from_run import find_parameters, literals, macro_from_run, promote_literal, promote_text
+from obsidian_agent.agent.macros.macro import MacroError, read_macro
 from obsidian_agent.errors import PlanError
-from obsidian_agent.plan.binding import bind
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import RunContext, Selection
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.tool import RunContext, Selection
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.disk import DiskView
 
 SEED: dict[str, Any] = {
     "version": "1.0",

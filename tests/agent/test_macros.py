@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.customs.trust import TrustStore
-from obsidian_agent.agent.macros import Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.agent.macros.macro import Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.errors import PlanError
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.appfolder import AppFolder
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.vault.filesystem.app_folder import AppFolder
+from obsidian_agent.vault.filesystem.store import VaultStore
 
 
 def plan(**fields: Any) -> dict[str, Any]:

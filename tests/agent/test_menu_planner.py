@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from llm_server import Failure, LlmServer, Raw, Reply
-from obsidian_agent.agent.answering import answer
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.menu_planner import picks
-from obsidian_agent.agent.outlook import outlook
 from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.sharing import refuse_all
+from obsidian_agent.agent.turn.answer import answer
+from obsidian_agent.agent.turn.request_preview import outlook
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings

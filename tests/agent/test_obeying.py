@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sent, no, scripted, yes
-from obsidian_agent.agent.answering import answer
-from obsidian_agent.agent.context import Focus
+from obsidian_agent.agent.context.compaction import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
-from obsidian_agent.agent.materials.compaction import summarise
+from obsidian_agent.agent.run_context import Focus
+from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.bootstrap import Wiring, build_customs, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.core.registry import TOOLS
 from support import MakeVault
 
 CASES = [

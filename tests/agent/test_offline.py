@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent, TurnFailed
-from obsidian_agent.agent.macros import Macro
+from obsidian_agent.agent.macros.macro import Macro
 from obsidian_agent.agent.offline import NO_SELECTION, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged, recipe_named
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import RunContext
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.vault.views.disk import DiskView
 from offline_desk import FILES, IDEAS, NOW, Desk, effect
 from support import MakeVault
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from agents import NOTES, Person, yes
-from obsidian_agent.agent.answering import answer
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.frame import exact_text
-from obsidian_agent.agent.outlook import outlook
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.turn.answer import answer
+from obsidian_agent.agent.turn.request_prefix import exact_text
+from obsidian_agent.agent.turn.request_preview import outlook
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings

@@ -25,7 +25,7 @@ from obsidian_agent.agent.events import (
     TurnEvent,
     TurnFailed,
 )
-from obsidian_agent.agent.sharing import ShareDecision, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.registry import open_provider
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.path_rules import PathRules, common_folder
+from obsidian_agent.agent.privacy.rules import PathRules, common_folder
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.vault.paths import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 
 
 def path(text: str) -> VaultPath:

@@ -13,12 +13,12 @@ import pytest
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
 from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE, MAX_REQUESTS, ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
 from obsidian_agent.providers.retry import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
-from obsidian_agent.tools.base import RunContext, Selection
-from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.tool import RunContext, Selection
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "llm"
 CONTEXT = RunContext("My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b"))

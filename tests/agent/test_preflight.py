@@ -14,9 +14,9 @@ import pytest
 from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.vault import inventory
+from obsidian_agent.vault.transaction import inventory
 from previews import picture
 from support import MakeVault
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, only, scripted, yes
-from obsidian_agent.agent.brief import Brief
-from obsidian_agent.agent.context import Focus
+from obsidian_agent.agent.context.gathering import Gathering
 from obsidian_agent.agent.events import Answer, Notice, TurnEvent, TurnFailed
-from obsidian_agent.agent.materials.gathering import Gathering
-from obsidian_agent.agent.sharing import ShareDecision, SharingRules
+from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
+from obsidian_agent.agent.run_context import Focus
+from obsidian_agent.agent.turn.config import Brief
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.results import MOST_CHARACTERS, Scrubber, error_text, result_text
+from obsidian_agent.agent.turn.tool_round import MOST_CHARACTERS, Scrubber, error_text, result_text
 from obsidian_agent.errors import Problem
 
 ROOT = "/srv/some where/vault"

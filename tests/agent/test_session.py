@@ -10,7 +10,7 @@ import pytest
 
 from agents import NOTES
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from support import MakeVault
 
 

@@ -4,12 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from obsidian_agent.agent.signatures import clause, compact_schema, describe, envelope, signature, usage_of
+from obsidian_agent.agent.turn.signatures import clause, compact_schema, describe, envelope, signature, usage_of
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import PathText, Proposal, Risk, Tool, ToolModel
-from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolModel
 
 
 class Part(ToolModel):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agents import NOTES, Person, call, calls, yes
-from obsidian_agent.agent.answering import answer
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from support import MakeVault

@@ -12,7 +12,7 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.trial import judge, propose, sample_vault, tasks
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ import pytest
 
 from agents import NOTES, Person, propose, yes
 from obsidian_agent.agent.events import Answer, ExecutionResult, RunFinished, RunStarted, TurnFailed, TurnStarted
-from obsidian_agent.agent.threads.chats import Chats
-from obsidian_agent.agent.turn_states import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
-from obsidian_agent.agent.verifying import repair_request, verify
+from obsidian_agent.agent.execution.verify import repair_request, verify
+from obsidian_agent.agent.threads.manager import Chats
+from obsidian_agent.agent.turn.state_machine import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
 from obsidian_agent.bootstrap import Wiring, build_chats, build_session
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from support import MakeVault
 
 S = TurnState

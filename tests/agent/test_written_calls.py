@@ -9,7 +9,7 @@ import pytest
 
 from agents import Desk, check_pairs, results, scripted
 from obsidian_agent.agent.events import Answer
-from obsidian_agent.agent.written_calls import written_calls
+from obsidian_agent.agent.turn.calls import written_calls
 
 NAMES = ("vault__readFile", "vault__query", "propose_plan")
 CALL = {"name": "vault__readFile", "arguments": {"path": "Garden.md"}}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.ledger import Ledger, Sending
-from obsidian_agent.agent.sharing import Level, Part
+from obsidian_agent.agent.privacy.consent import Level, Part
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.cli.main import main
-from obsidian_agent.journal.store import vault_key
+from obsidian_agent.journal.journal import vault_key
 from support import MakeVault
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from agents import NOTES, call, calls, propose
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.cli.ask import answer_with_model
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.model_answer import answer_with_model
 from obsidian_agent.cli.output import Output
 from support import MakeVault
 

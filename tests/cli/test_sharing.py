@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.cli.consent import approval, decision, described
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.sharing import approval, decision, described
-from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.vault.paths.path import PathUse, parse
 
 ITEMS = (
     ShareItem(parse("A/a.md", PathUse.READ), Level.TEXT, 1234, 309, "It names\x1b[8m the price."),
@@ -67,7 +67,7 @@ import asyncio, sys
 sys.path.insert(0, {tests!r})
 from test_sharing import REQUEST
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.sharing import approval
+from obsidian_agent.cli.consent import approval
 print("ANSWER", asyncio.run(approval(Output(False))(REQUEST)))
 """
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.events import ExecutionResult
-from obsidian_agent.journal.store import Journal
-from obsidian_agent.vault.changes import Operation
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.journal.journal import Journal
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.changes import Operation
 from previews import Picture, picture, previewed, restarted, run
 from support import MakeVault
 

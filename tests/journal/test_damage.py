@@ -16,9 +16,9 @@ import pytest
 
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.undo import redo, undo
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, modify, move, previewed, run
 
 FILES = ("journal.db", "journal.db-wal", "journal.register")

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.images import ImageSource, Part, PartBuilder, StoredPart, stored_path
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder
-from obsidian_agent.vault.changes import content_hash
+from obsidian_agent.journal.blobs import ImageSource, Part, PartBuilder, StoredPart, stored_path
+from obsidian_agent.vault.paths import path
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.views.changes import content_hash
 from previews import vault_path
 
 PATHS = (
@@ -105,5 +105,5 @@ def test_odd_names_that_exist_are_kept_as_they_are(text: str) -> None:
 
 
 def test_the_trash() -> None:
-    assert stored_path(".trash") == paths.trash_path()
-    assert stored_path(".trash/a b.md") == paths.trash_path("a b.md")
+    assert stored_path(".trash") == path.trash_path()
+    assert stored_path(".trash/a b.md") == path.trash_path("a b.md")

@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import JournalError, ObsidianAgentError, VaultError
-from obsidian_agent.journal.recover import interrupted, recover
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import UndoResult, redo, undo
-from obsidian_agent.vault.actions import Action, PutFile
-from obsidian_agent.vault.apply import Applier
-from obsidian_agent.vault.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.paths import ROOT
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import ROOT
+from obsidian_agent.vault.transaction.actions import Action, PutFile
+from obsidian_agent.vault.transaction.apply import Applier
+from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.overlay import OverlayVault
 from previews import Picture, picture, previewed, restarted, run, vault_path
 
 NAMES = ["a", "A", "b", "c", "d.md", "D.md", "e.md", "ü.md"]

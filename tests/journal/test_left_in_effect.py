@@ -8,10 +8,10 @@ from unittest.mock import patch
 import pytest
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.journal.recover import interrupted, recover
+from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import redo, undo
-from obsidian_agent.vault.actions import Action
-from obsidian_agent.vault.apply import Applier
+from obsidian_agent.vault.transaction.actions import Action
+from obsidian_agent.vault.transaction.apply import Applier
 from previews import create, make, modify, move, trash
 
 from .test_recover import power_cut

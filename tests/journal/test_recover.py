@@ -10,11 +10,11 @@ from unittest.mock import patch
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.recover import interrupted, recover
+from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo, undo_preview
-from obsidian_agent.vault.actions import Action
-from obsidian_agent.vault.apply import IN_WRITING, Applier
-from obsidian_agent.vault.changes import Operation
+from obsidian_agent.vault.transaction.actions import Action
+from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier
+from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.register import FILE, Entry, Register
+from obsidian_agent.journal.integrity import FILE, Entry, Register
 from obsidian_agent.journal.undo import redo, undo
 from previews import create, previewed, run
 

@@ -11,11 +11,11 @@ import pytest
 
 from journal.make_journal_dump import AFTER, BEFORE, lay_out
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import register, schema, state_folder
-from obsidian_agent.journal.cuts import Cut
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal import db, integrity, state_folder
+from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.step_boundaries import Cut
 from obsidian_agent.journal.undo import redo, undo
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, modify, previewed, run
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def old(tmp_path: Path) -> Path:
     with closing(sqlite3.connect(folder / "journal.db")) as connection:
         connection.executescript(VERSION_1.read_text().replace("{vault}", str((tmp_path / "vault").resolve())))
         connection.execute("PRAGMA journal_mode=WAL")
-    assert not (folder / register.FILE).exists()
+    assert not (folder / integrity.FILE).exists()
     return tmp_path
 
 
@@ -64,11 +64,11 @@ def test_a_run_is_recorded_behind_those_of_the_first_version(old: Path) -> None:
 def test_two_programs_may_bring_it_up_to_date_at_once(old: Path) -> None:
     (file,) = old.glob("state/vaults/*/journal.db")
     vault = str((old / "vault").resolve())
-    with closing(schema.open_writer(file, vault)) as one, closing(schema.open_writer(file, vault)) as other:
-        assert schema.is_older(one)
-        assert schema.is_older(other)
-        schema.migrate(one)
-        schema.migrate(other)
+    with closing(db.open_writer(file, vault)) as one, closing(db.open_writer(file, vault)) as other:
+        assert db.is_older(one)
+        assert db.is_older(other)
+        db.migrate(one)
+        db.migrate(other)
     with VaultStore.open(old / "vault") as store, Journal.open(old / "state", store) as journal:
         assert len(journal.history()) == 3
 
@@ -80,7 +80,7 @@ def test_a_migration_that_is_broken_off_leaves_the_journal_as_it_was(old: Path, 
 
     (file,) = old.glob("state/vaults/*/journal.db")
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "_MIGRATIONS", (fail,))
+        patched.setattr(db, "_MIGRATIONS", (fail,))
         with VaultStore.open(old / "vault") as store, Journal.open(old / "state", store) as journal, pytest.raises(JournalError):
             journal.history()
     with closing(sqlite3.connect(file)) as connection:
@@ -95,7 +95,7 @@ def test_a_run_of_an_older_program_that_was_open_all_the_while_is_taken_in(home:
     home.journal.close()
     with closing(sqlite3.connect(home.journal.file)) as connection, connection:
         connection.execute("UPDATE record SET previous = NULL, hash = NULL, seal = NULL WHERE seq = 2")
-    listed = register.Register(home.journal.folder)
+    listed = integrity.Register(home.journal.folder)
     listed.write(entry for entry in listed.read().entries.values() if entry.seq == 1)
     with home.reopened().journal as journal:
         assert journal.examine() == []
@@ -118,7 +118,7 @@ def test_a_newer_journal_is_refused_in_a_sentence(home: Home) -> None:
     home.run(create("n.md", b"x"))
     home.journal.close()
     with closing(sqlite3.connect(home.journal.file)) as connection:
-        connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {db.VERSION + 1}")
     with home.reopened().journal as journal, pytest.raises(JournalError) as raised:
         journal.history()
     assert "was written by a newer version of obsidian-agent" in raised.value.message
@@ -132,6 +132,6 @@ def test_what_a_new_journal_has_is_what_an_old_one_is_brought_to(old: Path) -> N
 
     with VaultStore.open(old / "vault") as store, Journal.open(old / "state", store) as journal:
         journal.history()
-    schema.create(old / "new.db", "vault")
+    db.create(old / "new.db", "vault")
     (file,) = old.glob("state/vaults/*/journal.db")
     assert layout(file) == layout(old / "new.db")

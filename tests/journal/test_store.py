@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from obsidian_agent.agent.runs import Runs
+from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal import register, retention, schema, seals
-from obsidian_agent.journal.recover import interrupted
-from obsidian_agent.journal.store import Journal, vault_key
+from obsidian_agent.journal import db, integrity, retention
+from obsidian_agent.journal import integrity as seals
+from obsidian_agent.journal.journal import Journal, vault_key
+from obsidian_agent.journal.recovery import interrupted
 from obsidian_agent.journal.undo import undo
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, modify, step
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class TestRetention:
         with sqlite3.connect(home.journal.file) as connection:
             connection.execute("UPDATE record SET unix = unix - ?, hash = NULL, seal = NULL", (days * 86_400,))
             seals.close_all(connection)
-            register.Register(home.journal.folder).file.unlink()
+            integrity.Register(home.journal.folder).file.unlink()
 
     def test_the_last_runs_are_kept_however_old(self, home: Home) -> None:
         ids = numbered(home, 24)
@@ -193,7 +194,7 @@ class TestDamage:
     @pytest.fixture
     def files(self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """A copy of vault and journal after some runs, to start from again and again; its log was never brought into the database."""
-        monkeypatch.setattr(schema, "checkpoint", lambda connection: False)
+        monkeypatch.setattr(db, "checkpoint", lambda connection: False)
         numbered(home, 2)
         home.run(modify("one.md", b"one\n", b"ONE\n"))
         home.journal.close()
@@ -263,7 +264,7 @@ class TestDamage:
 
     def test_a_newer_journal(self, home: Home, files: Path) -> None:
         with sqlite3.connect(home.journal.file) as connection:
-            connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+            connection.execute(f"PRAGMA user_version = {db.VERSION + 1}")
         with pytest.raises(JournalError, match="newer version"):
             home.reopened().journal.history()
         assert self.usable(home) == "error"

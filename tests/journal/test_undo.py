@@ -9,8 +9,8 @@ import pytest
 
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.undo import Choice, UndoConflict, redo, undo, undo_content, undo_preview
-from obsidian_agent.vault import handles
-from obsidian_agent.vault.stamps import SETS_BIRTH
+from obsidian_agent.vault.filesystem import dirhandles
+from obsidian_agent.vault.filesystem.stamps import SETS_BIRTH
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class TestConflicts:
 
     def test_an_edit_between_the_look_and_the_write_is_kept(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         home.run(*CHANGED)
-        real, seen = handles.content_of, []
+        real, seen = dirhandles.content_of, []
 
         def content_of(folder: int, name: str) -> object:
             found = real(folder, name)
@@ -235,7 +235,7 @@ class TestConflicts:
                 (home.root / "one.md").write_bytes(b"just now\n")
             return found
 
-        monkeypatch.setattr(handles, "content_of", content_of)
+        monkeypatch.setattr(dirhandles, "content_of", content_of)
         result = undo(home.journal, home.store, resolve=lambda _: "leave")
         assert [one.path for one in result.conflicts] == ["one.md"]
         assert (home.root / "one.md").read_bytes() == b"just now\n"

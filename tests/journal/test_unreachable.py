@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from obsidian_agent.journal.recover import interrupted, recover
+from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import redo, undo, undo_preview
-from obsidian_agent.vault.changes import Operation
+from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
 
 from .test_recover import power_cut

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.plan.policy import Policy
-from obsidian_agent.vault.linkgraph import links_of
-from obsidian_agent.vault.paths import VaultPath
-from obsidian_agent.vault.references import references_in
-from obsidian_agent.vault.resolve import LinkResolver
-from obsidian_agent.vault.scan_model import Link
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.links.graph import links_of
+from obsidian_agent.vault.links.references import references_in
+from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.scan.model import Link
 from previews import vault_path
 
 FOLDERS = ["", "A", "A/B", "B", "C d"]

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.vault.changes import CreateFile, CursorMark, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.index import index_of
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.index import index_of
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.changes import CreateFile, CursorMark, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.overlay import OverlayVault
 
 # Names in several spellings, and names that are files in one vault and folders in another.
 NAMES = [

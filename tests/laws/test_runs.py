@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.verifying import verify
-from obsidian_agent.vault import inventory
-from obsidian_agent.vault.changes import Move
+from obsidian_agent.agent.execution.verify import verify
+from obsidian_agent.vault.transaction import inventory
+from obsidian_agent.vault.views.changes import Move
 from stories import (
     CARRY_OFF,
     EDITS,

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.tools.base import NoteSettings, RunContext
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.tools.core.tool import NoteSettings, RunContext
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
 from offline_desk import NOW
 from support import MakeVault
 

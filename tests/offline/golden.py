@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.disk import DiskView
 from offline_desk import Desk, effect, lines
 
 SAMPLE = Path(__file__).parents[2] / "fixtures" / "vault"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from obsidian_agent.tools.base import LongText, PathMark, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import LongText, PathMark, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 
 
 class Path(ToolModel):
@@ -102,6 +102,6 @@ def tools() -> Mapping[str, Tool]:
 @pytest.fixture(scope="session")
 def real_tools(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
     """The product's own tools."""
-    from obsidian_agent.tools.registry import BUILTIN_TOOLS
+    from obsidian_agent.tools.core.registry import BUILTIN_TOOLS
 
     return {tool.name: tool for tool in BUILTIN_TOOLS}

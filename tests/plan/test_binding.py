@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.binding import bind, implied_parameters, with_implied_parameters
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.parameters import bind, implied_parameters, with_implied_parameters
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Tool
+from obsidian_agent.tools.core.tool import Tool
 
 
 def plan_of(parameters: Mapping[str, Any], *steps: Mapping[str, Any]) -> ActionPlan:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.decoder import COMMAS, COMMENTS, LITERALS, QUOTES, RAW_TEXT, Refused, decode
+from obsidian_agent.plan.json_text import COMMAS, COMMENTS, LITERALS, QUOTES, RAW_TEXT, Refused, decode
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.compiled import CompiledStep, compile_step
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.order import edges, execution_order
+from obsidian_agent.plan.validate import edges, execution_order
 
 
 def plan_of(*steps: Mapping[str, Any]) -> tuple[ActionPlan, dict[str, CompiledStep]]:

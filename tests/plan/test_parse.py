@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from obsidian_agent.plan.parse import MAX_BYTES, Parsed, ParsedPlan, ParsedProse, ParseFailed, parse_plan
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.llm_output import MAX_BYTES, Parsed, ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Tool
+from obsidian_agent.tools.core.tool import Tool
 
 PLAN: dict[str, Any] = {
     "version": "1.0",

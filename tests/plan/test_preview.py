@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import PlanError
-from obsidian_agent.plan.document import diff_of, preview_document
-from obsidian_agent.plan.policy import Policy
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN, preview
-from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.result import Preview, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.base import Position, RunContext, Selection
-from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import PathUse, parse
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.plan.filters import FilterContext
 from obsidian_agent.plan.references import NO_MARKS, ArgMarks, Scope, compile_value, context_values, marks_of
-from obsidian_agent.tools.base import LongText, PathText, RunContext, Selection, ToolModel
-from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, Selection, ToolModel
+from obsidian_agent.vault.paths.path import PathUse, parse
 
 PATH = ArgMarks(path=True)
 LONG = ArgMarks(long_text=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from obsidian_agent.plan.schema import plan_schema, tools_schema
-from obsidian_agent.tools.base import Tool
+from obsidian_agent.plan.model import plan_schema, tools_schema
+from obsidian_agent.tools.core.tool import Tool
 
 
 def test_the_plan_schema_names_every_field_as_on_the_wire() -> None:

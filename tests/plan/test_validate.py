@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.validate import Validated, validate
-from obsidian_agent.tools.base import Risk, Tool
+from obsidian_agent.tools.core.tool import Risk, Tool
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

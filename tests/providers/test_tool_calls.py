@@ -14,10 +14,9 @@ from pydantic import SecretStr
 from llm_server import KEY, Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCall, ToolCallChunk, ToolOffer
-from obsidian_agent.providers.litellm_client import LiteLLMProvider
+from obsidian_agent.providers.litellm_client import CallReading, LiteLLMProvider
 from obsidian_agent.providers.registry import open_provider
 from obsidian_agent.providers.retry import RetryingProvider
-from obsidian_agent.providers.wire_calls import CallReading
 
 VENDORS = ("openai", "anthropic", "ollama")
 OFFER = ToolOffer(

@@ -13,13 +13,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.journal.recover import recover
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.recovery import recover
 from obsidian_agent.journal.undo import redo, undo
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.vault.actions import Action
-from obsidian_agent.vault.apply import Applier
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction.actions import Action
+from obsidian_agent.vault.transaction.apply import Applier
 from previews import create, make, modify, move, previewed, restarted, run, trash
 
 OLD = {

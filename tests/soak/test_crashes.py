@@ -12,10 +12,10 @@ from tempfile import mkdtemp
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.journal.recover import interrupted, recover
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import picture
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.tools.base import Position, Proposal, RunContext, Selection, Tool, ToolContext
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.paths import PathUse
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.tools.core.tool import Position, Proposal, RunContext, Selection, Tool, ToolContext
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.overlay import OverlayVault
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 NOW_MS = NOW.timestamp() * 1000

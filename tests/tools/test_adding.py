@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.adding import ADD_LINES
+from obsidian_agent.tools.text.lines import ADD_LINES
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from obsidian_agent.tools.arranging import ARRANGE_LIST, ARRANGE_LISTS
+from obsidian_agent.tools.text.arrange import ARRANGE_LIST, ARRANGE_LISTS
 
 
 @pytest.mark.parametrize(

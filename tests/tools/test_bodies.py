@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.bodies import NOTE_BODY
+from obsidian_agent.tools.text.update import NOTE_BODY
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.bullet_links import LINK_BULLETS
+from obsidian_agent.tools.links.convert import LINK_BULLETS
 
 LIST = "Features:\n\n- [x] Color schemes\n\t* [ ] E-ink mode ^id1\n> 2) a - a\n\nend"
 

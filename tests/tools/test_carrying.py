@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.bodies import NOTE_BODY
-from obsidian_agent.tools.sections import TAKE_SECTION
-from obsidian_agent.tools.taking import TAKE_LINES
-from obsidian_agent.tools.tasks import TAKE_TASKS
+from obsidian_agent.tools.text.lines import TAKE_LINES
+from obsidian_agent.tools.text.sections import TAKE_SECTION
+from obsidian_agent.tools.text.tasks import TAKE_TASKS
+from obsidian_agent.tools.text.update import NOTE_BODY
 
 VAULT = {
     "Deep/a.md": (

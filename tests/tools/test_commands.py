@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.base import Risk
-from obsidian_agent.tools.commands import LIST_COMMANDS, RUN_COMMAND
+from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.editor.workspace import LIST_COMMANDS, RUN_COMMAND
 
 
 def test_without_obsidian_there_are_no_commands(bench):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.counting import COUNT_WORDS
+from obsidian_agent.tools.text.statistics import COUNT_WORDS
 
 
 def test_words_without_properties(bench):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.duplicates import FIND_DUPLICATES
+from obsidian_agent.tools.files.duplicates import FIND_DUPLICATES
 
 VAULT = {"a.md": "---\nx: 1\n---\nsame\n", "sub/A.md": "\r\nsame", "b.md": "other", "e1.md": "", "e2.md": "---\nx: 1\n---\n"}
 

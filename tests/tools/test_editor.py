@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import Conflict, ObsidianAgentError
-from obsidian_agent.tools.editor import GET_ACTIVE_FILE_PATH, GET_SELECTION, INSERT_AT_CURSOR, REPLACE_SELECTION
-from obsidian_agent.tools.edits import UPDATE_FILE
-from obsidian_agent.tools.files import WRITE_FILE
-from obsidian_agent.tools.moving import DELETE, RENAME
+from obsidian_agent.tools.editor.selection import GET_ACTIVE_FILE_PATH, GET_SELECTION, INSERT_AT_CURSOR, REPLACE_SELECTION
+from obsidian_agent.tools.files.create import WRITE_FILE
+from obsidian_agent.tools.files.move import DELETE, RENAME
+from obsidian_agent.tools.text.update import UPDATE_FILE
 
 NOTE = "# T\n- one\n- two\nend\n"
 SELECTED = ("- one\n- two", (1, 0), (2, 5))

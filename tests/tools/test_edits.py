@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.edits import UPDATE_FILE
-from obsidian_agent.vault.changes import content_hash
+from obsidian_agent.tools.text.update import UPDATE_FILE
+from obsidian_agent.vault.views.changes import content_hash
 
 NOTE = "---\ntags: [a]\n---\n# One\nfirst\n\n# Two\nsecond"
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import Conflict, ObsidianAgentError
-from obsidian_agent.tools.files import CREATE_FILE, ENSURE_FOLDER, WRITE_FILE
-from obsidian_agent.vault.changes import content_hash
+from obsidian_agent.tools.files.create import CREATE_FILE, ENSURE_FOLDER, WRITE_FILE
+from obsidian_agent.vault.views.changes import content_hash
 
 NOW_MS = 1773480600000.0
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.filters import FILTERS, MISSING, FilterCall, FilterContext, apply_filters, parse_call
+from obsidian_agent.tools.core.filters import FILTERS, MISSING, FilterCall, FilterContext, apply_filters, parse_call
 
 
 def filtered(value, *filters):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.finding import SEARCH_NAME, SEARCH_TAG
-from obsidian_agent.tools.moving import RENAME
+from obsidian_agent.tools.files.move import RENAME
+from obsidian_agent.tools.search.names import SEARCH_NAME, SEARCH_TAG
 
 VAULT = {"Work/Budget 2022.md": "#money\n", "Budget.md": "---\ntags: [Money/In]\n---\n", "Notes/Bud.md": "#moneybag\n", "logo.png": b""}
 

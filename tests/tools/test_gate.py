@@ -8,8 +8,8 @@ import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.plan.marks import marks_of
-from obsidian_agent.tools.base import Tool
-from obsidian_agent.tools.registry import BUILTIN_TOOLS, TOOLS
+from obsidian_agent.tools.core.registry import BUILTIN_TOOLS, TOOLS
+from obsidian_agent.tools.core.tool import Tool
 
 REST: dict[str, dict[str, Any]] = {
     "vault.createFile": {"content": "x"},

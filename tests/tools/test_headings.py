@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.headings import CHANGE_HEADING, SHIFT_HEADINGS
+from obsidian_agent.tools.text.sections import CHANGE_HEADING, SHIFT_HEADINGS
 
 VAULT = {
     "a.md": "# Top\n\n## Old: one ##\n\n### Deep\n\n## Next\n\nSee [[#Old one]].\n",

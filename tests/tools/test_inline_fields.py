@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.inline_fields import INLINE_TO_PROPERTIES
+from obsidian_agent.tools.properties.rename import INLINE_TO_PROPERTIES
 
 NOTE = """---
 status: open

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.link_forms import CONVERT_LINKS
+from obsidian_agent.tools.links.convert import CONVERT_LINKS
 
 FILES = {
     "Home.md": "",

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.edits import UPDATE_FILE
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.links import GET_BACKLINKS, GET_OUTGOING_LINKS, GET_UNRESOLVED_LINKS
-from obsidian_agent.tools.moving import DELETE
+from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.files.move import DELETE
+from obsidian_agent.tools.links.links import GET_BACKLINKS, GET_OUTGOING_LINKS, GET_UNRESOLVED_LINKS
+from obsidian_agent.tools.text.update import UPDATE_FILE
 
 VAULT = {
     "Hub.md": "[[#Top]] [[Hub]]\n# Top\n",

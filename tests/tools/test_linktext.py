@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.linktext import LinkWriter
+from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.links.convert import LinkWriter
 
 VAULT = {
     "Note.md": "",

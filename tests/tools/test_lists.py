@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.lists import FIELD_VALUES, GROUP_ITEMS, SORT_ITEMS
+from obsidian_agent.tools.text.lists import FIELD_VALUES, GROUP_ITEMS, SORT_ITEMS
 
 BOOKS = [
     {"name": "Emma", "frontmatter": {"year": 1815, "genre": ["[[Novels|novel]]", "Satire"]}},

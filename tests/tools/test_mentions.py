@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.mentions import LINK_MENTIONS
+from obsidian_agent.tools.links.mentions import LINK_MENTIONS
 
 VAULT = {
     "People/Ann Lee.md": "---\naliases: [Annie]\n---\nAnn Lee\n",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from obsidian_agent.tools.metadata import GET_METADATA
+from obsidian_agent.tools.files.read import GET_METADATA
 
 FRONT = "---\naliases: [Nickname]\ntags: [a/b]\nn: 1\n---\n"
 NOTE = FRONT + "# One #inline\n\n- [x] done [[Other#^id|shown]]\n- [ ] open\n\n## Two\n![[pic.png]]\n"

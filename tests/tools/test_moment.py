@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.tools.moment import format_moment, parse_moment
+from obsidian_agent.tools.core.moment import format_moment, parse_moment
 
 WHEN = datetime(2026, 3, 4, 0, 5, 7, 89_000, tzinfo=timezone(timedelta(hours=-3, minutes=-30)))
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

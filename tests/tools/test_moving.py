@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.moving import DELETE, RENAME
+from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.files.move import DELETE, RENAME
 
 # --- vault.rename -------------------------------------------------------------------------------------------------------------
 

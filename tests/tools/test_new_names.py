@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.new_names import NEW_NAMES
-from obsidian_agent.tools.tables import FORMAT_TABLE
+from obsidian_agent.tools.core.new_names import NEW_NAMES
+from obsidian_agent.tools.text.tables import FORMAT_TABLE
 
 FILES = [
     {"path": "People/Ada.md", "frontmatter": {"born": "1815-12-10"}},

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.patterns import TimedPattern, compile_pattern, expand
+from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
 
 
 def spans(source: str, text: str) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.periods import PERIOD_NOTE
+from obsidian_agent.tools.files.periodic import PERIOD_NOTE
 
 
 @pytest.mark.parametrize(

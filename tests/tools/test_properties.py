@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.properties import SET_FRONTMATTER
+from obsidian_agent.tools.properties.set import SET_FRONTMATTER
 
 NOTE = "---\ntitle: A # t\ntags: [x]\nold: 1\n---\nBody\n"
 

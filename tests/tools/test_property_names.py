@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.property_names import RENAME_PROPERTY
+from obsidian_agent.tools.properties.rename import RENAME_PROPERTY
 
 VAULT = {
     "a.md": '---\n# kept\nx: 1\nauthor:  "[[Ann]]" # who\nlist:\n  - b\n---\nauthor: text\n',

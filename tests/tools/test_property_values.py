@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.property_values import ADD_VALUES, REMOVE_VALUES
+from obsidian_agent.tools.properties.set import ADD_VALUES, REMOVE_VALUES
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.edits import UPDATE_FILE
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.moving import DELETE, RENAME
-from obsidian_agent.tools.properties import SET_FRONTMATTER
-from obsidian_agent.tools.queries import QUERY
-from obsidian_agent.tools.selecting import FIND
+from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.files.move import DELETE, RENAME
+from obsidian_agent.tools.properties.set import SET_FRONTMATTER
+from obsidian_agent.tools.search.find import FIND
+from obsidian_agent.tools.search.query import QUERY
+from obsidian_agent.tools.text.update import UPDATE_FILE
 
 VAULT = {
     "Books/Dune.md": '---\ncategories: ["[[Books]]"]\nstatus: done\nrating: 5\nread: true\ntags: [sf, Classic]\n---\nSpice.\n',

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.reading import LIST_FILES, READ_FILE, READ_FILES
-from obsidian_agent.vault.changes import content_hash
+from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.files.read import LIST_FILES, READ_FILE, READ_FILES
+from obsidian_agent.vault.views.changes import content_hash
 
 # --- vault.readFile -----------------------------------------------------------------------------------------------------------
 

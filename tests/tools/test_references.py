@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.edits import UPDATE_FILE
-from obsidian_agent.tools.links import GET_BACKLINKS
-from obsidian_agent.tools.moving import DELETE, RENAME
-from obsidian_agent.vault.references import LONGEST
+from obsidian_agent.tools.files.move import DELETE, RENAME
+from obsidian_agent.tools.links.links import GET_BACKLINKS
+from obsidian_agent.tools.text.update import UPDATE_FILE
+from obsidian_agent.vault.links.references import LONGEST
 
 
 @pytest.mark.parametrize(

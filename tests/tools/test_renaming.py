@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.edits import UPDATE_FILE
-from obsidian_agent.tools.files import CREATE_FILE, WRITE_FILE
-from obsidian_agent.tools.moving import DELETE, RENAME
-from obsidian_agent.vault.linktext import LinkStyle
+from obsidian_agent.tools.files.create import CREATE_FILE, WRITE_FILE
+from obsidian_agent.tools.files.move import DELETE, RENAME
+from obsidian_agent.tools.text.update import UPDATE_FILE
+from obsidian_agent.vault.links.style import LinkStyle
 
 
 def rename(vault, old, new, **more):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.rendering import RENDER
+from obsidian_agent.tools.files.templates import RENDER
 
 
 def rendered(bench, template, **args):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.replacing import REPLACE_TEXT
+from obsidian_agent.tools.text.update import REPLACE_TEXT
 
 
 def test_replace_in_one_note(bench):

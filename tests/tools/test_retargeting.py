@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.retargeting import REMOVE_LINKS, RETARGET_LINKS
+from obsidian_agent.tools.links.retarget import REMOVE_LINKS, RETARGET_LINKS
 
 VAULT = {
     "a.md": '---\nlead: "[[Sam]]"\n---\n[[Sam]] [[Sam#Work|him]] [[Team/Sam|Sam]] [Sam](Team/Sam.md) ![[Sam]] [[gone]] [[Dev]] `[[Sam]]`\n',

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.searching import SearchRequest, search
-from obsidian_agent.vault.index import index_of
+from obsidian_agent.tools.search.text import SearchRequest, search
+from obsidian_agent.vault.index.index import index_of
 
 VAULT = {
     "Garden.md": "# Plan\n\nRoses and tulips.\n",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.sections import OUTLINE, TAKE_SECTION
+from obsidian_agent.tools.text.sections import OUTLINE, TAKE_SECTION
 
 NOTE = "# Top\n\nintro\n\n## Log\n\n- a\n\n### Deep\n\ntext\n\n## Rest\n\nend\n"
 

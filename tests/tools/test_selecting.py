@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.properties import SET_FRONTMATTER
-from obsidian_agent.tools.selecting import FIND
+from obsidian_agent.tools.properties.set import SET_FRONTMATTER
+from obsidian_agent.tools.search.find import FIND
 
 VAULT = {
     "Books/Dune.md": '---\ncategories: ["[[Books]]"]\nstatus: done\nrating: 5\ntags: [sf/space]\n---\nSpice, see [[Ann]].\n',

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.statistics import SUMMARIZE, number_of
+from obsidian_agent.tools.text.statistics import SUMMARIZE, number_of
 
 
 def note(name, **properties):

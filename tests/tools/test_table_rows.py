@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.table_rows import ADD_TABLE_ROW
+from obsidian_agent.tools.text.tables import ADD_TABLE_ROW
 
 TABLE = "# T\n\n| No | Client | Amount | Paid |\n| --- | --- | ---: | --- |\n| 1 | [[A\\|a]] | 12 | yes |\n\nend\n"
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.tables import PARSE_TABLE
+from obsidian_agent.tools.text.tables import PARSE_TABLE
 
 TEXT = """Books
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.tag_lists import LIST_TAGS
+from obsidian_agent.tools.properties.tags import LIST_TAGS
 
 
 def test_tags_are_counted_by_note_whatever_their_case(bench):

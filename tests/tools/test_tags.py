@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.tags import RENAME_TAG
+from obsidian_agent.tools.properties.tags import RENAME_TAG
 
 
 def retag(vault, old, new, **more):

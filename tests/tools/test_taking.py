@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.taking import TAKE_LINES
+from obsidian_agent.tools.text.lines import TAKE_LINES
 
 NOTE = (
     "---\nbooks: 1\n---\n# Inbox about books\n\nReturn the books.\n\n- [ ] library books #errand\n\t- by Friday\n- call\n\n"

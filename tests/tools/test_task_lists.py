@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.task_lists import LIST_TASKS
+from obsidian_agent.tools.text.task_lists import LIST_TASKS
 
 VAULT = {
     "a.md": "- [ ] #task/home call Ann 📅 2026-03-20\n- [x] #task paid\n- [ ] plain\n\n## Later\n\n- [-] #task dropped\n- [/] #task half [due:: 2026-03-01]\n",

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.task_writing import ADD_TASK, SET_TASK_DUE
-from obsidian_agent.tools.tasks import MARK_TASKS
+from obsidian_agent.tools.text.task_lists import ADD_TASK, SET_TASK_DUE
+from obsidian_agent.tools.text.tasks import MARK_TASKS
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.tasks import MARK_TASKS, TAKE_TASKS
+from obsidian_agent.tools.text.tasks import MARK_TASKS, TAKE_TASKS
 
 NOTE = """---
 status: open

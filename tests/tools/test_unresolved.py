@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.retargeting import RETARGET_LINKS
-from obsidian_agent.tools.unresolved import LIST_UNRESOLVED, SUGGEST_LINKS
+from obsidian_agent.tools.links.links import LIST_UNRESOLVED, SUGGEST_LINKS
+from obsidian_agent.tools.links.retarget import RETARGET_LINKS
 
 VAULT = {
     "a.md": "---\nby: '[[Ann Lee]]'\n---\n[[Ann Lea]] [[ann lea#Work|her]] [text](Ann%20Lea.md) [[missing]] ![[gone.png]] [[b]] `[[code]]`\n",

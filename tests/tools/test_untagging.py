@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.untagging import REMOVE_TAGS
+from obsidian_agent.tools.properties.tags import REMOVE_TAGS
 
 NOTE = "---\ntags: [a, b/c]\n---\n#a\nText #a and #a/b, `#a` stays.\n- [ ] #A do\nend #b/c #a\n"
 

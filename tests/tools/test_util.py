@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.util import FORMAT_LIST, PARSE_BULLETS, PARSE_HEADINGS, PARSE_TASKS, SLUGIFY_TITLE
+from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.text.parse import FORMAT_LIST, PARSE_BULLETS, PARSE_HEADINGS, PARSE_TASKS, SLUGIFY_TITLE
 
 
 def test_bullets(bench):

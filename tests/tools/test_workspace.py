@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError
-from obsidian_agent.tools.base import Risk
-from obsidian_agent.tools.files import CREATE_FILE
-from obsidian_agent.tools.workspace import GET_CONTEXT, OPEN_FILE
+from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.editor.workspace import GET_CONTEXT, OPEN_FILE
+from obsidian_agent.tools.files.create import CREATE_FILE
 
 
 def test_open_file(bench):

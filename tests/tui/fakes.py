@@ -31,18 +31,18 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.form import Form
-from obsidian_agent.agent.sharing import ApproveShare
+from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
-from obsidian_agent.journal.cuts import Cut
+from obsidian_agent.journal.step_boundaries import Cut
 from obsidian_agent.offline.recipe import Recipe
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
-from obsidian_agent.tools.base import Position, Risk, RunContext, Selection
-from obsidian_agent.vault.changes import ChangeSet, NetChange
-from obsidian_agent.vault.diff import unified_diff
-from obsidian_agent.vault.index_keeper import IndexStatus
-from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection
+from obsidian_agent.vault.index.keeper import IndexStatus
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange
+from obsidian_agent.vault.views.diff import unified_diff
 
 NOW = datetime(2025, 12, 16, 9, 30)
 

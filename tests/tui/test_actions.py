@@ -21,7 +21,7 @@ from obsidian_agent.tui.screens.first_start import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.likely import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving
 from tui.fakes import FakeSession, Macro, plan_of
 

@@ -32,9 +32,9 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
-from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.errors import ObsidianAgentError, Problem
-from obsidian_agent.tools.base import Position, Selection
+from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.candidates import Candidates

@@ -16,7 +16,7 @@ from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.report import Report
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
 from obsidian_agent.tui.screens.trust import CustomList, Reading, Trust
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver
 
 ANSWERS = [

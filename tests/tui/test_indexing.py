@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from obsidian_agent.vault.index_keeper import IndexStatus
+from obsidian_agent.vault.index.keeper import IndexStatus
 from tui.driving import driving
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.journal.store import Journal
+from obsidian_agent.journal.journal import Journal
 from obsidian_agent.tui.app import ObsidianAgentApp
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, previewed, run
 from tui.driving import Driver
 

@@ -11,7 +11,7 @@ from textual import events
 
 from obsidian_agent.agent.events import Candidate, NeedsInput
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.agent.sharing import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.screens.conflicts import Conflicts

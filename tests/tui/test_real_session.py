@@ -6,7 +6,7 @@ from pathlib import Path
 
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.tui.app import ObsidianAgentApp
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver
 
 INBOX = "# Inbox\n\n- Garden\n- Kitchen 👍\n- Roof\n\nThe end.\n"

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from obsidian_agent.agent.sharing import REFUSED, Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.agent.privacy.consent import REFUSED, Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.share import Share, readable_size

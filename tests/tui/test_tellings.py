@@ -3,18 +3,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from obsidian_agent.agent.insight import Kept
-from obsidian_agent.agent.materials.budget import Use
-from obsidian_agent.agent.outlook import Outlook
-from obsidian_agent.agent.plugin_search import FoundPlugin, FoundPlugins
-from obsidian_agent.agent.sharing import Level, ShareItem, ShareRequest
+from obsidian_agent.agent.app_services import Kept
+from obsidian_agent.agent.context.budget import Use
+from obsidian_agent.agent.plugins import FoundPlugin, FoundPlugins
+from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.agent.threads.summing import TurnUsage
+from obsidian_agent.agent.turn.request_preview import Outlook
+from obsidian_agent.agent.turn.usage import TurnUsage
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Flag
 from obsidian_agent.providers.plugin_index import CommunityPlugin
-from obsidian_agent.tools.base import Risk
+from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tui import tellings
 from obsidian_agent.tui.retelling import Cited, looked, told
 from obsidian_agent.tui.screens.inserting import insertion

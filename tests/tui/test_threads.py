@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from obsidian_agent.agent.compacting import Compacted
+from obsidian_agent.agent.conversation import Compacted
 from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
-from obsidian_agent.agent.sharing import ApproveShare
-from obsidian_agent.agent.threads.chats import Chat, Chats
-from obsidian_agent.agent.threads.store import ThreadStore
+from obsidian_agent.agent.privacy.consent import ApproveShare
+from obsidian_agent.agent.threads.log_store import ThreadStore
+from obsidian_agent.agent.threads.manager import Chat, Chats
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.vault import walk
-from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.trees import HandleTree, PathTree
+from obsidian_agent.vault.filesystem import walk
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.trees import HandleTree, PathTree
 
 Opener = Callable[[Path], VaultStore]
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.appfolder import FILE_LIMIT, AppFolder
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.app_folder import FILE_LIMIT, AppFolder
+from obsidian_agent.vault.filesystem.store import VaultStore
 
 Build = Callable[[Sequence[Sequence[str]]], None]
 

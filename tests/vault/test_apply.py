@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import Conflict, VaultError
-from obsidian_agent.vault import apply, durable, renames, temporaries
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, PutFolder, action_of, reverse
-from obsidian_agent.vault.apply import Applier, HalfDone
-from obsidian_agent.vault.changes import content_hash
-from obsidian_agent.vault.handles import FolderHandles
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem import rename as renames
+from obsidian_agent.vault.filesystem import sync, temp_files
+from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction import apply
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, reverse
+from obsidian_agent.vault.transaction.apply import Applier, HalfDone
+from obsidian_agent.vault.views.changes import content_hash
 from previews import create, make, modify, move, picture, trash, vault_path
 from support import MakeVault
 
@@ -206,7 +208,7 @@ class TestRaces:
 
         monkeypatch.setattr(apply, "_hash", hash)
         if asked == "nobody":
-            monkeypatch.setattr(temporaries, "somebody_writes", lambda _: None)
+            monkeypatch.setattr(temp_files, "somebody_writes", lambda _: None)
             monkeypatch.setattr(apply, "somebody_writes", lambda _: None)
         with open_elsewhere:
             assert bench.do(action, NEW)
@@ -250,7 +252,7 @@ class TestRaces:
                 raise OSError(errno.EIO, "the disk failed once")
             real(name, dir_fd=dir_fd)
 
-        monkeypatch.setattr(temporaries.os, "unlink", unlink)
+        monkeypatch.setattr(temp_files.os, "unlink", unlink)
         assert bench.do(PutFile(vault_path("Folder/inner.md"), content_hash(OLD), None))
         assert bench.hidden() != []
         assert bench.do(PutFolder(vault_path("Folder"), made=False))
@@ -323,7 +325,7 @@ class TestDisk:
 
     def test_one_flush_for_everything(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         flushed: list[int] = []
-        monkeypatch.setattr(durable, "flush_file_system", lambda fd: flushed.append(fd) or True)
+        monkeypatch.setattr(sync, "flush_file_system", lambda fd: flushed.append(fd) or True)
         monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("a flush of its own"))
         for number in range(50):
             bench.do(action_of(create(f"Folder/n{number}.md", NEW)), NEW)
@@ -334,7 +336,7 @@ class TestDisk:
 
     def test_without_that_call_every_file_and_folder_is_flushed(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         flushed: list[str] = []
-        monkeypatch.setattr(durable, "_syncfs", None)
+        monkeypatch.setattr(sync, "_syncfs", None)
         monkeypatch.setattr(os, "fsync", lambda fd: flushed.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), bench.root)))
         bench.do(action_of(create("Folder/n.md", NEW)), NEW)
         bench.do(REPLACE, NEW)
@@ -347,7 +349,7 @@ class TestDisk:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
         bench.do(REPLACE, NEW)
-        monkeypatch.setattr(durable, "flush_file_system", fail)
+        monkeypatch.setattr(sync, "flush_file_system", fail)
         with pytest.raises(HalfDone, match="may not have reached the disk"):
             bench.applier.complete()
 

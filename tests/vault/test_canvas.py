@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault import json_places
-from obsidian_agent.vault.base_file import base_links
-from obsidian_agent.vault.canvas import canvas_links, json_text, scan_canvas
-from obsidian_agent.vault.json_places import NotJson
+from obsidian_agent.vault.markdown import canvas as json_places
+from obsidian_agent.vault.markdown.base_file import base_links
+from obsidian_agent.vault.markdown.canvas import NotJson, canvas_links, json_text, scan_canvas
 
 
 def canvas(*nodes: dict[str, Any], **options: Any) -> bytes:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.trees import ScanKind
-from obsidian_agent.vault.view import Entry, VaultView
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.trees import ScanKind
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.view import Entry, VaultView
 
 Build = Callable[[Sequence[Sequence[str]]], None]
 

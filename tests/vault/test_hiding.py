@@ -6,13 +6,13 @@ import pytest
 
 from agents import NOTES
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.changes import CreateFile
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.hiding import HidingView
-from obsidian_agent.vault.index import index_of
-from obsidian_agent.vault.index_facts import file_name
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.index.facts import file_name
+from obsidian_agent.vault.index.index import index_of
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.changes import CreateFile
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.overlay import OverlayVault
 from support import MakeVault
 
 

@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault import index_keeper
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.index import VaultIndex
-from obsidian_agent.vault.index_facts import file_name, name_key, tag_key, target_name
-from obsidian_agent.vault.index_keeper import FILE, IndexKeeper
-from obsidian_agent.vault.index_scan import ScanIndex
-from obsidian_agent.vault.index_walk import walk_stamps
-from obsidian_agent.vault.paths import ROOT, PathUse, parse
-from obsidian_agent.vault.search_needle import folded_needle
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index import keeper as index_keeper
+from obsidian_agent.vault.index.facts import file_name, name_key, tag_key, target_name
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
+from obsidian_agent.vault.index.live import ScanIndex
+from obsidian_agent.vault.index.needle import folded_needle
+from obsidian_agent.vault.index.stamps import walk_stamps
+from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
 
 NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
 TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]
@@ -101,7 +101,7 @@ def said(index: VaultIndex) -> dict[str, object]:
 @pytest.fixture
 def settled(monkeypatch):
     """Times of files count at once, so that tests need not wait for clocks."""
-    monkeypatch.setattr("obsidian_agent.vault.index_build.SETTLED_NS", 0)
+    monkeypatch.setattr("obsidian_agent.vault.index.build.SETTLED_NS", 0)
 
 
 LAW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -208,7 +208,7 @@ def test_a_damaged_index_is_built_again(tmp_path, harm):
 
 
 def test_a_start_reads_no_note_that_is_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr("obsidian_agent.vault.index_build.SETTLED_NS", 0)
+    monkeypatch.setattr("obsidian_agent.vault.index.build.SETTLED_NS", 0)
     keeper, _ = keeper_of(tmp_path, VAULT)
     whole = said(keeper.refresh())
     again, _ = keeper_of(tmp_path, VAULT)
@@ -256,21 +256,21 @@ def test_keys():
 
 
 def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr("obsidian_agent.vault.index_build.WORTH_A_PROCESS", 1)
+    monkeypatch.setattr("obsidian_agent.vault.index.build.WORTH_A_PROCESS", 1)
     keeper, folder = keeper_of(tmp_path, VAULT)
     (folder / "json.py").write_bytes(b"raise SystemExit('a vault is never imported from')")
     monkeypatch.chdir(folder)
     whole = said(keeper.refresh())
     assert len(list((tmp_path / "state").glob("*.pack"))) == 2
-    monkeypatch.setattr("obsidian_agent.vault.index_worker.sys.executable", "/bin/false")
+    monkeypatch.setattr("obsidian_agent.vault.index.worker.sys.executable", "/bin/false")
     assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
 
 
 BUILDER = """
 import sys
 from pathlib import Path
-from obsidian_agent.vault.index_keeper import IndexKeeper
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.index.keeper import IndexKeeper
+from obsidian_agent.vault.filesystem.store import VaultStore
 while True:
     IndexKeeper(VaultStore.open(sys.argv[1]), Path(sys.argv[2])).rebuild()
     print("built", flush=True)

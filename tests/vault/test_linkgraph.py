@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.linkgraph import LinkGraph, NoteLinks, link_graph
-from obsidian_agent.vault.paths import PathUse, parse
+from obsidian_agent.vault.links.graph import LinkGraph, NoteLinks, link_graph
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.linktext import DEFAULT_STYLE, LinkFormat, LinkStyle, link_style, link_target
-from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.resolve import LinkResolver
+from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkFormat, LinkStyle, link_style, link_target
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from support import MakeVault
 
 FILES = ["Note.md", "a/Note.md", "a/Only Here.md", "a/b/pic.png", "b/pic.png", "b/x.md", "x", "100%.md", "c/50%20.md"]

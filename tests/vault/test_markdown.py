@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.vault import frontmatter, markdown, names
-from obsidian_agent.vault.markdown_lines import scan
+from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.markdown import edits as markdown
+from obsidian_agent.vault.markdown.lines import scan
+from obsidian_agent.vault.paths import rules
 
 LAW = settings(deadline=None)
 
@@ -275,7 +277,7 @@ def test_law_the_lines_are_the_text(text: str) -> None:
     lines = scan(text)
     assert "".join(text[line.start : line.next] for line in lines) == text
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
-    front = frontmatter.span(text)
+    front = read.span(text)
     assert all(line.hidden for line in lines if front and line.start < front.body_start)
 
 
@@ -404,9 +406,9 @@ def test_slug_refuses(separator: str, length: int | None) -> None:
 def test_law_a_slug_is_a_name(title: str, length: int) -> None:
     slug = markdown.slug(title, max_length=length)
     assert 1 <= len(slug) <= length
-    assert names.unportable(slug) is None
-    assert names.unlinkable(slug) is None
-    assert not names.protected(slug)
+    assert rules.unportable(slug) is None
+    assert rules.unlinkable(slug) is None
+    assert not rules.protected(slug)
     assert not set(slug) & set('\\/:*?"<>|#^[]%. \n\r\t\0')
     assert slug not in {"con", "nul", "aux", "prn"}
 
@@ -424,4 +426,4 @@ def test_headings_and_items_are_those_of_obsidian(shared: Path) -> None:
         expected_tasks = [(item["task"], item["line"] + 1) for item in note["listItems"] or () if item["task"] is not None]
         assert [(task.status, task.line) for task in markdown.tasks(text)] == expected_tasks, name
         found = {key: value for key, value in (note["frontmatter"] or {}).items() if key != "position"}
-        assert frontmatter.read(text) == found, name
+        assert read.read(text) == found, name

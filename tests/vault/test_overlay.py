@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.vault.changes import (
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.changes import (
     ChangeSet,
     CreateFile,
     DeleteEntry,
@@ -20,9 +21,8 @@ from obsidian_agent.vault.changes import (
     RenameEntry,
     WriteFile,
 )
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.overlay import OverlayVault
-from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.overlay import OverlayVault
 from support import MakeVault
 
 Fold = Callable[..., tuple[OverlayVault, ChangeSet]]

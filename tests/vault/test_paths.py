@@ -18,10 +18,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
-from obsidian_agent.vault import escapes, names, paths
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.names import CODE_EXTENSIONS, INSTRUCTION_FILES, MAX_CLEAN_BYTES
-from obsidian_agent.vault.paths import (
+from obsidian_agent.vault.filesystem.store import VaultStore, missing
+from obsidian_agent.vault.paths import escapes, rules
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import (
     ROOT,
     PathUse,
     VaultPath,
@@ -36,7 +36,8 @@ from obsidian_agent.vault.paths import (
     protected,
     trash_path,
 )
-from obsidian_agent.vault.store import VaultStore, missing
+from obsidian_agent.vault.paths.rules import CODE_EXTENSIONS, INSTRUCTION_FILES, MAX_CLEAN_BYTES
+from obsidian_agent.vault.views.disk import DiskView
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("path_cases.jsonl").read_text().splitlines()]
 
@@ -432,7 +433,7 @@ def test_dash_illegal_replaces_one_for_one() -> None:
     assert dash_illegal("C# [x] ^y, 100% é…") == "C# [x] ^y, 100% é…"
 
 
-@given(st.from_regex(names.PLAIN, fullmatch=True))
+@given(st.from_regex(rules.PLAIN, fullmatch=True))
 def test_plain_names_are_those_that_no_rule_is_against(name: str) -> None:
     assert paths._name_problem(name) is None
     assert not escapes.foreign_code(name, new=False)

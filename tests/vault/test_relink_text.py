@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.linkgraph import links_of
-from obsidian_agent.vault.relink_text import Edit, apply, display_edit, is_plain, target_edit
-from obsidian_agent.vault.scan import links_in, scan_lossy
+from obsidian_agent.vault.links.graph import links_of
+from obsidian_agent.vault.refactor.link_text import Edit, apply, display_edit, is_plain, target_edit
+from obsidian_agent.vault.scan.note import links_in, scan_lossy
 from previews import vault_path
 
 NOTE, CANVAS = vault_path("n.md"), vault_path("b.canvas")

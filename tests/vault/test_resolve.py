@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.resolve import LinkResolver
+from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 
 def path(text: str) -> VaultPath:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.vault import paths
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.linkgraph import link_graph, unresolved_name
-from obsidian_agent.vault.paths import ROOT, VaultPath
-from obsidian_agent.vault.resolve import LinkResolver
-from obsidian_agent.vault.scan import Link, ScannedNote, scan
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.links.graph import link_graph, unresolved_name
+from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.scan.note import Link, ScannedNote, scan
+from obsidian_agent.vault.views.disk import DiskView
 
 
 def _utf16(data: bytes, offset: int) -> int:

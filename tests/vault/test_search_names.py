@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.search_names import NameSearch, folded, search_parts
+from obsidian_agent.vault.index.name_search import NameSearch, folded, search_parts
 
 PATHS = [
     "Work/Budget 2022.md",

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.search_lines import lines_with
-from obsidian_agent.vault.search_needle import ODD_CHARACTERS, exact_needle, folded_needle, folds_oddly
-from obsidian_agent.vault.search_pattern import required_text
+from obsidian_agent.vault.index.needle import ODD_CHARACTERS, exact_needle, folded_needle, folds_oddly, required_text
+from obsidian_agent.vault.index.text_search import lines_with
 
 
 @pytest.mark.parametrize(

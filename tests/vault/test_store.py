@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import ConfigError, VaultError
-from obsidian_agent.vault.paths import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.store import CONFIG_LIMIT, VaultStore, vault_error
+from obsidian_agent.vault.filesystem.store import CONFIG_LIMIT, VaultStore, vault_error
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 
 Build = Callable[[Sequence[Sequence[str]]], None]
 

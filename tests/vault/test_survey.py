@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.actions import Action, MoveEntry, PutFile, action_of, reverse
-from obsidian_agent.vault.changes import Operation, content_hash
-from obsidian_agent.vault.handles import FolderHandles
-from obsidian_agent.vault.survey import State, Survey, is_torn
+from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, action_of, reverse
+from obsidian_agent.vault.transaction.precheck import State, Survey, is_torn
+from obsidian_agent.vault.views.changes import Operation, content_hash
 from previews import create, make, modify, move, trash, vault_path
 from support import MakeVault
 

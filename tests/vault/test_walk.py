@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault import walk
-from obsidian_agent.vault.paths import ROOT, PathUse, parse, trash_path
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem import walk
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import ROOT, PathUse, parse, trash_path
 
 Build = Callable[[Sequence[Sequence[str]]], None]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.vault import watch
-from obsidian_agent.vault.index_keeper import IndexKeeper
-from obsidian_agent.vault.store import VaultStore
-from obsidian_agent.vault.watch import VaultWatcher
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index import watcher
+from obsidian_agent.vault.index.keeper import IndexKeeper
+from obsidian_agent.vault.index.watcher import VaultWatcher
 
 
 class Watched:
@@ -45,7 +45,7 @@ class Watched:
 
 @pytest.fixture(params=["events", "polling"])
 def watched(request, tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(watcher, "POLL_SECONDS", 0.05)
     made = Watched(tmp_path, polling=request.param == "polling")
     yield made
     made.watcher.stop()
@@ -80,7 +80,7 @@ def test_without_events_the_watcher_polls(tmp_path, monkeypatch):
 
     from watchdog.observers import Observer
 
-    monkeypatch.setattr(watch, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(watcher, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(Observer, "start", no_watches)
     made = Watched(tmp_path, polling=False)
     (made.folder / "b.md").write_bytes(b"")
@@ -90,7 +90,7 @@ def test_without_events_the_watcher_polls(tmp_path, monkeypatch):
 
 
 def test_what_no_event_told_of_is_found_when_it_has_been_quiet(tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "RECHECK_SECONDS", 0.05)
+    monkeypatch.setattr(watcher, "RECHECK_SECONDS", 0.05)
     monkeypatch.setattr(VaultWatcher, "_hear", lambda *_: None)
     made = Watched(tmp_path, polling=False)
     (made.folder / "b.md").write_bytes(b"")

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault import frontmatter, yaml_events
-from obsidian_agent.vault.yaml_nodes import parse
+from obsidian_agent.vault.frontmatter import read, yaml_nodes
+from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 
 BLOCKS = (
     "a: 1\nb: 'x' # c\n\"c d\": [1, {e: f}] # g\n",
@@ -43,7 +43,7 @@ def test_line_ends_of_windows_give_the_same_values_and_spans(block: str) -> None
 @pytest.mark.parametrize("block", BLOCKS)
 def test_without_libyaml_the_answer_is_the_same(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = texts(block)
-    monkeypatch.setattr(yaml_events, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_nodes, "_LOADER", yaml.SafeLoader)
     assert texts(block) == fast
 
 
@@ -52,12 +52,12 @@ def test_without_libyaml_the_answer_is_the_same(block: str, monkeypatch: pytest.
 def test_without_libyaml_edits_are_the_same(block: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def edited() -> str:
         try:
-            return frontmatter.edit(f"---\n{block}---\n", set={"a": value})
+            return read.edit(f"---\n{block}---\n", set={"a": value})
         except VaultError as error:
             return error.code
 
     fast = edited()
-    monkeypatch.setattr(yaml_events, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_nodes, "_LOADER", yaml.SafeLoader)
     assert edited() == fast
 
 

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.yaml_scalar import is_date, is_plain, resolve, write_scalar, write_text
+from obsidian_agent.vault.frontmatter.yaml_scalars import is_date, is_plain, resolve, write_scalar, write_text
 
 LAW = settings(deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])) | st.text("0123456789-+.:_exXobTZ ~nulyestrfao<>=", max_size=12)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault import yaml_simple
-from obsidian_agent.vault.yaml_nodes import Block, parse
+from obsidian_agent.vault.frontmatter import yaml_scalars
+from obsidian_agent.vault.frontmatter.yaml_nodes import Block, parse
 
 LAW = settings(deadline=None)
 LINES = st.lists(
@@ -93,7 +93,7 @@ LINES = st.lists(
     ],
 )
 def test_simple_blocks_are_read(block: str, values: dict[str, Any]) -> None:
-    assert yaml_simple.read(block) == values
+    assert yaml_scalars.read(block) == values
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_simple_blocks_are_read(block: str, values: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_not_simple_is_left_to_the_parser(block: str) -> None:
-    assert yaml_simple.read(block) is None
-    assert yaml_simple.split(block) is None
+    assert yaml_scalars.read(block) is None
+    assert yaml_scalars.split(block) is None
 
 
 def test_a_region_goes_to_the_next_property() -> None:
     block = "# top\na: 1\n\n# below a\nb:\n  - x\n"
-    assert [(region.key, block[region.start : region.end]) for region in yaml_simple.split(block) or ()] == [
+    assert [(region.key, block[region.start : region.end]) for region in yaml_scalars.split(block) or ()] == [
         ("a", "a: 1\n\n# below a\n"),
         ("b", "b:\n  - x\n"),
     ]
@@ -136,7 +136,7 @@ def parsed(block: str) -> Block | None:
 @given(LINES, st.sampled_from(("\n", "\r\n")))
 def test_law_a_simple_block_means_what_the_parser_says(lines: list[str], newline: str) -> None:
     block = "".join(line + newline for line in lines)
-    simple, regions = yaml_simple.read(block), yaml_simple.split(block)
+    simple, regions = yaml_scalars.read(block), yaml_scalars.split(block)
     assert (simple is None) == (regions is None)
     if simple is None or regions is None:
         return
@@ -154,7 +154,7 @@ def test_law_a_simple_block_means_what_the_parser_says(lines: list[str], newline
 @LAW
 @given(st.text("ak-:#'\"[]{}&*!|>%@? \n\t,x1.\u2028\x85\u00a0é"))
 def test_law_no_text_is_simple_that_the_parser_reads_otherwise(block: str) -> None:
-    simple = yaml_simple.read(block)
+    simple = yaml_scalars.read(block)
     if simple is not None:
         whole = parsed(block)
         assert whole is not None

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Final, cast
 
-from obsidian_agent.agent.foreign import visible
+from obsidian_agent.agent.privacy.untrusted_text import visible
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
 

@@ -11,8 +11,8 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input
 
+from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.confirm import Confirm
@@ -160,7 +160,7 @@ class Actions(Modal[str]):
     async def _rename(self, name: str) -> None:
         values = await self.app.push_screen_wait(ValuesForm("Rename the action", [Field("name", value=name)]))
         new_name = values["name"].strip() if values else name
-        if new_name not in (name, sanitize.line(name)):
+        if new_name not in (name, terminal_text.line(name)):
             await self._bridge.call(self._bridge.session.saved.rename, name, new_name)
             await self._reload(new_name)
 
@@ -175,7 +175,7 @@ class Actions(Modal[str]):
             await self._reload(changed.name)
 
     async def _delete(self, name: str) -> None:
-        text = f"“{sanitize.shortened(name, 200)}” is deleted. The notes it made stay."
+        text = f"“{terminal_text.shortened(name, 200)}” is deleted. The notes it made stay."
         if await self.app.push_screen_wait(Confirm("Delete this action?", text, "Delete")):
             await self._bridge.call(self._bridge.session.saved.delete, name)
             await self._reload()
@@ -185,7 +185,7 @@ class Actions(Modal[str]):
         values = await self.app.push_screen_wait(ValuesForm("Export the action", [field]))
         if values:
             await self._bridge.call(self._bridge.session.saved.export, name, values["file"].strip())
-            self.app.notify(f"Exported to {sanitize.shortened(values['file'], 200)}", markup=False)
+            self.app.notify(f"Exported to {terminal_text.shortened(values['file'], 200)}", markup=False)
 
     async def _import(self) -> None:
         field = Field("file", description="A JSON file; it is checked, nothing runs")
@@ -204,12 +204,13 @@ class Actions(Modal[str]):
 def _description(imported: Imported, taken: bool) -> str:
     """What a person should see before a foreign action is kept. Nothing of it runs by that."""
     plan = imported.macro.plan
-    lines = [f"“{sanitize.shortened(imported.macro.name, 120)}”: {sanitize.shortened(plan.goal, 200)}", ""]
+    lines = [f"“{terminal_text.shortened(imported.macro.name, 120)}”: {terminal_text.shortened(plan.goal, 200)}", ""]
     lines += [
-        f"{number}. {sanitize.shortened(step.preview or step.tool, 100)}  ({step.tool})" for number, step in enumerate(plan.steps[:8], 1)
+        f"{number}. {terminal_text.shortened(step.preview or step.tool, 100)}  ({step.tool})"
+        for number, step in enumerate(plan.steps[:8], 1)
     ]
     lines += [f"… {len(plan.steps) - 8} more steps"] if len(plan.steps) > 8 else []
-    lines += [f"▲ {sanitize.shortened(warning.message, 200)}" for warning in imported.warnings[:6]]
+    lines += [f"▲ {terminal_text.shortened(warning.message, 200)}" for warning in imported.warnings[:6]]
     return "\n".join([*lines, "", "An action of this name exists and is replaced."] if taken else lines)
 
 

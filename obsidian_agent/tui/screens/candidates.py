@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Modal
@@ -44,7 +44,7 @@ class Candidates(Modal[Picked]):
 
     def body(self) -> ComposeResult:
         if self._message:
-            yield Static(Content(sanitize.folded(self._message, 4)), markup=False)
+            yield Static(Content(terminal_text.folded(self._message, 4)), markup=False)
         yield ChoiceList([_choice(number, candidate) for number, candidate in enumerate(self._candidates, 1)])
         yield Static("", id="slots", markup=False)
 
@@ -60,11 +60,11 @@ class Candidates(Modal[Picked]):
         candidate = self._candidates[index]
         parts: list[tuple[str, str]] = [("\n", "")]
         for name, value in candidate.values.items():
-            parts += [(f" {sanitize.line(name)}  ", "$quiet"), (f"{sanitize.shortened(str(value), 200)}\n", "$foreground")]
+            parts += [(f" {terminal_text.line(name)}  ", "$quiet"), (f"{terminal_text.shortened(str(value), 200)}\n", "$foreground")]
         if candidate.doubt:
-            parts.append((f" {sanitize.shortened(candidate.doubt, 300)}\n", "$warning"))
+            parts.append((f" {terminal_text.shortened(candidate.doubt, 300)}\n", "$warning"))
         for name in candidate.missing:
-            parts += [(f" {sanitize.line(name)}  ", "$quiet"), ("missing, asked next\n", "$warning")]
+            parts += [(f" {terminal_text.line(name)}  ", "$quiet"), ("missing, asked next\n", "$warning")]
         self.query_one("#slots", Static).update(Content.assemble(*parts).rstrip())
 
     def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:

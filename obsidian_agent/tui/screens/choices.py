@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from textual.binding import Binding
 from textual.content import Content
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 
@@ -31,12 +31,12 @@ class ChoiceList(VirtualList[Choice]):
     BINDINGS = [Binding("enter", "choose", "Choose", key_display="⏎")]
 
     def draw_row(self, row: Choice, width: int) -> Content:
-        word = f"{sanitize.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""
+        word = f"{terminal_text.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""
         return Content.assemble(
             (" ", ""),
             (word, row.word_style),
-            (sanitize.shortened(row.text, 300), "$foreground"),
-            (f"  {sanitize.shortened(row.note, 300)}" if row.note else "", "$quiet"),
+            (terminal_text.shortened(row.text, 300), "$foreground"),
+            (f"  {terminal_text.shortened(row.note, 300)}" if row.note else "", "$quiet"),
         )
 
     def set_choices(self, choices: Sequence[Choice], cursor: int | None = None) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.themes import SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.insight import Insight
+    from obsidian_agent.agent.app_services import Insight
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.providers.local_services import LocalService
     from obsidian_agent.tui.screens.desk import Desk
@@ -56,7 +56,7 @@ class Choosing:
         from obsidian_agent.tui.screens.settings import shown
 
         now = await self._desk.bridge.call(settings.set, name, value or None)
-        self._desk.say("note", f"{sanitize.line(name)} is {sanitize.shortened(shown(getattr(now, name)), 200)} now.")
+        self._desk.say("note", f"{terminal_text.line(name)} is {terminal_text.shortened(shown(getattr(now, name)), 200)} now.")
         self._desk.screen.post_message(SettingChanged(name))
 
     def model(self, name: str) -> None:
@@ -80,7 +80,9 @@ class Choosing:
         chosen = None if wanted == DEFAULT else wanted
         await call(insight.choose_model, self._talk.current, chosen)
         self._talk.model = chosen
-        self._desk.say("note", f"The next message goes to {sanitize.shortened(await call(insight.model_of, self._talk.current), 120)}.")
+        self._desk.say(
+            "note", f"The next message goes to {terminal_text.shortened(await call(insight.model_of, self._talk.current), 120)}."
+        )
         await self._room.refresh()
 
     async def _of_service(self, vendor: str, insight: Insight) -> str:
@@ -95,7 +97,7 @@ class Choosing:
         finally:
             self._desk.panes.chat.hint("")
         picked: str | None = await self._desk.app.push_screen_wait(
-            Pick("Choose a model", rows, hint=sanitize.folded(hint, 3), free=True, typed=vendor)
+            Pick("Choose a model", rows, hint=terminal_text.folded(hint, 3), free=True, typed=vendor)
         )
         return picked if picked and not picked.endswith("/") else ""
 
@@ -129,7 +131,7 @@ class Choosing:
 
         remarks = await self._desk.bridge.call(use, settings, name, found)
         chosen = settings.chosen
-        told = f"{sanitize.shortened(chosen, 120)} is used from now on." if chosen else "No model is used: F2 has all actions."
+        told = f"{terminal_text.shortened(chosen, 120)} is used from now on." if chosen else "No model is used: F2 has all actions."
         self._desk.say("note", "\n".join([f"{told} /model and the settings (F5) change it.", *remarks]))
         self._desk.screen.post_message(SettingChanged("model"))
 
@@ -161,7 +163,7 @@ class Choosing:
             wanted = await self._desk.app.push_screen_wait(Pick("The key of which service?", await call(insight.key_sources), hint=hint))
         if not wanted:
             return
-        title = f"The key for {sanitize.shortened(wanted, 60)}"
+        title = f"The key for {terminal_text.shortened(wanted, 60)}"
         secret = await self._desk.app.push_screen_wait(Secret(title, "Empty forgets the one that is kept."))
         if secret is not None:
             self._desk.say("note", await call(insight.keep_key, wanted, secret))
@@ -197,7 +199,7 @@ class Choosing:
             self._desk.panes.chat.hint("Say something first: an agent is chosen for a conversation.")
         else:
             await call(self._talk.chats.choose_assistant, current, None if wanted == NOBODY else wanted)
-            who = "Nobody in particular answers" if wanted == NOBODY else f"{sanitize.shortened(wanted, 80)} answers"
+            who = "Nobody in particular answers" if wanted == NOBODY else f"{terminal_text.shortened(wanted, 80)} answers"
             self._desk.say("note", f"{who} from the next message on.")
             await self._room.refresh()
 

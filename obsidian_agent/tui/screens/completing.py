@@ -11,8 +11,8 @@ from obsidian_agent.tui.command_table import completing
 from obsidian_agent.tui.widgets.suggestions import MOST, Suggestion
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.insight import Insight
-    from obsidian_agent.agent.materials.mentions import Mentionable
+    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.context.mentions import Mentionable
     from obsidian_agent.tui.screens.desk import Desk
 
 FRESH_SECONDS = 30.0
@@ -47,7 +47,7 @@ class Completing:
             chat.suggestions.offer([])
 
     async def _mention(self, insight: Insight, before: str) -> None:
-        from obsidian_agent.agent.materials.mentions import being_typed
+        from obsidian_agent.agent.context.mentions import being_typed
 
         typed = being_typed(before)
         suggestions = self._desk.panes.chat.suggestions

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.screens.modal import Buttons, Modal
 
 
@@ -25,7 +25,7 @@ class Confirm(Modal[bool]):
         self._text, self._yes, self._no, self._danger = text, yes, no, danger
 
     def body(self) -> ComposeResult:
-        yield Static(Content(sanitize.block(self._text)), markup=False)
+        yield Static(Content(terminal_text.block(self._text)), markup=False)
         yield Buttons(
             Button(Content(self._no), compact=True, id="no"),
             Button(Content(self._yes), compact=True, id="yes", variant="error" if self._danger else "default"),

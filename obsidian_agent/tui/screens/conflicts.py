@@ -11,7 +11,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 
-from obsidian_agent.tui import diff_model, sanitize
+from obsidian_agent import terminal_text
+from obsidian_agent.tui import diff_model
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.diff import DiffScreen
 from obsidian_agent.tui.screens.modal import Modal
@@ -42,7 +43,7 @@ class ConflictList(VirtualList["UndoConflict"]):
     def draw_row(self, row: UndoConflict, width: int) -> Content:
         word = (" restore anyway ", "$error") if row.path in self.forced else (" keep mine      ", "$success")
         return Content.assemble(
-            word, (sanitize.shortened(row.path, 300), "$foreground"), (f"  {sanitize.shortened(row.reason, 200)}", "$quiet")
+            word, (terminal_text.shortened(row.path, 300), "$foreground"), (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet")
         )
 
     def force(self, path: str, forced: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.retelling import told
 from obsidian_agent.tui.screens.history import HistoryRequest
 from obsidian_agent.tui.screens.tasks import Tasks, TaskWish
@@ -14,7 +14,7 @@ from obsidian_agent.tui.screens.threads import Threads, ThreadWish
 from obsidian_agent.tui.screens.turns import Pending
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.chats import Chat
+    from obsidian_agent.agent.threads.manager import Chat
     from obsidian_agent.tui.screens.deciding import Deciding
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
@@ -152,7 +152,7 @@ class Conversing:
 
     async def export(self, thread_id: str | None = None) -> None:
         """A conversation (the current one) as a note: a plan like any other."""
-        from obsidian_agent.agent.threads.exporting import export_plan
+        from obsidian_agent.agent.threads.export import export_plan
 
         chats = self._talk.chats
         wanted = thread_id or self._talk.current
@@ -173,7 +173,7 @@ class Conversing:
             self._desk.panes.chat.hint("There is no conversation to rename yet.")
             return
         kept = await self._desk.bridge.call(chats.rename, current, title)
-        self._desk.say("note", f"This conversation is called “{sanitize.line(kept)}” now.")
+        self._desk.say("note", f"This conversation is called “{terminal_text.line(kept)}” now.")
         self._changed()
 
     # --- elsewhere ------------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Conversing:
             self._tell(event)
 
     def _tell(self, event: Elsewhere) -> None:
-        title = f"“{sanitize.shortened(event.title, 60)}”"
+        title = f"“{terminal_text.shortened(event.title, 60)}”"
         if event.preview is not None:
             if event.preview.plan.steps:
                 self._waiting[event.thread_id] = Pending(event.preview, event.plan or event.preview.plan, frozenset())

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.widgets.diff_view import DiffView
@@ -28,7 +28,7 @@ class DiffScreen(ModalScreen[None]):
         signs = ""
         if isinstance(self._content, Diff):
             signs = f"  +{self._content.added:,} -{self._content.removed:,}"
-        yield Static(Content.assemble((sanitize.line(self._title), "bold"), (signs, "$quiet")), id="head", markup=False)
+        yield Static(Content.assemble((terminal_text.line(self._title), "bold"), (signs, "$quiet")), id="head", markup=False)
         if isinstance(self._content, Diff):
             yield DiffView(id="whole-diff")
         else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Modal
@@ -26,7 +26,7 @@ class FirstStart(Modal[str]):
     BINDINGS = bindings("card")
 
     def __init__(self, offer: Offer) -> None:
-        title = f"{sanitize.shortened(offer.title, 40)} with {sanitize.shortened(offer.model, 80)} runs here. Use it?"
+        title = f"{terminal_text.shortened(offer.title, 40)} with {terminal_text.shortened(offer.model, 80)} runs here. Use it?"
         super().__init__(
             title, "Nothing is downloaded. /model and the settings (F5) change it at any time. Esc: asked again at the next start."
         )

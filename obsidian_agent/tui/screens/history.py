@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
@@ -48,9 +48,9 @@ class HistoryList(VirtualList["HistoryEntry"]):
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         status, style = ("undone", "$quiet") if row.undone else (row.status, _STYLES.get(row.status, "$quiet"))
         return Content.assemble(
-            (f" {sanitize.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
-            (f"{sanitize.line(status):<10}", style),
-            (sanitize.shortened(row.goal, 200), "$foreground" if not row.undone else "$quiet strike"),
+            (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
+            (f"{terminal_text.line(status):<10}", style),
+            (terminal_text.shortened(row.goal, 200), "$foreground" if not row.undone else "$quiet strike"),
             (f"  {effects_in_words(row.effects)}", "$quiet"),
         )
 
@@ -80,7 +80,7 @@ class History(Modal[HistoryRequest]):
         listing.set_rows(self._entries, 0)
         wrong = await self._bridge.call(self._bridge.session.runs.examine)
         if wrong and self.is_attached:
-            self.problem(sanitize.folded("\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS))
+            self.problem(terminal_text.folded("\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("undo", "step"):

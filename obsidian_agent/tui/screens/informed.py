@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.insight import Insight
+    from obsidian_agent.agent.app_services import Insight
     from obsidian_agent.tui.screens.desk import Desk
 
 NOT_HERE = "This is not known here."

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.confirm import Confirm
 from obsidian_agent.tui.widgets.entry import TextEntry
@@ -78,14 +78,14 @@ class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
 
     def _say(self, text: str) -> None:
         problem = self.query_one("#problem", Static)
-        problem.update(Content(sanitize.block(f"{text} {self._kept}")))
+        problem.update(Content(terminal_text.block(f"{text} {self._kept}")))
         problem.display = True
 
 
 def editable(document: Mapping[str, Any]) -> str:
     """JSON in which every character that a terminal would obey or hide is written as an escape."""
     text = json.dumps(document, ensure_ascii=False, indent=2)
-    return "".join(char if char == "\n" or sanitize.line(char) == char else _escaped(char) for char in text)
+    return "".join(char if char == "\n" or terminal_text.line(char) == char else _escaped(char) for char in text)
 
 
 def _escaped(char: str) -> str:

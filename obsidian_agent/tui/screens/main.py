@@ -43,8 +43,8 @@ from obsidian_agent.tui.widgets.result import ResultPane
 from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.insight import Insight
-    from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.port import Session

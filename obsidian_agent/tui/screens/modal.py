@@ -13,8 +13,8 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.background import in_background
 
 R = TypeVar("R")
@@ -32,11 +32,11 @@ class Modal(ModalScreen[R | None], Generic[R]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
-            yield Static(Content(sanitize.block(self.heading)), id="modal-title", markup=False)
+            yield Static(Content(terminal_text.block(self.heading)), id="modal-title", markup=False)
             yield from self.body()
             yield Static("", id="modal-problem", markup=False)
             if self.hint:
-                yield Static(Content(sanitize.block(self.hint)), id="modal-hint", markup=False)
+                yield Static(Content(terminal_text.block(self.hint)), id="modal-hint", markup=False)
             yield Footer(show_command_palette=False)
 
     def body(self) -> ComposeResult:
@@ -46,7 +46,7 @@ class Modal(ModalScreen[R | None], Generic[R]):
     def problem(self, text: str) -> None:
         """Say what is wrong with what was entered; "" takes it away."""
         shown = self.query_one("#modal-problem", Static)
-        shown.update(Content(sanitize.block(text)))
+        shown.update(Content(terminal_text.block(text)))
         shown.display = bool(text)
 
     def run_flow(self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False) -> None:

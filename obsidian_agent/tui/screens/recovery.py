@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.screens.modal import Buttons, Modal
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class Recovery(Modal[RecoveryChoice]):
 
     def body(self) -> ComposeResult:
         run = self._run
-        when = sanitize.line(run.time[:16].replace("T", " "))
+        when = terminal_text.line(run.time[:16].replace("T", " "))
         yield Static(
             Content.assemble(
-                (sanitize.folded(run.goal, 4), "bold"),
-                (f"\n{sanitize.line(run.kind)} of {when} · {len(run.paths):,} files · {sanitize.line(run.run_id)}", "$quiet"),
+                (terminal_text.folded(run.goal, 4), "bold"),
+                (f"\n{terminal_text.line(run.kind)} of {when} · {len(run.paths):,} files · {terminal_text.line(run.run_id)}", "$quiet"),
             ),
             markup=False,
         )

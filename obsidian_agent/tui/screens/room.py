@@ -10,8 +10,8 @@ from obsidian_agent.tui import tellings
 from obsidian_agent.tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.insight import Insight
-    from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
     from obsidian_agent.tui.talk import Talk

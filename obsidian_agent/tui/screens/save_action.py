@@ -13,8 +13,8 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.literals import literals
 from obsidian_agent.tui.screens.choices import Choice, ChoiceList
 from obsidian_agent.tui.screens.modal import Buttons, Modal
@@ -51,11 +51,11 @@ class SaveAction(Modal[SaveRequest]):
 
     def body(self) -> ComposeResult:
         yield Static("Name", classes="label", markup=False)
-        yield LineEntry(sanitize.shortened(self._plan.goal, 80), id="name")
+        yield LineEntry(terminal_text.shortened(self._plan.goal, 80), id="name")
         yield Static("Description (may stay empty)", classes="label", markup=False)
         yield LineEntry(id="description")
         if self._plan.parameters:
-            found = ", ".join(sanitize.line(name) for name in self._plan.parameters)
+            found = ", ".join(terminal_text.line(name) for name in self._plan.parameters)
             yield Static(Content(f"Asks for: {found}"), classes="label", markup=False)
         if self._literals:
             yield Static("Texts of the plan; Enter makes one a parameter that is asked for", classes="label", markup=False)
@@ -84,7 +84,7 @@ class SaveAction(Modal[SaveRequest]):
             self._draw()
             return
         form = ValuesForm(
-            f"Ask for “{sanitize.shortened(text, 100)}” as", [Field("name", description="letters, digits and _, e.g. folderName")]
+            f"Ask for “{terminal_text.shortened(text, 100)}” as", [Field("name", description="letters, digits and _, e.g. folderName")]
         )
         values = await self.app.push_screen_wait(form)
         if not values:

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.screens.candidates import Candidates, Picked
 from obsidian_agent.tui.screens.save_action import SaveAction
 from obsidian_agent.tui.screens.trust import Reading
@@ -39,7 +39,7 @@ class Saving:
             self._desk.say("bad", f"There is no saved action “{name}” any more.")
             return
         if macro.standing != "trusted" and not await self._accepted(macro):
-            self._desk.say("note", f"“{sanitize.line(name)}” is not trusted. Nothing was run.")
+            self._desk.say("note", f"“{terminal_text.line(name)}” is not trusted. Nothing was run.")
             return
         self._desk.freeze_focus()
         values = await self._filled(f"macro:{name}", {}) if macro.plan.parameters else {}
@@ -97,7 +97,7 @@ class Saving:
             if macro.standing == "changed"
             else "It came with the vault; you have not trusted it here."
         )
-        text = sanitize.block(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
+        text = terminal_text.block(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
         reading = Reading(
             macro.name, [(line, "$foreground") for line in text.split("\n")], trusted=False, hint=f"{why} Nothing runs by that."
         )
@@ -119,7 +119,7 @@ class Saving:
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self._desk.say("good", f"Saved as “{sanitize.line(wanted.name)}”. F2 shows all actions.")
+            self._desk.say("good", f"Saved as “{terminal_text.line(wanted.name)}”. F2 shows all actions.")
             return
 
     async def ask(self, event: NeedsInput) -> None:

@@ -12,8 +12,8 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import SettingChanged
 from obsidian_agent.tui.screens.modal import Modal
@@ -44,8 +44,8 @@ class SettingsList(VirtualList["Row"]):
         changed = row.value != row.default
         source = {"default": "", "file": "", "environment": f"  from {row.variable}"}[row.source]
         return Content.assemble(
-            (f" {sanitize.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
-            (sanitize.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
+            (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
+            (terminal_text.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
             (source, "$warning"),
         )
 
@@ -82,7 +82,7 @@ class SettingsScreen(Modal[None]):
     def on_virtual_list_highlighted(self, event: SettingsList.Highlighted) -> None:
         row = self._current
         if row is not None:
-            text = f"{sanitize.block(row.description)}\nDefault: {sanitize.shortened(shown(row.default), 200)} · {row.name} in the settings file"
+            text = f"{terminal_text.block(row.description)}\nDefault: {terminal_text.shortened(shown(row.default), 200)} · {row.name} in the settings file"
             self.query_one("#setting", Static).update(Content.styled(text, "$quiet"))
 
     # --- changing -------------------------------------------------------------------------------------------------------------

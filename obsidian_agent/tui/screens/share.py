@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
@@ -18,7 +18,7 @@ from obsidian_agent.tui.widgets.virtual_list import VirtualList
 if TYPE_CHECKING:
     from textual.app import App
 
-    from obsidian_agent.agent.sharing import Scope, ShareDecision, ShareItem, ShareRequest
+    from obsidian_agent.agent.privacy.consent import Scope, ShareDecision, ShareItem, ShareRequest
     from obsidian_agent.errors import Problem
 
 CheckCall = Callable[[str, Mapping[str, Any]], "Sequence[Problem]"]
@@ -52,8 +52,8 @@ class ShareList(VirtualList["ShareItem"]):
         folder, _, name = row.path.text.rpartition("/")
         left = Content.assemble(
             sign,
-            (sanitize.shortened(name, 200) or "(no file)", "$foreground" if on else "$quiet"),
-            (f"  {sanitize.shortened(folder, 200)}" if folder else "", "$quiet"),
+            (terminal_text.shortened(name, 200) or "(no file)", "$foreground" if on else "$quiet"),
+            (f"  {terminal_text.shortened(folder, 200)}" if folder else "", "$quiet"),
         )
         right = f"  {_LEVELS[row.level]:<5} {readable_size(row.size):>7} {f'~{row.tokens:,}':>7} tok"
         room = max(width - len(right), 12)
@@ -72,7 +72,7 @@ class Share(Modal["ShareDecision"]):
     BINDINGS = bindings("share")
 
     def __init__(self, request: ShareRequest, check: CheckCall | None = None, about: str = "") -> None:
-        folder = f"the folder “{sanitize.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
+        folder = f"the folder “{terminal_text.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
         super().__init__(
             _TITLES[request.kind],
             f"f allows {folder}, as much of each file as here. What holds for the conversation ends with the program.",
@@ -83,7 +83,7 @@ class Share(Modal["ShareDecision"]):
 
     def body(self) -> ComposeResult:
         if self._about:
-            yield Static(Content.styled(f"In the conversation “{sanitize.shortened(self._about, 100)}”", "$warning"), markup=False)
+            yield Static(Content.styled(f"In the conversation “{terminal_text.shortened(self._about, 100)}”", "$warning"), markup=False)
         yield Static(_head(self._request), markup=False)
         yield ShareList(self._request.items)
         yield Static("", id="share-total", markup=False)
@@ -101,8 +101,8 @@ class Share(Modal["ShareDecision"]):
         """Exactly what would be sent of the highlighted item, as far as there is room, and what all that is switched on comes to."""
         item = self._request.items[index] if 0 <= index < len(self._request.items) else None
         reasons = {each.why for each in self._request.items}
-        lines = [sanitize.shortened(item.why, 160)] if item is not None and item.why and len(reasons) > 1 else []
-        lines += [sanitize.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]] if item is not None else []
+        lines = [terminal_text.shortened(item.why, 160)] if item is not None and item.why and len(reasons) > 1 else []
+        lines += [terminal_text.shortened(line, 160) for line in item.previews[:PREVIEW_LINES]] if item is not None else []
         if item is not None and len(item.previews) > PREVIEW_LINES:
             lines.append(f"… {len(item.previews) - PREVIEW_LINES:,} more lines")
         self.query_one("#share-preview", Static).update(Content.styled("\n".join(["", *lines]) if lines else "", "$quiet"))
@@ -134,14 +134,14 @@ class Share(Modal["ShareDecision"]):
         return self._check is not None and bool(self._request.args) if action == "edit" else True
 
     def action_send(self, scope: Scope) -> None:
-        from obsidian_agent.agent.sharing import ShareDecision
+        from obsidian_agent.agent.privacy.consent import ShareDecision
 
         chosen = frozenset(self.query_one(ShareList).chosen)
         self.dismiss(ShareDecision(scope, chosen))
 
     def action_edit(self) -> None:
         """Let the tool look again with other arguments."""
-        from obsidian_agent.agent.sharing import ShareDecision
+        from obsidian_agent.agent.privacy.consent import ShareDecision
         from obsidian_agent.tui.screens.json_editor import JsonEditor
 
         request, check = self._request, self._check
@@ -158,29 +158,32 @@ class Share(Modal["ShareDecision"]):
         )
 
     def action_close(self) -> None:
-        from obsidian_agent.agent.sharing import REFUSED
+        from obsidian_agent.agent.privacy.consent import REFUSED
 
         self.dismiss(REFUSED)
 
 
 def _head(request: ShareRequest) -> Content:
     count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
-    address = f" at {sanitize.shortened(request.address, 120)}" if request.address else ""
+    address = f" at {terminal_text.shortened(request.address, 120)}" if request.address else ""
     parts: list[tuple[str, str]] = [
         ("To ", "$quiet"),
-        (sanitize.shortened(request.provider, 80), "bold"),
+        (terminal_text.shortened(request.provider, 80), "bold"),
         (f"{address}{count}\n", "$quiet"),
-        (sanitize.shortened(request.purpose, 200), "$foreground"),
-        (f"  {sanitize.line(request.tool)}\n", "$quiet"),
+        (terminal_text.shortened(request.purpose, 200), "$foreground"),
+        (f"  {terminal_text.line(request.tool)}\n", "$quiet"),
     ]
     args = [(name, value) for name, value in request.args.items() if name not in _PAGING]
     for name, value in args[:ARGS_SHOWN]:
-        parts += [(f"  {sanitize.shortened(name, 40)}  ", "$quiet"), (f"{sanitize.shortened(_plain(value), 200)}\n", "$foreground")]
+        parts += [
+            (f"  {terminal_text.shortened(name, 40)}  ", "$quiet"),
+            (f"{terminal_text.shortened(_plain(value), 200)}\n", "$foreground"),
+        ]
     if len(args) > ARGS_SHOWN:
         parts.append((f"  and {len(args) - ARGS_SHOWN} more\n", "$quiet"))
     reasons = {item.why for item in request.items if item.why}
     if len(reasons) == 1:
-        parts += [("Why: ", "$quiet"), (f"{sanitize.shortened(reasons.pop(), 240)}\n", "$foreground")]
+        parts += [("Why: ", "$quiet"), (f"{terminal_text.shortened(reasons.pop(), 240)}\n", "$foreground")]
     return Content.assemble(*parts)
 
 
@@ -203,7 +206,7 @@ def readable_size(count: int) -> str:
 
 async def ask(app: App[None], request: ShareRequest, check: CheckCall | None = None, about: str = "") -> ShareDecision:
     """Ask the person and wait. When the turn that asks is cancelled, the question goes away with it."""
-    from obsidian_agent.agent.sharing import REFUSED
+    from obsidian_agent.agent.privacy.consent import REFUSED
 
     answer: asyncio.Future[ShareDecision] = asyncio.get_running_loop().create_future()
     screen = Share(request, check, about)

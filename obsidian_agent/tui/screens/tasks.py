@@ -11,14 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.tasks import Task, TaskPlan
-    from obsidian_agent.agent.threads.chats import Chats
+    from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.tui.bridge import Bridge
 
 _STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("✗", "$error"), "skipped": ("↷", "$warning")}
@@ -57,20 +57,20 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
                 return Content.styled(row, "bold $primary")
             case StepLine():
                 sign, style = _STATES[row.state]
-                return Content.assemble((f"     {sign} ", style), (sanitize.shortened(row.text, 200), "$quiet"))
+                return Content.assemble((f"     {sign} ", style), (terminal_text.shortened(row.text, 200), "$quiet"))
             case TaskPlan():
                 done = sum(state == "done" for _, state in row.steps)
-                status = sanitize.line(row.status) if row.run_id else "not applied"
+                status = terminal_text.line(row.status) if row.run_id else "not applied"
                 return Content.assemble(
                     (f" {done}/{len(row.steps)} ", "$success" if row.progress == 1 else "$warning"),
-                    (sanitize.shortened(row.goal, 200), "$foreground"),
+                    (terminal_text.shortened(row.goal, 200), "$foreground"),
                     (f"  {status}", "$quiet"),
                 )
             case Task():
                 sign, style = _STATES["done" if row.done else "open"]
                 return Content.assemble(
                     (f" {sign} ", style),
-                    (sanitize.shortened(row.text, 240), "$quiet strike" if row.done else "$foreground"),
+                    (terminal_text.shortened(row.text, 240), "$quiet strike" if row.done else "$foreground"),
                     ("  yours" if row.from_person else "", "$quiet"),
                 )
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from obsidian_agent.tui import sanitize, tellings
+from obsidian_agent import terminal_text
+from obsidian_agent.tui import tellings
 from obsidian_agent.tui.screens.report import Report
 from obsidian_agent.tui.tellings import Line
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.insight import Insight
+    from obsidian_agent.agent.app_services import Insight
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.informed import Informed
     from obsidian_agent.tui.talk import Talk
@@ -62,7 +63,7 @@ class Telling:
             found = await insight.plugins(query)
         finally:
             self._desk.panes.chat.hint("")
-        self._desk.app.push_screen(Report(f"Community plugins: {sanitize.shortened(query, 60)}", tellings.plugin_lines(found)))
+        self._desk.app.push_screen(Report(f"Community plugins: {terminal_text.shortened(query, 60)}", tellings.plugin_lines(found)))
 
     def files(self) -> None:
         """The notes of which something went to a model in this conversation; one can be opened."""

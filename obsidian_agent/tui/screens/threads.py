@@ -14,8 +14,8 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import ThreadDeleted
 from obsidian_agent.tui.screens.confirm import Confirm
@@ -25,8 +25,8 @@ from obsidian_agent.tui.widgets.entry import LineEntry
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.chats import Chats
-    from obsidian_agent.agent.threads.store import ThreadSummary
+    from obsidian_agent.agent.threads.log_store import ThreadSummary
+    from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.tui.bridge import Bridge
 
 TYPING_PAUSE = 0.15
@@ -61,8 +61,8 @@ class ThreadList(VirtualList[ThreadRow]):
         state = f" {row.state} " if row.state else " "
         left = Content.assemble(
             (state, "$warning"),
-            (sanitize.shortened(thread.title, 120), "$foreground"),
-            (f"  {sanitize.shortened(row.found or thread.preview, 160)}", "$quiet"),
+            (terminal_text.shortened(thread.title, 120), "$foreground"),
+            (f"  {terminal_text.shortened(row.found or thread.preview, 160)}", "$quiet"),
         ).truncate(max(width - len(right), 10), ellipsis=True)
         return Content.assemble(left, " " * max(0, width - len(right) - left.cell_length), (right, "$quiet"))
 
@@ -158,7 +158,7 @@ class Threads(Modal[ThreadWish]):
             await self._find(self._query, thread.id)
 
     async def _delete(self, thread: ThreadSummary) -> None:
-        text = f"“{sanitize.shortened(thread.title, 200)}” with {thread.count:,} messages is deleted for good. What it did to notes stays."
+        text = f"“{terminal_text.shortened(thread.title, 200)}” with {thread.count:,} messages is deleted for good. What it did to notes stays."
         if await self.app.push_screen_wait(Confirm("Delete this conversation?", text, "Delete")):
             await self._bridge.call(self._chats.delete, thread.id)
             self.app.screen_stack[0].post_message(ThreadDeleted(thread.id))

@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.screens.report import ReportList, wrapped
@@ -20,7 +20,7 @@ from obsidian_agent.tui.tellings import Line
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.customs.library import Customs, Library, Listed
+    from obsidian_agent.agent.vault_agents.library import Customs, Library, Listed
     from obsidian_agent.tui.bridge import Bridge
 
 _STANDINGS = {"trusted": ("✓ trusted", "$success"), "new": ("○ new    ", "$quiet"), "changed": ("▲ changed", "$warning")}
@@ -36,10 +36,10 @@ class CustomList(VirtualList["Listed"]):
         word, style = _STANDINGS[row.standing]
         return Content.assemble(
             (f" {word} ", style),
-            (f"{sanitize.line(row.kind):<12} ", "$quiet"),
-            (sanitize.shortened(row.path, 160), "$foreground"),
+            (f"{terminal_text.line(row.kind):<12} ", "$quiet"),
+            (terminal_text.shortened(row.path, 160), "$foreground"),
             (f"  {readable_size(row.size)}", "$quiet"),
-            (f"  {sanitize.shortened(row.description, 160)}" if row.description else "", "$quiet"),
+            (f"  {terminal_text.shortened(row.description, 160)}" if row.description else "", "$quiet"),
         )
 
 
@@ -82,7 +82,7 @@ class Trust(Modal[None]):
 
     async def _read(self, row: Listed) -> None:
         text, sha256 = await self._bridge.call(self._customs.show, row.path)
-        lines: list[Line] = [(line, "$foreground") for line in sanitize.block(text).split("\n")]
+        lines: list[Line] = [(line, "$foreground") for line in terminal_text.block(text).split("\n")]
         trusted = row.standing == "trusted" and row.sha256 == sha256
         if await self.app.push_screen_wait(Reading(row.path, lines, trusted=trusted)):
             await self._bridge.call(self._customs.trust, row.path, sha256)
@@ -100,7 +100,7 @@ class Reading(Modal[bool]):
 
     def __init__(self, path: str, lines: Sequence[Line], *, trusted: bool, hint: str = "") -> None:
         untrusted = hint or "Trust it only if you would tell the model all of this yourself."
-        super().__init__(sanitize.shortened(path, 200), "You trust this file." if trusted else untrusted)
+        super().__init__(terminal_text.shortened(path, 200), "You trust this file." if trusted else untrusted)
         self._lines = lines
         self._trusted = trusted
 
@@ -121,6 +121,6 @@ class Reading(Modal[bool]):
 
 
 def _problems(library: Library) -> Content:
-    told = [f"▲ {sanitize.block(problem.message)}" for problem in library.problems[:6]]
+    told = [f"▲ {terminal_text.block(problem.message)}" for problem in library.problems[:6]]
     more = [f"… and {len(library.problems) - 6} more"] if len(library.problems) > 6 else []
     return Content.styled("\n".join(["", *told, *more]) if told else "", "$warning")

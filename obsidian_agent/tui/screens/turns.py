@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.messages import WorkEnded
 from obsidian_agent.tui.plan_rows import counts, does_something
 from obsidian_agent.tui.screens.engine import Engine
@@ -170,7 +170,7 @@ class Turns:
         first_time = self.pending is None or self.pending.plan is not plan
         self.pending = Pending(preview, plan, self._disabled, self.macro, self._message)
         if first_time:
-            self.panes.chat.transcript.say("note", f"Plan: {sanitize.folded(plan.goal, 3)} ({_in_words(preview)})")
+            self.panes.chat.transcript.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({_in_words(preview)})")
         chat = self.panes.chat
         if first_time and not self._disabled and self.unasked(preview):
             self._approve_when_idle = preview
@@ -281,10 +281,10 @@ class Turns:
 
     def _tell_findings(self, approved: Preview, result: ExecutionResult) -> None:
         """What a plan that only reads has found is its result."""
-        from obsidian_agent.agent.findings import findings
+        from obsidian_agent.agent.document import findings
 
         for what, lines in findings(approved, result.outputs):
-            self.panes.chat.transcript.say("agent", "\n".join([f"{sanitize.line(what)}:", "", *lines]))
+            self.panes.chat.transcript.say("agent", "\n".join([f"{terminal_text.line(what)}:", "", *lines]))
 
     async def _check(self, approved: Preview, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""
@@ -292,7 +292,7 @@ class Turns:
         may_repair = await self._bridge.call(self._talk.ran, approved.plan.goal, result, unlike)
         self.repair = ""
         if unlike:
-            from obsidian_agent.agent.verifying import repair_request
+            from obsidian_agent.agent.execution.verify import repair_request
 
             self.failed(unlike[0], unlike[1:])
             if may_repair:

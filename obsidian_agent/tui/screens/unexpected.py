@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.report import report
 from obsidian_agent.tui.screens.modal import Modal
 
@@ -28,7 +28,7 @@ class Unexpected(Modal[None]):
 
     def body(self) -> ComposeResult:
         rows = self._report.split("\n")
-        yield Static(Content.styled(sanitize.block("\n".join(rows[:1] + rows[1:2])), "$quiet"), markup=False)
+        yield Static(Content.styled(terminal_text.block("\n".join(rows[:1] + rows[1:2])), "$quiet"), markup=False)
 
     def action_copy_report(self) -> None:
         self.app.copy_to_clipboard(self._report)

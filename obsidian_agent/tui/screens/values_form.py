@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark, changed
-from obsidian_agent.tui import sanitize
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.screens.modal import Buttons, Modal
 from obsidian_agent.tui.widgets.entry import LineEntry
@@ -80,7 +80,7 @@ class OptionEntry(Widget, can_focus=True):
         parts: list[tuple[str, str]] = []
         for key, label in self._options.items():
             here = key == self.value
-            parts.append((f"{'●' if here else '○'} {sanitize.line(label)}   ", "$primary" if here else "$quiet"))
+            parts.append((f"{'●' if here else '○'} {terminal_text.line(label)}   ", "$primary" if here else "$quiet"))
         return Content.assemble(*parts).rstrip()
 
     def action_switch(self, step: int) -> None:
@@ -112,10 +112,10 @@ class ValuesForm(Modal[Mapping[str, str]]):
     def body(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for number, field in enumerate(self._fields):
-                described = sanitize.shortened(field.description, 200)
+                described = terminal_text.shortened(field.description, 200)
                 told = f"{described}, if any" if field.optional and not field.value and described else described
                 yield Static(
-                    Content.assemble((sanitize.line(field.name), "bold $foreground"), (f"  {told}", "$quiet")),
+                    Content.assemble((terminal_text.line(field.name), "bold $foreground"), (f"  {told}", "$quiet")),
                     classes="label",
                     markup=False,
                 )
@@ -203,7 +203,7 @@ class ValuesForm(Modal[Mapping[str, str]]):
             remark = remarks.get(field.name)
             if remark is not None and remark.text == NEEDED and not final:
                 remark = None
-            text = sanitize.shortened(remark.text, 300) if remark is not None else ""
+            text = terminal_text.shortened(remark.text, 300) if remark is not None else ""
             style = "$error" if remark is not None and remark.wrong else "$quiet"
             self.query_one(f"#remark-{number}", Static).update(Content.styled(text, style))
 

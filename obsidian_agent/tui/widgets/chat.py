@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.widgets.likely import Likely
 from obsidian_agent.tui.widgets.prompt import Prompt
 from obsidian_agent.tui.widgets.suggestions import Suggestions
@@ -88,7 +88,7 @@ class SelectionChip(Static):
             self.display = False
             return
         self.display = True
-        name = sanitize.shortened(path, 120)
+        name = terminal_text.shortened(path, 120)
         if not lines:
             self.update(Content.assemble(("◇ ", "$primary"), (name, "$quiet")))
             return
@@ -190,7 +190,7 @@ class ChatPane(Vertical):
     def hint(self, text: str) -> None:
         """A short remark right above the message box; "" takes it away."""
         hint = self.query_one("#hint", Static)
-        hint.update(Content(sanitize.block(text)))
+        hint.update(Content(terminal_text.block(text)))
         hint.display = bool(text)
 
     @property

@@ -7,7 +7,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.widgets.diff_view import DiffView
 
@@ -50,7 +50,7 @@ class Detail(Vertical):
         self._switch(diff_shown=False)
 
     def _head(self, title: str, extra: Content) -> None:
-        self.query_one("#detail-head", Static).update(Content.assemble((sanitize.shortened(title, 200), "bold"), extra))
+        self.query_one("#detail-head", Static).update(Content.assemble((terminal_text.shortened(title, 200), "bold"), extra))
 
     def _switch(self, *, diff_shown: bool) -> None:
         self.query_one(DiffView).display = diff_shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input, TextArea
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 
 class LineEntry(Input):
@@ -13,7 +13,7 @@ class LineEntry(Input):
 
     def validate_value(self, value: str) -> str:
         """Whatever way a text came in."""
-        return sanitize.line(value)
+        return terminal_text.line(value)
 
 
 class TextEntry(TextArea):
@@ -21,4 +21,4 @@ class TextEntry(TextArea):
 
     def on_paste(self, event: events.Paste) -> None:
         """Called before TextArea's own handler, which inserts the text. Terminals send a carriage return for the end of a line."""
-        event.text = sanitize.block(sanitize.LINE_END.sub("\n", event.text))
+        event.text = terminal_text.block(terminal_text.LINE_END.sub("\n", event.text))

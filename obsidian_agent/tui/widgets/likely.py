@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 
 class Likely(Static):
@@ -25,6 +25,6 @@ class Likely(Static):
         """Show these; none takes the line away."""
         self.titles = tuple(titles)
         self.display = bool(titles)
-        words = [sanitize.shortened(title, 60) for title in titles]
+        words = [terminal_text.shortened(title, 60) for title in titles]
         parts = [(f"  ·  {word}", "$quiet") for word in words[1:]]
         self.update(Content.assemble(("Tab ", "$primary"), (words[0], "$foreground"), *parts) if words else "")

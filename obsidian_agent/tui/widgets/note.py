@@ -14,12 +14,12 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 from textual.widgets.text_area import Selection as Marked
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.note_text import NoteText
 
 if TYPE_CHECKING:
-    from obsidian_agent.tools.base import Position, Selection
+    from obsidian_agent.tools.core.tool import Position, Selection
 
 _INLINE = (
     (re.compile(r"!?\[\[[^\]\n]*\]\]"), "note--link"),
@@ -198,8 +198,8 @@ class NotePane(Vertical):
             rest = f"  {self._note.left_out:,} more lines are not shown" if self._note.left_out else ""
             self.query_one("#note-head", Static).update(
                 Content.assemble(
-                    (sanitize.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
-                    (sanitize.shortened(name, 200), "bold $foreground"),
+                    (terminal_text.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
+                    (terminal_text.shortened(name, 200), "bold $foreground"),
                     (rest, "$warning"),
                 )
             )

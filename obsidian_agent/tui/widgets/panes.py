@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.tools.base import Position, Selection
-    from obsidian_agent.vault.changes import NetChange
+    from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.vault.views.changes import NetChange
 
 ORDER: tuple[PaneName, ...] = ("chat", "note", "work")
 

@@ -13,8 +13,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui import diff_model, plan_rows, sanitize
+from obsidian_agent.tui import diff_model, plan_rows
 from obsidian_agent.tui.background import in_background
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.keys import bindings
@@ -25,7 +26,7 @@ from obsidian_agent.tui.widgets.plan_list import KIND_STYLES, PlanList
 if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.vault.changes import NetChange
+    from obsidian_agent.vault.views.changes import NetChange
 
 DIFF_DELAY = 0.04
 GOAL_LINES = 3
@@ -124,7 +125,7 @@ class PlanPane(Vertical):
         changes = preview.change_set.changes
         risk = preview.risk.value
         parts: list[tuple[str, str]] = [
-            (f"{sanitize.folded(preview.plan.goal, GOAL_LINES)}\n", "bold"),
+            (f"{terminal_text.folded(preview.plan.goal, GOAL_LINES)}\n", "bold"),
             (RISK_WORDS[risk], f"{RISK_STYLES[risk]} bold"),
         ]
         for kind, words in plan_rows.counts(changes):
@@ -135,7 +136,7 @@ class PlanPane(Vertical):
         deleted = plan_rows.deletions(changes)
         if deleted:
             more = f" and {len(deleted) - 2:,} more" if len(deleted) > 2 else ""
-            parts.append((f"\nDeletes {', '.join(sanitize.shortened(name, 80) for name in deleted[:2])}{more}", "$error"))
+            parts.append((f"\nDeletes {', '.join(terminal_text.shortened(name, 80) for name in deleted[:2])}{more}", "$error"))
         self.query_one("#plan-head", Static).update(Content.assemble(*parts))
         obstacle = self.obstacle()
         if obstacle is None:
@@ -177,7 +178,7 @@ class PlanPane(Vertical):
             try:
                 text = await self._load_diff(preview, change)
             except ObsidianAgentError as error:
-                detail.show_text(title, sanitize.block(error.problem().message))
+                detail.show_text(title, terminal_text.block(error.problem().message))
                 return
             diff = await asyncio.to_thread(diff_model.parse, text)
             if preview is not self.preview:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from textual.content import Content
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
@@ -51,12 +51,12 @@ def _step(row: StepRow) -> Content:
     body = "$foreground" if row.on else "$quiet strike"
     parts: list[tuple[str, str]] = [
         (" ● on  " if row.on else " ○ off ", "$success" if row.on else "$quiet"),
-        (sanitize.shortened(text, 200), body),
+        (terminal_text.shortened(text, 200), body),
     ]
     if row.on and notes:
         parts.append((f"  {' · '.join(notes)}", "$warning" if row.failed else "$quiet"))
     if row.step.preview:
-        parts.append((f"  {sanitize.shortened(row.step.tool, 60)}", "$quiet"))
+        parts.append((f"  {terminal_text.shortened(row.step.tool, 60)}", "$quiet"))
     return Content.assemble(*parts)
 
 
@@ -76,7 +76,7 @@ def _change(row: ChangeRow, width: int) -> Content:
 def _path(path: str, room: int) -> list[tuple[str, str]]:
     """Folder dim, name plain. A path that is too long loses its middle folders, never its name."""
     folder, _, name = path.rpartition("/")
-    folder, name = sanitize.line(folder + "/" if folder else ""), sanitize.line(name)
+    folder, name = terminal_text.line(folder + "/" if folder else ""), terminal_text.line(name)
     if name != name.strip() or "  " in name:
         name = f"“{name}”"
     if len(folder) + len(name) > room and folder:
@@ -86,4 +86,4 @@ def _path(path: str, room: int) -> list[tuple[str, str]]:
 
 
 def _doubts(path: str) -> list[tuple[str, str]]:
-    return [("  ▲ mixed alphabets", "$warning")] if sanitize.looks_mixed(path) else []
+    return [("  ▲ mixed alphabets", "$warning")] if terminal_text.looks_mixed(path) else []

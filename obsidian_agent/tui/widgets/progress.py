@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
@@ -51,8 +51,8 @@ class RunLog(VirtualList[LogRow]):
         sign, style = _SIGNS[row.kind]
         return Content.assemble(
             (f" {sign} ", style),
-            (sanitize.shortened(row.text or row.name, 300), "$foreground"),
-            (f"  {sanitize.shortened(row.note, 200)}" if row.note else "", "$quiet"),
+            (terminal_text.shortened(row.text or row.name, 300), "$foreground"),
+            (f"  {terminal_text.shortened(row.note, 200)}" if row.note else "", "$quiet"),
         )
 
 
@@ -146,13 +146,13 @@ class ProgressPane(Vertical):
         bar = max(width - len(label), 4)
         full = int(bar * share)
         head = Content.assemble(
-            (sanitize.folded(self._goal, 2), "bold"),
+            (terminal_text.folded(self._goal, 2), "bold"),
             "\n\n",
             ("━" * full, "$primary"),
             ("─" * (bar - full), "$panel"),
             (label, "$foreground"),
             "\n",
-            (sanitize.shortened(self._now, 200), "$quiet"),
+            (terminal_text.shortened(self._now, 200), "$quiet"),
         )
         self.query_one("#run-head", Static).update(head)
         log = self.query_one(RunLog)

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.keys import bindings
 from obsidian_agent.tui.messages import NoteRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -59,7 +59,7 @@ class ResultList(VirtualList[ResultRow]):
     BINDING_GROUP_TITLE = "Result"
 
     def draw_row(self, row: ResultRow, width: int) -> Content:
-        return Content.assemble((f" {row.word:<8}", _WORD_STYLES[row.word]), (sanitize.shortened(row.text, 400), "$foreground"))
+        return Content.assemble((f" {row.word:<8}", _WORD_STYLES[row.word]), (terminal_text.shortened(row.text, 400), "$foreground"))
 
 
 class ResultPane(Vertical):
@@ -178,7 +178,7 @@ def sentence(result: ExecutionResult) -> str:
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:
     placed = _placed(problem.step_id, problem.path, problem.message)
-    return ResultRow(word, placed, whole=sanitize.block("\n\n".join(text for text in (placed, problem.code))))
+    return ResultRow(word, placed, whole=terminal_text.block("\n\n".join(text for text in (placed, problem.code))))
 
 
 def _placed(step_id: str | None, path: str | None, message: str) -> str:

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.messages import NoteRequested, OutsideRequested
 from obsidian_agent.tui.retelling import Cited
 
@@ -29,7 +29,7 @@ class Source(Static, can_focus=True):
     BINDINGS = [("enter", "show", "Show the note"), ("o", "outside", "Open in Obsidian")]
 
     def __init__(self, path: str, *, rests: bool) -> None:
-        super().__init__(Content(sanitize.shortened(path, 200)), markup=False, classes="-rests" if rests else "")
+        super().__init__(Content(terminal_text.shortened(path, 200)), markup=False, classes="-rests" if rests else "")
         self.path = path
 
     def action_show(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.message import Message
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 MOST = 8
@@ -74,6 +74,6 @@ class Suggestions(VirtualList[Suggestion], can_focus=False):
 
     def draw_row(self, row: Suggestion, width: int) -> Content:
         return Content.assemble(
-            (sanitize.shortened(row.label or row.insert, 120), "$foreground"),
-            (f"  {sanitize.shortened(row.note, 120)}" if row.note else "", "$quiet"),
+            (terminal_text.shortened(row.label or row.insert, 120), "$foreground"),
+            (f"  {terminal_text.shortened(row.note, 120)}" if row.note else "", "$quiet"),
         )

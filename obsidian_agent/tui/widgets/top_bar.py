@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from obsidian_agent.tui import sanitize
+from obsidian_agent import terminal_text
 
 PaneName = Literal["chat", "note", "work"]
 PANES: dict[PaneName, str] = {"chat": "Chat", "note": "Note", "work": "Plan"}
@@ -56,20 +56,20 @@ class TopBar(Horizontal):
         self._vault, self._planner = vault, planner
 
     def compose(self) -> ComposeResult:
-        yield Static(Content.assemble(("◆ ", "$primary"), (sanitize.shortened(self._vault, 60), "bold")), id="vault", markup=False)
+        yield Static(Content.assemble(("◆ ", "$primary"), (terminal_text.shortened(self._vault, 60), "bold")), id="vault", markup=False)
         for pane in PANES:
             yield PaneTab(pane)
         yield Static("", id="conversation", markup=False)
         yield Static("", id="index", markup=False)
-        yield Static(Content(sanitize.shortened(self._planner, 80)), id="planner", markup=False)
+        yield Static(Content(terminal_text.shortened(self._planner, 80)), id="planner", markup=False)
 
     def name_planner(self, name: str) -> None:
         """Who answers the next message."""
-        self.query_one("#planner", Static).update(Content(sanitize.shortened(name, 80)))
+        self.query_one("#planner", Static).update(Content(terminal_text.shortened(name, 80)))
 
     def name_conversation(self, title: str) -> None:
         """The title of the conversation on the screen."""
-        self.query_one("#conversation", Static).update(Content(sanitize.shortened(title, 80)))
+        self.query_one("#conversation", Static).update(Content(terminal_text.shortened(title, 80)))
 
     def index(self, done: int, total: int) -> None:
         """How many files of how many are indexed; nothing is shown when there is nothing to do."""

@@ -12,7 +12,8 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from obsidian_agent.tui import markdown_text, sanitize
+from obsidian_agent import terminal_text
+from obsidian_agent.tui import markdown_text
 from obsidian_agent.tui.retelling import Cited, Speaker, Told
 from obsidian_agent.tui.streamed import Part, Splitter, mended
 from obsidian_agent.tui.widgets.sources import Sources
@@ -184,7 +185,7 @@ class Thinking(Static, can_focus=True):
 
     def _draw(self) -> None:
         self._drawn_at = time.monotonic()
-        text = sanitize.block(self.text).strip()
+        text = terminal_text.block(self.text).strip()
         if self._seconds is None:
             head, body = "Thinking…", "\n".join(text.split("\n")[-3:])[-400:]
         else:
@@ -306,7 +307,7 @@ class Transcript(VerticalScroll):
 def _entry(told: Told) -> Entry | Sources:
     if told.cited is not None:
         return Sources(told.cited)
-    body = markdown_text.render(told.text) if told.speaker == "agent" else Content(sanitize.block(told.text).strip())
+    body = markdown_text.render(told.text) if told.speaker == "agent" else Content(terminal_text.block(told.text).strip())
     if told.mark:
         body = Content.assemble(body, (f"\n╌ {told.mark}", "$warning"))
     return Entry(told.speaker, body, at=told.at)

@@ -16,7 +16,7 @@ from obsidian_agent.tui.widgets.result import ResultPane
 
 if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.vault.changes import NetChange
+    from obsidian_agent.vault.views.changes import NetChange
 
 Stage = Literal["idle", "plan", "run", "result"]
 

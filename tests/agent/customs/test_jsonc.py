@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.customs.jsonc import MAX_DEPTH, MAX_NODES, MAX_TEXT, BadJson, read_jsonc
+from obsidian_agent.agent.vault_agents.documents import MAX_DEPTH, MAX_NODES, MAX_TEXT, BadJson, read_jsonc
 
 
 def test_comments_and_trailing_commas_are_read() -> None:

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.customs.finding import LIMITS
-from obsidian_agent.agent.customs.library import Customs, Library
-from obsidian_agent.agent.customs.resolving import Resolved, resolve
-from obsidian_agent.agent.customs.trust import TrustStore
-from obsidian_agent.agent.files import files_below
-from obsidian_agent.agent.model_tools import READ_TOOLS
+from obsidian_agent.agent.turn.model_tools import READ_TOOLS
+from obsidian_agent.agent.vault_agents.files import LIMITS, files_below
+from obsidian_agent.agent.vault_agents.instructions import Resolved, resolve
+from obsidian_agent.agent.vault_agents.library import Customs, Library, TrustStore
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.paths import VaultPath
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 AGENT = "---\ndescription: Writes short\nmodel: openai/gpt-5\ntemperature: 0.7\ntools:\n  search: false\nskills: [dates]\n---\nBe brief.\n"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents import NOTES, NOW, Desk
-from obsidian_agent.agent.context import Focus, run_context
-from obsidian_agent.agent.materials.gathering import MOST_NOTES, Gathering
-from obsidian_agent.agent.materials.items import Gathered, Why
-from obsidian_agent.vault.disk import DiskView
-from obsidian_agent.vault.hiding import HidingView
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.agent.context.gathering import MOST_NOTES, Gathering
+from obsidian_agent.agent.context.items import Gathered, Why
+from obsidian_agent.agent.run_context import Focus, run_context
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.filtered import HidingView
 from support import MakeVault
 
 

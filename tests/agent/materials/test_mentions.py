@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents import NOTES
-from obsidian_agent.agent.materials.mentions import Mentionable, being_typed, mentions_in, written
-from obsidian_agent.vault.disk import DiskView
+from obsidian_agent.agent.context.mentions import Mentionable, being_typed, mentions_in, written
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 

@@ -13,12 +13,12 @@ import pytest
 from agents import NOTES, Person, call, calls, check_pairs, no, propose, yes
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.events import AgentEvent, Answer, ExecutionResult, PreviewReady, TextDelta, TurnFailed
-from obsidian_agent.agent.sharing import ShareDecision, ShareRequest
-from obsidian_agent.agent.threads.chats import IDLE, MOST_OPEN, Chats
-from obsidian_agent.agent.threads.happenings import Ended, Happened, Happening, Retitled
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
+from obsidian_agent.agent.threads.bus import Ended, Happened, Happening, Retitled
+from obsidian_agent.agent.threads.manager import IDLE, MOST_OPEN, Chats
 from obsidian_agent.bootstrap import Wiring, build_chats, build_session
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.vault.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
 PLAN: dict[str, Any] = {

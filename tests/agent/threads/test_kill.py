@@ -12,8 +12,8 @@ from pathlib import Path
 
 from agents import check_pairs
 from obsidian_agent.agent.conversation import CUT_MARK
+from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.agent.threads.state import CRASH_MARK
-from obsidian_agent.agent.threads.store import ThreadStore
 from obsidian_agent.bootstrap import Wiring, build_chats, build_session
 from support import MakeVault
 
@@ -22,10 +22,10 @@ PROGRAM = textwrap.dedent("""
     import asyncio, sys
     from pathlib import Path
     from obsidian_agent.agent.events import TextDelta
-    from obsidian_agent.agent.sharing import refuse_all
-    from obsidian_agent.agent.threads.happenings import Ended, Happened
+    from obsidian_agent.agent.privacy.consent import refuse_all
+    from obsidian_agent.agent.threads.bus import Ended, Happened
     from obsidian_agent.bootstrap import Wiring, build_chats, build_session
-    from obsidian_agent.vault.store import VaultStore
+    from obsidian_agent.vault.filesystem.store import VaultStore
 
     vault, state, model, short = sys.argv[1:]
     wiring = Wiring(VaultStore.open(vault), Path(state), model=model)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.agent.threads.records import records_in
-from obsidian_agent.agent.threads.store import TAIL, ThreadStore, summary_of, version_record
+from obsidian_agent.agent.threads.log_store import TAIL, ThreadStore, summary_of, version_record
+from obsidian_agent.agent.threads.state import records_in
 from obsidian_agent.errors import ConfigError
 
 

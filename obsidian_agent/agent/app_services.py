@@ -1,0 +1,158 @@
+"""What the program can tell of itself: what was sent, what would be sent, what it cost, what is kept ready. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.privacy.ledger import FileRead, Ledger
+from obsidian_agent.agent.threads.manager import Chats
+from obsidian_agent.agent.turn.usage import TurnUsage
+from obsidian_agent.errors import ConfigError
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.context.mentions import Mentionable
+    from obsidian_agent.agent.plugins import FoundPlugins
+    from obsidian_agent.agent.session import Session
+    from obsidian_agent.agent.turn.request_preview import Outlook
+    from obsidian_agent.agent.vault_agents.library import Customs
+    from obsidian_agent.providers.keys import KeyStore
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something that is kept ready so that it need not be done again: `what`, how much of it, and where (None: in memory)."""
+
+    what: str
+    amount: str
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """Over a session and its threads. `plugins` searches Obsidian's community plugins."""
+
+    session: Session
+    chats: Chats
+    ledger: Ledger
+    plugins: Callable[[str], Awaitable[FoundPlugins]]
+    customs: Customs
+    keys: KeyStore
+
+    def sent(self) -> list[Mapping[str, Any]]:
+        """The ledger, oldest first. May block."""
+        return self.ledger.entries()
+
+    async def outlook(self, thread_id: str | None, draft: str) -> Outlook | None:
+        """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
+        from obsidian_agent.agent.turn.request_preview import outlook
+
+        chat = await asyncio.to_thread(self.chats.open, thread_id) if thread_id is not None else None
+        if await asyncio.to_thread(lambda: self.session.models) is None:
+            return None
+        talk = chat.talk if chat is not None else Conversation()
+        model, assistant = (chat.state.model, chat.state.assistant) if chat is not None else (None, None)
+        return await outlook(self.session, talk, draft, model=model, assistant=assistant)
+
+    def usage(self, thread_id: str | None) -> tuple[Sequence[TurnUsage], Sequence[TurnUsage]]:
+        """What the turns of a conversation used, and those of all conversations in memory. May block."""
+        here = self.chats.open(thread_id).state.usage if thread_id is not None else []
+        everywhere = [each for key in self.chats.in_memory for each in self.chats.open(key).state.usage]
+        return list(here), everywhere
+
+    def read_files(self, thread_id: str | None) -> list[FileRead]:
+        """The notes of which something went to a model in a conversation. May block."""
+        return self.ledger.files_read(thread_id) if thread_id is not None else []
+
+    def kept(self) -> list[Kept]:
+        """Everything that is kept ready. May block."""
+        found = [Kept("Conversations in memory", f"{len(self.chats.in_memory):,}")]
+        keeper = self.session.keeper
+        if keeper is not None:
+            status = keeper.status
+            used = f"{status.kept:,} records were still right, {status.read:,} were made"
+            words = f"{status.files:,} files, looked at in {status.seconds:.2f} s; {used}" if status.ready else "not read yet"
+            found.append(Kept("Index of the vault", words, str(keeper.folder)))
+        return found
+
+    def model_of(self, thread_id: str | None) -> str:
+        """The model that a conversation asks (None: a new one); "" for the offline planner. May block."""
+        models = self.session.models
+        if models is None:
+            return ""
+        chosen = self.chats.open(thread_id).state.model if thread_id is not None else None
+        return chosen or models.spec
+
+    def known_models(self) -> list[tuple[str, str]]:
+        """Names to choose from, with a word on each: models that conversations used, and the services (they end with `/`). May block."""
+        from obsidian_agent.providers.registry import VENDORS
+
+        models = self.session.models
+        used = [thread.model for thread in self.chats.summaries() if thread.model]
+        found = dict.fromkeys(used, "used before")
+        if models is not None:
+            found = {models.spec: "the one of the settings"} | found
+        return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in VENDORS)]
+
+    def key_sources(self) -> list[tuple[str, str]]:
+        """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
+        from obsidian_agent.providers.registry import VENDORS
+
+        where = {"environment": "from the environment", "keyring": "in the keyring", "file": "in your key file", None: "no key"}
+        return [(vendor.name, f"{vendor.title}, {where[self.keys.source(vendor)]}") for vendor in VENDORS if vendor.key_variables]
+
+    def keep_key(self, name: str, secret: str) -> str:
+        """Keep the key of a service, or with an empty one forget it; says what was done. Raises `ConfigError`. May block."""
+        from pydantic import SecretStr
+
+        from obsidian_agent.providers.registry import find_vendor
+
+        vendor = find_vendor(name)
+        if secret:
+            place = self.keys.save(vendor, SecretStr(secret))
+            where = "the system's keyring now" if place == "keyring" else "your key file now; there is no keyring that takes it"
+            told = f"The key for {vendor.title} is in {where}."
+        else:
+            self.keys.forget(vendor)
+            told = f"No key for {vendor.title} is kept any more."
+        self.session.settings_changed()
+        if self.keys.source(vendor) == "environment":
+            told += f" The one in {vendor.key_variables[0]} counts before it."
+        return told
+
+    async def service_models(self, vendor: str) -> tuple[str, ...]:
+        """The models of a service, asked of it. Raises `ConfigError` and `ProviderError`."""
+        from obsidian_agent.providers.registry import ProviderManager
+
+        models = await asyncio.to_thread(lambda: self.session.models)
+        return await (models.providers if models is not None else ProviderManager()).models(vendor)
+
+    def choose_model(self, thread_id: str | None, model: str | None) -> None:
+        """Let a conversation use another model from its next message on (None: the one of the settings).
+
+        Where there is no model at all yet, it becomes the one of the settings. Raises `ConfigError`, also for a name that cannot be opened.
+        May block.
+        """
+        session = self.session
+        if session.models is None and model is not None:
+            session.settings.set("model", model)
+            session.settings_changed()
+            if session.models is None:
+                raise ConfigError("The program was started with --offline.", code="NO_MODEL", hint="Start it without, to use a model.")
+        elif model is not None and session.models is not None:
+            session.models.providers.get(model)
+        if thread_id is not None:
+            self.chats.choose_model(thread_id, model)
+
+    def forget_kept(self) -> None:
+        """Put away the conversations that nobody uses; they stay on disk."""
+        self.chats.tidy()
+
+    def mentionable(self) -> Mentionable:
+        """Everything that can be mentioned in a message. May block."""
+        from obsidian_agent.agent.context.mentions import Mentionable
+
+        return Mentionable(self.session.view())

@@ -1,0 +1,126 @@
+"""Finding what may go along with a message: what it mentions, the open note, and the notes that the index ranks highest for its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from obsidian_agent.agent.context.items import ContextItem, Gathered, Missed, Why
+from obsidian_agent.agent.context.mentions import Mention, Mentionable, mentions_in
+from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.tools.core.lookup import read_text
+from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.vault.index.facts import name_key
+from obsidian_agent.vault.index.index import index_of
+from obsidian_agent.vault.index.words import ranked, words_of
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.view import VaultView
+
+MOST_NOTES: Final = 30
+"""Notes that go along with one message, at most."""
+MOST_CHARACTERS: Final = 200_000
+"""Of one note."""
+_COMMON: Final = """
+a about all an and are as at be but by can do does for from had has have how i in is it make me my not note notes of on or please show tell
+that the there these this to was what when where which who why will with you your
+aber alle als am auch auf aus bei bitte das dem den der des die ein eine einen er es für hat habe ich im in ist kann mein meine mir mit nach
+nicht notiz notizen oder sie sind über um und von was welche wer wie wo zu zum zur
+"""
+_STOP_WORDS: Final = frozenset(_COMMON.split())
+"""Words that tell no note from another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """What is looked for. `active`: the open note goes along; `found`: so many notes that fit the words."""
+
+    active: bool = False
+    found: int = 0
+
+    def wants(self, message: str, context: RunContext) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self.found) or (self.active and context.active_file is not None) or bool(mentions_in(message))
+
+    def gather(self, message: str, context: RunContext, view: VaultView) -> Gathered:
+        """What may go along with a message, in a vault as the model may know it. May block."""
+        paths: dict[VaultPath, tuple[Why, float]] = {}
+        missed: list[Missed] = []
+        names: Mentionable | None = None
+        for mention in mentions_in(message):
+            found = [*_meant(mention, context, view)]
+            for path, why in found:
+                paths.setdefault(path, (why, 0.0))
+            if not found:
+                names = names or Mentionable(view)
+                missed.append(Missed(mention.text, names.nearest(mention.text.lstrip("#"))))
+        if self.active and context.active_file is not None and context.active_file.is_note:
+            paths.setdefault(context.active_file, (Why.OPEN, 0.0))
+        if self.found:
+            for path, score in _ranked(message, view, self.found + len(paths)):
+                if path not in paths and sum(1 for why, _ in paths.values() if why is Why.FOUND) < self.found:
+                    paths[path] = (Why.FOUND, score)
+        order = sorted(paths, key=lambda path: (_RANK[paths[path][0]], -paths[path][1]))
+        items = tuple(item for path in order[:MOST_NOTES] if (item := _item(path, *paths[path], view)) is not None)
+        return Gathered(items, tuple(missed), max(0, len(order) - MOST_NOTES))
+
+
+_RANK: Final = {why: at for at, why in enumerate(Why)}
+
+
+def _item(path: VaultPath, why: Why, score: float, view: VaultView) -> ContextItem | None:
+    try:
+        text = read_text(view, path)
+    except (ToolError, VaultError):
+        return None
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return ContextItem(path, why, text[:MOST_CHARACTERS], size, len(text) > MOST_CHARACTERS, score)
+
+
+def _meant(mention: Mention, context: RunContext, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
+    match mention.kind:
+        case "tag":
+            for path in index_of(view).tagged(mention.text, ROOT):
+                yield path, Why.WITH_TAG
+        case "folder":
+            yield from _below(mention.text.rstrip("/"), view)
+        case "note":
+            note = _note(mention.text, context, view)
+            if note is not None:
+                yield note, Why.MENTIONED
+            else:
+                yield from _below(mention.text, view)
+
+
+def _below(name: str, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
+    try:
+        entry = view.locate(parse(name, PathUse.FOLDER))
+    except VaultError:
+        return
+    if entry is not None and entry.kind == "folder":
+        for path in index_of(view).notes(entry.path):
+            yield path, Why.IN_FOLDER
+
+
+def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
+    """The note of a path or a name: exactly, as a link means it, or the only one that is called so but for case."""
+    for text in (name, f"{name}.md"):
+        try:
+            entry = view.locate(parse(text, PathUse.READ))
+        except VaultError:
+            continue
+        if entry is not None and entry.kind == "file" and entry.path.is_note:
+            return entry.path
+    index = index_of(view)
+    if context.active_file is not None and (meant := index.resolve(name, context.active_file)) is not None:
+        return meant
+    named = [path for path in index.named(name_key(name)) if path.is_note]
+    return named[0] if len(named) == 1 else None
+
+
+def _ranked(message: str, view: VaultView, most: int) -> Iterator[tuple[VaultPath, float]]:
+    words = [word for word in words_of(message) if word not in _STOP_WORDS and len(word) > 2]
+    if not words:
+        return
+    for note in ranked(index_of(view), ROOT, " ".join(words[:12]))[:most]:
+        yield note.path, note.score

@@ -1,0 +1,296 @@
+"""One round of calls: look in parallel, ask one after the other, hand over in parallel, answer in the order of the calls.
+
+Results of calls as a model gets them: data inside a fence, errors as a small object without anything of this machine in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar, assert_never
+
+from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted, TurnEvent
+from obsidian_agent.agent.privacy.consent import ShareRequest
+from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.questions import Asker, Permission
+from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
+from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, Understood, with_arguments
+from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
+from obsidian_agent.agent.turn.read_calls import Found, Shared, prepare
+from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.providers.base import Provider
+from obsidian_agent.providers.redact import redact
+from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.vault.views.view import VaultView
+
+MOST_CHARACTERS: Final = 200_000
+"""Characters of one result; what is longer is cut, visibly."""
+
+_QUOTED_PATH = re.compile(r"""(['"])(?:/|[A-Za-z]:[\\/]|\\\\)[^'"\n]*\1""")
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubber:
+    """Takes places on this machine and keys out of messages."""
+
+    roots: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *folders: str) -> Scrubber:
+        """For the vault's own folder and others; the home folder and the one for temporary files are always among them."""
+        known = {*folders, str(Path.home()), tempfile.gettempdir()}
+        return cls(tuple(sorted((root for root in known if len(root) > 1), key=len, reverse=True)))
+
+    def clean(self, message: str) -> str:
+        """The message with `…` for each absolute path."""
+        message = _QUOTED_PATH.sub("'…'", message)
+        for root in self.roots:
+            message = re.sub(rf"{re.escape(root)}(?=[/\\\s'\".,:;)]|$)[^\s'\"]*", "…", message)
+        return neutral(redact(message)).replace("\n", " ")
+
+
+def error_text(problems: Iterable[Problem], scrubber: Scrubber, usage: Sequence[str] = ()) -> str:
+    """`{"error": {code, message}}`, with `problems` when there are several, and `usage`: the right signatures."""
+    told = [{name: scrubber.clean(value) for name, value in problem.to_json().items()} for problem in problems]
+    document: dict[str, Any] = {"error": told[0] if len(told) == 1 else {"code": told[0]["code"], "message": told[0]["message"]}}
+    if len(told) > 1:
+        document["problems"] = told
+    if usage:
+        document["usage"] = list(usage)
+    return json.dumps(document, ensure_ascii=False)
+
+
+def result_text(label: str, document: Mapping[str, Any], mark: str) -> str:
+    """An output as data: one JSON object, and the contents of files after it, each in a fence of its own and as it reads."""
+    contents: list[tuple[str, str]] = []
+    bare = _without_contents(document, contents)
+    parts = [fence(label, _cut(json.dumps(bare, ensure_ascii=False, default=str)), mark)]
+    parts += [fence(f"content of {name}", _cut(text), mark) for name, text in contents]
+    return "\n\n".join(parts)
+
+
+def _without_contents(value: Any, contents: list[tuple[str, str]]) -> Any:
+    match value:
+        case {"path": str(path), "content": str(text), **rest}:
+            contents.append((neutral(json.dumps(path, ensure_ascii=False)), text))
+            return {"path": path, "content": "(below)", **{name: _without_contents(each, contents) for name, each in rest.items()}}
+        case dict():
+            return {name: _without_contents(each, contents) for name, each in value.items()}
+        case list():
+            return [_without_contents(each, contents) for each in value]
+        case _:
+            return value
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    return f"{text[:MOST_CHARACTERS]}\n[cut: {len(text) - MOST_CHARACTERS:,} more characters; ask for less at a time]"
+
+
+AT_ONCE: Final = 4
+MOST_CALLS: Final = 32
+"""Calls that are carried out in one round; a model that makes more has to make the others again."""
+MOST_CHANGES: Final = 20
+"""So often the person may change the arguments of one call."""
+
+Value = TypeVar("Value")
+
+NOT_SHARED = '{"note": "The person did not share this. Go on without it, or ask the person."}'
+ACCEPTED = '{"status": "shown", "note": "The plan is valid and was shown to the person, who decides."}'
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the model gets for a call, and what the ledger keeps of it."""
+
+    text: str
+    sending: Sending | None = None
+    problem: Problem | None = None
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every round of a turn works with. `open_view` makes a view of what the model may know of."""
+
+    provider: Provider
+    asker: Asker
+    open_view: Callable[[], VaultView]
+    run: RunContext
+    scrubber: Scrubber
+    mark: str
+
+
+@dataclass(slots=True)
+class Round:
+    """The calls of one answer of the model. `results` holds one for each call that is not a proposal, by its id.
+
+    `refused` are reads that the person refused earlier in the turn: who asks the same again gets the same answer.
+    """
+
+    around: Surroundings
+    refused: set[str]
+    results: dict[str, Result] = field(default_factory=dict)
+
+    async def carry_out(self, calls: Sequence[Understood]) -> AsyncGenerator[TurnEvent, None]:
+        """Everything but proposals, with the events that belong to it."""
+        reads: list[ReadCall] = []
+        for call in calls:
+            match call:
+                case ReadCall() if len(reads) < MOST_CALLS:
+                    reads.append(call)
+                    yield ToolCallStarted(call.id, call.tool.name, call.read.purpose, call.args, call.why)
+                case ReadCall():
+                    message = f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
+                    self._fail(call.id, Problem("TOO_MANY_CALLS", message))
+                case BadCall():
+                    yield ToolCallStarted(call.id, call.called[:60], "Unknown", {})
+                    self._fail(call.id, call.problem)
+                case HelpCall():
+                    yield ToolCallStarted(call.id, DESCRIBE_TOOLS, "Look up how tools are used", {"names": list(call.names)})
+                    self.results[call.id] = Result(call.answer)
+                case ProposalCall():
+                    yield ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {})
+                case _:
+                    assert_never(call)
+        async with contextlib.aclosing(self._read(reads)) as events:
+            async for event in events:
+                yield event
+        for call in calls:
+            if call.id in self.results:
+                yield self._finished(call)
+
+    def reject(self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()) -> None:
+        """A proposal that goes back to the model."""
+        self.results[call.id] = Result(error_text(problems, self.around.scrubber, usage), problem=problems[0])
+
+    def accept(self, call: ProposalCall) -> None:
+        """A proposal that the person sees."""
+        self.results[call.id] = Result(ACCEPTED)
+
+    def finished(self, call: ProposalCall) -> ToolCallFinished:
+        """The event for a proposal."""
+        return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
+
+    def _fail(self, call_id: str, problem: Problem) -> None:
+        self.results[call_id] = Result(error_text([problem], self.around.scrubber), problem=problem)
+
+    def _finished(self, call: Understood) -> ToolCallFinished:
+        result = self.results[call.id]
+        paths = tuple(part.path for part, _ in result.sending.parts) if result.sending is not None else ()
+        return ToolCallFinished(call.id, _name(call), paths, len(result.text), result.complete, result.problem)
+
+    async def _read(self, reads: Sequence[ReadCall]) -> AsyncGenerator[TurnEvent, None]:
+        around = self.around
+        looked = await _in_parallel([partial(prepare, call, around.open_view(), around.run) for call in reads])
+        found: list[tuple[ReadCall, Found]] = []
+        for call, outcome in zip(reads, looked, strict=True):
+            if isinstance(outcome, Problem):
+                self._fail(call.id, outcome)
+            else:
+                found.append((call, outcome))
+        permissions: dict[str, Permission] = {}
+        questions = [call.id for call, each in found if around.asker.open_question(self._request(call, each))]
+        settled: list[tuple[ReadCall, Found]] = []
+        for call, each in found:
+            permission = permissions[call.id] = Permission()
+            place = (questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
+            async with contextlib.aclosing(self._settle(call, each, permission, place, settled)) as events:
+                async for event in events:
+                    yield event
+        handed = await _in_parallel([partial(each.shared, permissions[call.id].paths) for call, each in settled])
+        for (call, _), shared in zip(settled, handed, strict=True):
+            if isinstance(shared, Problem):
+                self._fail(call.id, shared)
+            else:
+                self.results[call.id] = self._result(call, shared, permissions[call.id])
+
+    async def _settle(
+        self, call: ReadCall, found: Found, permission: Permission, place: tuple[int, int], settled: list[tuple[ReadCall, Found]]
+    ) -> AsyncGenerator[TurnEvent, None]:
+        """Ask about one call until the person has decided; with other arguments of theirs it looks again first."""
+        asker = self.around.asker
+        for _ in range(MOST_CHANGES):
+            request = self._request(call, found, *place)
+            if call.key in self.refused:
+                permission.allowed = asker.settled(request)
+                break
+            async with contextlib.aclosing(asker.ask(request, permission)) as events:
+                async for event in events:
+                    yield event
+            if permission.args is None:
+                if found.items and not permission.allowed:
+                    self.refused.add(call.key)
+                break
+            (again,) = await _in_parallel([partial(self._look_again, call, permission.args)])
+            if isinstance(again, Problem):
+                self._fail(call.id, again)
+                return
+            call, found = again
+            permission.allowed, permission.args = {}, None
+        settled.append((call, found))
+
+    def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, Found]:
+        changed = with_arguments(call, args)
+        return changed, prepare(changed, self.around.open_view(), self.around.run)
+
+    def _request(self, call: ReadCall, found: Found, number: int = 1, total: int = 1) -> ShareRequest:
+        provider = self.around.provider
+        return ShareRequest(
+            call_id=call.id,
+            kind=found.kind,
+            tool=call.tool.name,
+            purpose=call.read.purpose,
+            args=call.args,
+            items=found.items,
+            provider=provider.name,
+            address=provider.address,
+            number=number,
+            total=total,
+        )
+
+    def _result(self, call: ReadCall, shared: Shared, permission: Permission) -> Result:
+        if shared.document is None:
+            return Result(NOT_SHARED, complete=False)
+        document = {"argumentsByThePerson": dict(call.args), **shared.document} if call.changed else shared.document
+        text = result_text(f"result of {call.tool.name}", document, self.around.mark)
+        parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
+        return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
+
+
+def _name(call: Understood) -> str:
+    match call:
+        case ReadCall():
+            return call.tool.name
+        case BadCall():
+            return call.called[:60]
+        case HelpCall():
+            return DESCRIBE_TOOLS
+        case ProposalCall():
+            return PROPOSE_PLAN
+        case _:
+            assert_never(call)
+
+
+async def _in_parallel(work: Sequence[Callable[[], Value]]) -> list[Value | Problem]:
+    """Every piece of work in a thread, a few at a time; a failure as the problem that the model is told."""
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def one(piece: Callable[[], Value]) -> Value | Problem:
+        async with places:
+            try:
+                return await asyncio.to_thread(piece)
+            except ObsidianAgentError as error:
+                return error.problem()
+            except Exception as error:
+                return Problem("INTERNAL_ERROR", f"The tool failed unexpectedly ({type(error).__name__}).")
+
+    return await asyncio.gather(*(one(piece) for piece in work))

@@ -1,0 +1,175 @@
+"""`tools`, `schema` and `doctor`: what the program can do, and whether it can do it here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from obsidian_agent import __version__
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.session_factory import find_vault, open_session
+from obsidian_agent.config.directories import directories
+from obsidian_agent.config.settings import load_settings
+from obsidian_agent.errors import JournalError, ObsidianAgentError
+from obsidian_agent.state_files import make_private
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.execution.runs import Runs
+
+
+def tools_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The registry."""
+    from obsidian_agent.offline.recipe import packaged
+    from obsidian_agent.tools.core.registry import BUILTIN_TOOLS
+
+    recipes = [
+        {"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()
+    ]
+    document = [
+        {
+            "name": tool.name,
+            "summary": tool.summary,
+            "riskLevel": tool.risk.value,
+            "aliases": list(tool.aliases),
+            "input": tool.input.model_json_schema(by_alias=True),
+            "output": tool.output.model_json_schema(by_alias=True),
+        }
+        for tool in BUILTIN_TOOLS
+    ]
+    if out.as_json:
+        out.document({"tools": document, "recipes": recipes})
+    for tool in BUILTIN_TOOLS:
+        fields = ", ".join(f"{info.alias}{'' if info.is_required() else '?'}" for info in tool.input.model_fields.values())
+        out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
+    out.line()
+    out.line("Without a model:")
+    for recipe in recipes:
+        out.line(f"{recipe['name']:28} {recipe['description']} For example: {recipe['examples'][0]}")
+    return Exit.DONE
+
+
+def schema_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The JSON Schemas of plans and of the tools' arguments."""
+    from obsidian_agent.plan.model import plan_schema, tools_schema
+    from obsidian_agent.tools.core.registry import BUILTIN_TOOLS
+
+    schema = plan_schema() if options.what == "plan" else tools_schema(BUILTIN_TOOLS)
+    out.document(schema)
+    return Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that `doctor` looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def doctor_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Look at everything a run needs, change nothing; or say what shall become of the history of a vault that was moved."""
+    if options.adopt or options.start_anew:
+        return _settle_move(options, out)
+    checks = list(_checks(options))
+    if out.as_json:
+        out.document({"ok": all(check.ok for check in checks), "checks": [vars_of(check) for check in checks]})
+    for check in checks:
+        out.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}")
+    return Exit.DONE if all(check.ok for check in checks) else Exit.FAILED
+
+
+def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
+    """Take the history of a vault that was moved along, or leave it."""
+    runs = open_session(options).runs
+    moved = runs.moved()
+    if moved is None:
+        raise UsageError("This vault's history is here: it was not moved, or was never changed by a run.")
+    if options.adopt:
+        runs.adopt()
+    else:
+        runs.start_anew()
+    if out.as_json:
+        out.document({"movedFrom": moved.path, "adopted": options.adopt})
+    told = f"The history of {moved.path} is that of this vault now." if options.adopt else f"The history stays with {moved.path}."
+    out.line(told)
+    return Exit.DONE
+
+
+def vars_of(check: Check) -> dict[str, str | bool]:
+    """A check as JSON."""
+    return {"name": check.name, "ok": check.ok, "detail": check.detail}
+
+
+def _checks(options: argparse.Namespace) -> Iterator[Check]:
+    folders = directories(options.state_dir, options.config)
+    yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
+    yield _try("settings", lambda: _settings(folders.config))
+    yield _try("state folder", lambda: _writable(folders.state))
+    yield from _vault_checks(options, folders.state)
+
+
+def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
+    from obsidian_agent.agent.execution.runs import Runs
+    from obsidian_agent.vault.filesystem.store import VaultStore
+    from obsidian_agent.vault.paths.path import ROOT
+    from obsidian_agent.vault.views.disk import DiskView
+
+    try:
+        store = VaultStore.open(find_vault(options.vault))
+    except ObsidianAgentError as error:
+        yield Check("vault", False, error.problem().message)
+        return
+    with store:
+        view = DiskView(store)
+        notes = sum(1 for entry in view.walk(ROOT) if entry.path.is_note)
+        unreadable = f", {view.unreadable_names} names that are no text" if view.unreadable_names else ""
+        yield Check("vault", True, f"{store.real_path}: {notes} notes{unreadable}")
+        yield Check("vault is writable", store.writable(), "yes" if store.writable() else "no: plans can be previewed, not run")
+        runs = Runs(store, state)
+        yield _try("journal", lambda: _journal(runs))
+        yield _try("interrupted runs", lambda: _none_interrupted(runs))
+
+
+def _journal(runs: Runs) -> str:
+    count = len(runs.history(1_000_000))
+    if wrong := runs.examine(contents=True):
+        raise JournalError(" ".join(problem.message for problem in wrong))
+    return f"{count} runs"
+
+
+def _none_interrupted(runs: Runs) -> str:
+    if found := runs.interrupted():
+        raise JournalError(f"{len(found)}: see obsidian-agent recover.", code="RECOVERY_NEEDED")
+    return "none"
+
+
+def _try(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, look())
+    except ObsidianAgentError as error:
+        return Check(name, False, error.problem().message)
+
+
+def _settings(file: Path) -> str:
+    load_settings(file)
+    return str(file) if file.exists() else f"{file} is not there: defaults"
+
+
+def _writable(folder: Path) -> str:
+    try:
+        make_private(folder)
+        handle, name = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        os.unlink(name)
+    except OSError as error:
+        raise ObsidianAgentError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    return str(folder)

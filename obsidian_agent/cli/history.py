@@ -1,0 +1,193 @@
+"""`history`, `undo`, `redo` and `recover`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from obsidian_agent.agent.document import effects_document
+from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.session_factory import open_session
+from obsidian_agent.errors import JournalError
+from obsidian_agent.journal.records import HistoryEntry
+from obsidian_agent.journal.recovery import InterruptedRun, Recovery
+from obsidian_agent.journal.undo import UndoResult
+
+ALL_RUNS: Final = 1_000_000
+SHOWN_RUNS: Final = 50
+
+
+def history_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Runs, newest first, and what is wrong with their journal."""
+    runs = open_session(options).runs
+    entries = runs.history(options.limit or (ALL_RUNS if out.as_json else SHOWN_RUNS + 1))
+    wrong = runs.examine()
+    more = not out.as_json and options.limit is None and len(entries) > SHOWN_RUNS
+    entries = entries[:SHOWN_RUNS] if more else entries
+    if out.as_json:
+        errors = {"errors": [problem.to_json() for problem in wrong]} if wrong else {}
+        out.document({"runs": [history_document(entry) for entry in entries]} | errors)
+    for entry in entries:
+        out.line(f"{entry.run_id}  {entry.time}  {entry.status}{' (undone)' if entry.undone else ''}  {entry.goal}")
+    if more:
+        out.line("There are older ones: --limit N shows more.")
+    if not entries and not wrong:
+        out.line("No runs yet.")
+    out.problems(wrong)
+    return Exit.FAILED if wrong else Exit.DONE
+
+
+def history_document(entry: HistoryEntry) -> dict[str, Any]:
+    """`{runId, time, goal, status, effects, undone}`."""
+    return {
+        "runId": entry.run_id,
+        "time": entry.time,
+        "goal": entry.goal,
+        "status": entry.status,
+        "effects": effects_document(entry.effects),
+        "undone": entry.undone,
+    }
+
+
+def undo_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Undo the last run, or a named one, as a whole or back to the end of a step."""
+    session = open_session(options)
+    entry = _run_of(session.runs, options.run) if options.force or options.skip else None
+    run = entry.run_id if entry else options.run
+    planned = session.runs.undo_preview(run, to_step=options.to_step)
+    if entry:
+        _refuse_others(entry, planned, [*options.force, *options.skip])
+    if not _agreed("Undo", planned, options.yes, out):
+        return Exit.NOT_APPROVED
+    return _told(session.runs.undo(run, options.force, options.skip, options.to_step), out)
+
+
+def _run_of(runs: Runs, run: str | None) -> HistoryEntry:
+    """The run that is meant: the named one, else the last with anything in effect."""
+    entries = runs.history(ALL_RUNS)
+    entry = next((each for each in entries if (each.undoable if run is None else each.run_id == run)), None)
+    if entry is None:
+        raise JournalError("There is no run to undo." if run is None else f"There is no run {run}.", code="RUN_NOT_FOUND")
+    return entry
+
+
+def _refuse_others(entry: HistoryEntry, planned: UndoResult, paths: Sequence[str]) -> None:
+    """Refuse paths that the run has not changed. Undo has names of its own for what lies in the trash, and they count."""
+    known = _changed(entry) | {conflict.path for conflict in planned.conflicts}
+    for path in paths:
+        if not any(path == each or path.startswith(each + "/") for each in known):
+            raise UsageError(f"Run {entry.run_id} did not change {path}.", hint="See obsidian-agent history for what each run changed.")
+
+
+def _changed(entry: HistoryEntry) -> set[str]:
+    effects = entry.effects
+    names = {*effects.created, *effects.modified, *effects.deleted, *effects.folders}
+    return names.union(*((old, new) for old, new in effects.renamed))
+
+
+def redo_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Redo what was undone last."""
+    session = open_session(options)
+    planned = session.runs.undo_preview(None, redoing=True)
+    if not _agreed("Redo", planned, options.yes, out):
+        return Exit.NOT_APPROVED
+    return _told(session.runs.redo(), out, redone=True)
+
+
+def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
+    """`--yes`, a yes on the terminal, or a program that asked for JSON without a terminal to ask on: only the first two count."""
+    if yes:
+        return True
+    out.line(f"{verb} of run {planned.run_id} restores {len(planned.restored)} files and folders:")
+    for path in planned.restored:
+        out.line(f"  {path}")
+    for conflict in planned.conflicts:
+        out.line(f"  left alone: {conflict.path} ({conflict.reason})")
+    if out.as_json or not sys.stdin.isatty():
+        message = "Not done: add --yes, or run it in a terminal to be asked."
+        if out.as_json:
+            out.document(undo_document(UndoResult(planned.run_id)) | {"outcome": "refused", "message": message})
+        out.note(message)
+        return False
+    return out.agreed("Do this? Type yes: ")
+
+
+def undo_document(result: UndoResult) -> dict[str, Any]:
+    """`{restored[], skipped[], conflicts[{path, reason}]}`."""
+    return {
+        "runId": result.run_id,
+        "restored": list(result.restored),
+        "skipped": list(result.skipped),
+        "conflicts": [{"path": conflict.path, "reason": conflict.reason} for conflict in result.conflicts],
+        "errors": [problem.to_json() for problem in result.errors],
+        "warnings": [problem.to_json() for problem in result.warnings],
+    }
+
+
+def _told(result: UndoResult, out: Output, *, redone: bool = False) -> Exit:
+    if out.as_json:
+        out.document(undo_document(result))
+    count = len(result.restored)
+    out.line("Restored 1 file or folder." if count == 1 else f"Restored {count} files and folders.")
+    for conflict in result.conflicts:
+        out.note(f"Left alone: {conflict.path}: {conflict.reason}.")
+        if conflict.forcible and not redone:
+            out.note(f"  Overwrite it with: obsidian-agent undo {result.run_id} --force {shlex.quote(conflict.path)}")
+    out.problems(result.errors)
+    out.problems(result.warnings)
+    if result.conflicts or result.errors:
+        again, other = ("redo", "") if redone else ("undo", "; an earlier run is undone by its name")
+        out.note(f"The next {again} goes on with the rest{other}.")
+    if result.conflicts:
+        return Exit.CONFLICT
+    return Exit.FAILED if result.errors else Exit.DONE
+
+
+def recover_command(options: argparse.Namespace, out: Output) -> Exit:
+    """What a crash left half done: list it, finish it or roll it back."""
+    runs = open_session(options).runs
+    if not (options.finish or options.roll_back):
+        found = runs.interrupted()
+        if out.as_json:
+            out.document({"runs": [interrupted_document(run) for run in found]})
+        for run in found:
+            out.line(f"{run.run_id}  {run.time}  {run.goal}")
+            for path in run.paths:
+                out.line(f"  {path.state:8} {path.path}{f' ({path.reason})' if path.reason else ''}")
+        out.line("Finish it with --finish, or bring every file back with --roll-back." if found else "Nothing was interrupted.")
+        return Exit.FAILED if found else Exit.DONE
+    ended = runs.recover(None, finish=options.finish)
+    if out.as_json:
+        out.document({"runs": [recovery_document(recovery) for recovery in ended]})
+    for recovery in ended:
+        out.line(f"{recovery.run_id}: {'finished' if recovery.finished else 'rolled back'}")
+        out.problems((*recovery.problems, *recovery.warnings))
+    if not ended:
+        out.line("Nothing was interrupted.")
+    return Exit.CONFLICT if any(recovery.problems for recovery in ended) else Exit.DONE
+
+
+def interrupted_document(run: InterruptedRun) -> dict[str, Any]:
+    """An interrupted run with the state of each path it is about."""
+    paths = [{"path": path.path, "state": path.state} | ({"reason": path.reason} if path.reason else {}) for path in run.paths]
+    return {"runId": run.run_id, "kind": run.kind, "time": run.time, "goal": run.goal, "paths": paths, "leftovers": run.leftovers}
+
+
+def recovery_document(recovery: Recovery) -> dict[str, Any]:
+    """How an interrupted run was ended."""
+    return {
+        "runId": recovery.run_id,
+        "kind": recovery.kind,
+        "status": "recovered",
+        "finished": recovery.finished,
+        "effects": effects_document(recovery.effects),
+        "errors": [problem.to_json() for problem in recovery.problems],
+        "warnings": [problem.to_json() for problem in recovery.warnings],
+        "undoAvailable": recovery.undo_available,
+    }

@@ -1,0 +1,151 @@
+"""From options to an open vault, a context and a session."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from obsidian_agent.agent.run_context import Focus, selection_in
+from obsidian_agent.agent.session import Session
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.config.directories import directories
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.registry import known_vaults
+from obsidian_agent.errors import ConfigError
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.views.disk import DiskView
+
+_RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
+
+
+def find_vault(name: str | None) -> Path:
+    """A folder, or a vault that Obsidian knows by name. Without a name: the folder we are in, when it is a vault."""
+    if name is None:
+        here = Path.cwd()
+        if (here / ".obsidian").is_dir():
+            return here
+        raise UsageError("No vault was named.", hint="Add --vault FOLDER, or a name that Obsidian knows.")
+    if not name.strip():
+        raise UsageError("--vault is empty.", hint="Give a folder, or a name that Obsidian knows.")
+    folder = Path(name).expanduser()
+    if folder.exists() or folder.is_symlink():
+        return folder
+    matches = [vault for vault in known_vaults() if vault.name.casefold() == name.casefold()]
+    if len(matches) == 1:
+        return matches[0].path
+    if matches:
+        raise ConfigError(f"Obsidian knows several vaults named {name!r}.", hint="Give the folder instead.")
+    raise ConfigError(
+        f"There is no vault {name!r}: neither a folder nor a name that Obsidian knows.", code="VAULT_NOT_FOUND", hint="Check the spelling."
+    )
+
+
+def open_session(options: argparse.Namespace) -> Session:
+    """A session on the vault that the options name, with their context as its focus."""
+    wiring = wiring_of(options)
+    session = build_session(wiring)
+    session.focus = focus_of(options, wiring.store)
+    return session
+
+
+def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
+    """The vault that the options name, and how they and the settings want it worked on.
+
+    In the app the settings say what plans may do; elsewhere only options do.
+    """
+    folders = directories(options.state_dir, options.config)
+    settings = LiveSettings.load(folders.config)
+    deletes, commands = getattr(options, "allow_deletes", False), getattr(options, "allow_commands", False)
+    return Wiring(
+        store=VaultStore.open(find_vault(options.vault)),
+        state=folders.state,
+        policy=None if app else Policy(allow_deletes=deletes, allow_commands=commands),
+        model=getattr(options, "model", None),
+        base_url=getattr(options, "base_url", None),
+        share_allow=getattr(options, "share", ()),
+        now=moment(getattr(options, "now", None)),
+        offline=getattr(options, "offline", False),
+        settings=settings,
+        config=folders.config.parent,
+    )
+
+
+def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
+    """The open note and the selection that the options give."""
+    active = getattr(options, "active_file", None)
+    if active is not None:
+        _existing_file(active, store)
+    given = [name for name in ("selection_range", "selection_file", "selection") if getattr(options, name, None) is not None]
+    if len(given) > 1:
+        raise UsageError("Give one of --selection-range, --selection-file and --selection.")
+    if not given:
+        return Focus(active)
+    if given == ["selection_range"]:
+        match = _RANGE.fullmatch(options.selection_range)
+        if match is None or active is None:
+            raise UsageError("--selection-range is L:C-L:C in the note of --active-file.", hint="Lines and columns count from 0.")
+        line, ch, last_line, last_ch = map(int, match.groups())
+        return Focus(active, selection_in(DiskView(store), active, Position(line, ch), Position(last_line, last_ch)))
+    text = options.selection if given == ["selection"] else read_text(options.selection_file)
+    return Focus(active, Selection(text))
+
+
+def _existing_file(name: str, store: VaultStore) -> None:
+    """Refuse an active file that is none."""
+    entry = DiskView(store).locate(parse(name, PathUse.READ))
+    if entry is None or entry.kind != "file":
+        what = "is a folder" if entry is not None else "does not exist in the vault"
+        raise ConfigError(f"The active file {name} {what}.", code="FILE_NOT_FOUND", path=name, hint="Check --active-file.")
+
+
+def moment(text: str | None) -> datetime | None:
+    """An ISO date and time, local when it says no zone."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--now {text!r} is no ISO date and time.", hint="Write it like 2026-03-14T09:30.") from error
+    return found if found.tzinfo is not None else found.astimezone()
+
+
+def parameters(options: argparse.Namespace) -> dict[str, str]:
+    """The `--param K=V` options."""
+    return pairs(options.param, "--param")
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """The values of an option that is written NAME=VALUE and may be repeated."""
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"{option} {text!r} has no =.", hint="Write it as NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def read_bytes(name: str) -> bytes:
+    """A file, or standard input for `-`."""
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror or error}.", path=name) from error
+
+
+def read_text(name: str) -> str:
+    """A UTF-8 file, or standard input for `-`."""
+    try:
+        return read_bytes(name).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{name} is not UTF-8 text.", path=name) from error

@@ -1,0 +1,276 @@
+"""What an interrupted run has done so far, and how to end it: all of it, or none of it.
+
+Nothing is noted per action while a run is at work, so the disk itself is asked (`judgement.py`). Recovery only repeats or reverses actions
+that say what they expect, so it can be killed and run again at any point.
+
+Which actions of an interrupted record are done, judged by the disk alone.
+
+Actions are carried out in order, so there is a point up to which they are done. Most places say at once on which side of it they are. Where
+names were used twice (a file moved away, another put in its place) a place alone may mislead; then the points that fit their neighbours
+are tried, each by a survey backwards and one forwards from it, and the one that explains most is taken. After a power loss single actions
+may be missing or torn on either side, which the surveys find as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Final, Literal
+
+from obsidian_agent.errors import JournalError, Problem, VaultError
+from obsidian_agent.journal import temp_files
+from obsidian_agent.journal.blobs import ImageSource
+from obsidian_agent.journal.boot import started_since
+from obsidian_agent.journal.effects import Effects, effects_of
+from obsidian_agent.journal.journal import Journal, no_run
+from obsidian_agent.journal.records import Kind, Record, StoredAction
+from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction.actions import Action, PutFile, reverse
+from obsidian_agent.vault.transaction.apply import Applier, HalfDone
+from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey
+
+PathState = Literal["before", "after", "torn", "foreign"]
+"""How a place is found: as before the run, as after it, half written by it, or changed by somebody else."""
+
+_CANDIDATES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An action and what became of it. `actual` is the hash of a torn file."""
+
+    stored: StoredAction
+    state: PathState
+    reason: str = ""
+    actual: str | None = None
+
+    @property
+    def forward(self) -> Action:
+        """The action, against a torn file as it is."""
+        return self._against_torn(self.stored.action)
+
+    @property
+    def backward(self) -> Action:
+        """Its reverse, against a torn file as it is."""
+        return self._against_torn(reverse(self.stored.action))
+
+    def _against_torn(self, action: Action) -> Action:
+        return replace(action, before=self.actual) if self.state == "torn" and isinstance(action, PutFile) else action
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What every survey of one interrupted record starts from."""
+
+    handles: FolderHandles
+    images: Images
+    torn_before: int | None
+
+    def survey(self) -> Survey:
+        return Survey(self.handles, self.images, torn_before=self.torn_before)
+
+
+def judge(handles: FolderHandles, record: Record, actions: Sequence[StoredAction], images: Images) -> list[Judged]:
+    """The state of every action of a record. Reads the disk, changes nothing."""
+    look = _Look(handles, images, started_since(record.boot))
+    survey = look.survey()
+    alone = [_forwards(stored, survey.look(stored.action)) for stored in actions]
+    states = [one.state for one in alone]
+    done = next((at for at, state in enumerate(states) if state == "before"), len(states))
+    if "foreign" not in states and all(state == "before" for state in states[done:]):
+        return alone
+    tried = [_judged_from(look, actions, point) for point in _points(states)]
+    return min(tried, key=lambda found: found[0])[1]
+
+
+def _points(states: Sequence[PathState]) -> list[int]:
+    """Likely numbers of done actions, the likeliest first: the action before is done, the one behind is not."""
+    behind = list(accumulate((state in ("after", "torn") for state in states), initial=0))
+    ahead = list(accumulate((state == "before" for state in reversed(states)), initial=0))[::-1]
+    count = len(states)
+    by_score = sorted(range(count + 1), key=lambda point: -(behind[point] + ahead[point]))
+    fitting = [
+        point
+        for point in by_score
+        if (point == count or states[point] == "before") and (point == 0 or states[point - 1] in ("after", "torn"))
+    ]
+    return list(dict.fromkeys([*fitting[:_CANDIDATES], by_score[0], 0, count]))
+
+
+def _judged_from(look: _Look, actions: Sequence[StoredAction], point: int) -> tuple[int, list[Judged]]:
+    """The states if `point` actions were done, and how many of them speak against it."""
+    behind, ahead = look.survey(), look.survey()
+    judged: list[Judged] = []
+    for stored in reversed(actions[:point]):
+        action = reverse(stored.action)
+        finding = behind.look(action)
+        if finding.possible:
+            behind.assume(action)
+        judged.append(_backwards(stored, finding))
+    judged.reverse()
+    for stored in actions[point:]:
+        finding = ahead.look(stored.action)
+        if finding.possible:
+            ahead.assume(stored.action)
+        judged.append(_forwards(stored, finding))
+    misfits = sum(one.state != "after" for one in judged[:point]) + sum(one.state != "before" for one in judged[point:])
+    return misfits, judged
+
+
+def _forwards(stored: StoredAction, finding: Finding) -> Judged:
+    return _judged(stored, finding, "before", "after")
+
+
+def _backwards(stored: StoredAction, finding: Finding) -> Judged:
+    return _judged(stored, finding, "after", "before")
+
+
+def _judged(stored: StoredAction, finding: Finding, ready: PathState, done: PathState) -> Judged:
+    match finding.state:
+        case State.READY:
+            return Judged(stored, ready)
+        case State.DONE:
+            return Judged(stored, done)
+        case State.TORN:
+            return Judged(stored, "torn", finding.reason, finding.actual)
+        case _:
+            return Judged(stored, "foreign", finding.reason)
+
+
+def shown(one: Judged) -> str:
+    """The path to name to people: where the entry was, or is, before the run."""
+    return one.stored.action.path.text
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedPath:
+    """The state of one path that an interrupted run is about."""
+
+    path: str
+    state: PathState
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedRun:
+    """A run, undo or redo that was cut off, with the state of everything that it is about, in the order of its actions."""
+
+    run_id: str
+    kind: Kind
+    time: str
+    goal: str
+    paths: tuple[InterruptedPath, ...]
+    leftovers: int
+    """Temporary files in the vault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How an interrupted run was ended. `problems` name what was left alone, with the reason; `warnings` as for an undo."""
+
+    run_id: str
+    kind: Kind
+    finished: bool
+    effects: Effects = Effects()
+    problems: tuple[Problem, ...] = ()
+    undo_available: bool = False
+    warnings: tuple[Problem, ...] = ()
+
+
+def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
+    """The runs that a crash left half done, oldest first. [] while another process is at work. Changes nothing."""
+    records = journal.unfinished()
+    if not records or journal.locked:
+        return []
+    # One that ended between the two questions is no longer unfinished.
+    still = {record.seq for record in journal.unfinished()}
+    records = [record for record in records if record.seq in still]
+    found = []
+    with FolderHandles(store) as handles:
+        for record in records:
+            actions, images = journal.load(record)
+            judged = judge(handles, record, actions, images.find)
+            left = sum(1 for _ in temp_files.leftovers(handles, record, actions))
+            paths = tuple(InterruptedPath(shown(one), one.state, one.reason) for one in judged)
+            found.append(InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left))
+    return found
+
+
+def recover(journal: Journal, store: VaultStore, *, finish: bool, run_id: str | None = None) -> list[Recovery]:
+    """End what a crash left half done (one run, or all): carry it out to its end, or take back what it did. JournalError, VaultError.
+
+    Foreign content is left alone and reported. When this is interrupted too, or the disk fails, it is simply done again.
+    """
+    with journal.lock():
+        records = journal.unfinished()
+        if run_id is not None:
+            records = [record for record in records if record.run_id == run_id]
+            if not records:
+                raise no_run(run_id)
+        return [_end(journal, store, record, finish=finish) for record in (records if finish else reversed(records))]
+
+
+def settle(journal: Journal, store: VaultStore) -> None:
+    """Before anything new: end records of which the disk shows that nothing, or everything, was done. The lock must be held.
+
+    JournalError (RECOVERY_NEEDED) for one that is half done.
+    """
+    for record in journal.unfinished():
+        with FolderHandles(store) as handles:
+            actions, images = journal.load(record)
+            states = {one.state for one in judge(handles, record, actions, images.find)}
+        if len(states) > 1 or not states <= {"before", "after"}:
+            raise JournalError(
+                f"Run {record.run_id} was interrupted and is half done.",
+                code="RECOVERY_NEEDED",
+                hint="Decide first: `obsidian-agent recover --finish` or `--roll-back`.",
+            )
+        _end(journal, store, record, finish="after" in states)
+
+
+def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -> Recovery:
+    journal.make_durable()
+    actions, images = journal.load(record)
+    problems: list[Problem] = []
+    with FolderHandles(store) as handles, Applier(handles, record.token, recovering=True) as applier:
+        for leftover in list(temp_files.leftovers(handles, record, actions)):
+            told = temp_files.clear(handles, leftover, images.find, started_since(record.boot))
+            if told is not None:
+                problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
+        in_effect = set[int]()
+        judged = judge(handles, record, actions, images.find)
+        for one in judged if finish else reversed(judged):
+            if _carried(applier, one, images, finish, problems):
+                in_effect.add(one.stored.number)
+        applier.complete()
+        warnings = tuple(applier.warnings)
+    origins = [one.origin for one in actions if one.number in in_effect] if finish else None
+    effects = effects_of(one.action for one in actions if one.number in in_effect)
+    journal.finish(record, "recovered", in_effect, effects=effects, origins=origins)
+    return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
+
+
+def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, problems: list[Problem]) -> bool:
+    """Bring one action to the end it should have; whether it is in effect afterwards."""
+    stored = one.stored
+    if one.state == "foreign":
+        problems.append(Problem("CONFLICT", f"{shown(one)} was left alone: {one.reason}.", path=shown(one)))
+        return False
+    if one.state == ("after" if finish else "before"):
+        return finish
+    action = one.forward if finish else one.backward
+    try:
+        content = images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
+        done = applier.carry_out(action, stored.number, content)
+    except HalfDone:
+        raise
+    except (VaultError, JournalError) as error:
+        if error.code == "IO_ERROR":
+            # Going on would leave holes that nobody could judge when it is done again.
+            error.hint = error.hint or "Recover again when the disk works."
+            raise
+        problems.append(error.problem())
+        return False
+    return done if finish else False

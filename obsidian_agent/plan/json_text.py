@@ -1,0 +1,268 @@
+"""JSON from a model: decoded exactly where it is JSON, and mended only where nothing has to be guessed.
+
+Mended are trailing commas, comments, raw line breaks in strings, `True`, `False`, `None`, and single-quoted strings whose end is beyond
+doubt. Cut text, doubled keys, `...` in place of content, NaN and every other deviation are refused. No recursion: depth costs no stack.
+
+JSON files that people and programs write: taken as they are, or refused; nothing is mended.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NoReturn
+
+from obsidian_agent.errors import PlanError
+from obsidian_agent.plan.arguments import MAX_DEPTH, MAX_INTEGER
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+def read_json(data: bytes, name: str) -> Any:
+    """The JSON value of a file. PlanError SCHEMA_INVALID names the file, the line and what is wrong: also a doubled key, NaN, bad UTF-8."""
+    if len(data) > MAX_FILE_BYTES:
+        raise PlanError(f"{name} is larger than {MAX_FILE_BYTES // 2**20} MB.", code="SCHEMA_INVALID")
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        raise PlanError(f"{name} is not JSON: {error.msg} in line {error.lineno}.", code="SCHEMA_INVALID") from error
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{name} is not UTF-8 text (byte {error.start}).", code="SCHEMA_INVALID") from error
+    except RecursionError as error:
+        raise PlanError(f"{name} is nested too deeply.", code="SCHEMA_INVALID") from error
+    except ValueError as error:
+        raise PlanError(f"{name}: {error}", code="SCHEMA_INVALID") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {doubled!r} occurs twice in one object.")
+    return found
+
+
+def _constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON number.")
+
+
+Code = Literal["TRUNCATED", "SYNTAX", "INCOMPLETE", "DUPLICATE_KEY", "NUMBER", "TOO_DEEP"]
+
+COMMENTS: Final = "comments left out"
+COMMAS: Final = "trailing commas left out"
+QUOTES: Final = "single quotes read as double quotes"
+LITERALS: Final = "True, False and None read as true, false and null"
+RAW_TEXT: Final = "raw line breaks and tabs in strings kept"
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
+_OMISSION = re.compile(r"\.\.\.|…")
+_DOUBLE = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
+_SINGLE = re.compile(r"'([^'\\\n]*(?:\\.[^'\\\n]*)*)'")
+_SINGLE_ESCAPE = re.compile(r"""\\(?:["'\\bfnrt/]|u[0-9a-fA-F]{4})|\\|\"""")
+_RAW = re.compile(r"[\t\n\r]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.])")
+_WORD = re.compile(r"-?[A-Za-z]+(?!\w)")
+_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+_PYTHON_WORDS: Final[dict[str, Any]] = {"True": True, "False": False, "None": None}
+
+
+class Refused(Exception):
+    """Text that is no JSON. `begun`: something that only JSON looks like came before, so it was meant to be."""
+
+    def __init__(self, code: Code, message: str, position: int, begun: bool) -> None:
+        super().__init__(message)
+        self.code: Code = code
+        self.message = message
+        self.position = position
+        self.begun = begun
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A JSON value, where it ends in the text, and what was mended."""
+
+    value: Any
+    end: int
+    repairs: frozenset[str]
+
+
+def decode(text: str, start: int = 0) -> Decoded:
+    """The value that begins at `start` (blanks and comments before it are skipped). Raises `Refused`, nothing else."""
+    decoder = _Decoder(text, start)
+    value = decoder.run()
+    return Decoded(value, decoder.position, frozenset(decoder.repairs))
+
+
+@dataclass(slots=True)
+class _Open:
+    """An array or object whose end has not come yet."""
+
+    value: dict[str, Any] | list[Any]
+    closer: str
+    key: str = ""
+    empty: bool = True
+
+
+class _Opened:
+    """What `_value` answers for an opening bracket."""
+
+
+class _Element:
+    """What `_advance` answers when a value comes next."""
+
+
+class _Decoder:
+    __slots__ = ("begun", "opened", "position", "repairs", "text")
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.position = start
+        self.repairs: set[str] = set()
+        self.begun = False
+        self.opened: list[_Open] = []
+
+    def run(self) -> Any:
+        while True:
+            value = self._value()
+            while value is not _Element:
+                if value is not _Opened:
+                    if not self.opened:
+                        return value
+                    self._put(value)
+                value = self._advance(self.opened[-1])
+
+    def _put(self, value: Any) -> None:
+        holder = self.opened[-1]
+        holder.empty = False
+        if isinstance(holder.value, list):
+            holder.value.append(value)
+        else:
+            holder.value[holder.key] = value
+
+    def _advance(self, holder: _Open) -> Any:
+        """Go on inside a container: to its next value (`_Element`), or past its end (its value)."""
+        char = self._peek()
+        if not holder.empty and char != holder.closer:
+            if char != ",":
+                self._refuse("SYNTAX", f"a comma or '{holder.closer}' is missing")
+            self.position += 1
+            char = self._peek()
+            if char == holder.closer:
+                self.repairs.add(COMMAS)
+        if char == holder.closer:
+            self.position += 1
+            self.opened.pop()
+            return holder.value
+        if isinstance(holder.value, dict):
+            self._key(holder, holder.value)
+        return _Element
+
+    def _key(self, holder: _Open, container: dict[str, Any]) -> None:
+        if self._peek() not in "\"'":
+            self._refuse("SYNTAX", "a name in double quotes is missing")
+        at = self.position
+        key = self._string()
+        if self._peek() != ":":
+            self._refuse("SYNTAX", "a colon is missing")
+        self.begun = True
+        if key in container:
+            self.position = at
+            self._refuse("DUPLICATE_KEY", f"the name {key[:60]!r} stands twice in one object")
+        self.position += 1
+        holder.key = key
+
+    def _value(self) -> Any:
+        char = self._peek()
+        if char in "{[":
+            if len(self.opened) >= MAX_DEPTH:
+                self._refuse("TOO_DEEP", f"it is nested deeper than {MAX_DEPTH} levels")
+            self.position += 1
+            self.opened.append(_Open({}, "}") if char == "{" else _Open([], "]"))
+            return _Opened
+        if char in "\"'":
+            return self._string()
+        if char in "-0123456789" and (found := _NUMBER.match(self.text, self.position)):
+            return self._number(found)
+        return self._word()
+
+    def _number(self, found: re.Match[str]) -> int | float:
+        text, fraction, exponent = found[0], found[1], found[2]
+        if len(text) > 400:
+            self._refuse("NUMBER", "a number has too many digits")
+        number = int(text) if fraction is None and exponent is None else float(text)
+        if abs(number) > MAX_INTEGER if isinstance(number, int) else not math.isfinite(number):
+            self._refuse("NUMBER", "a number is too large")
+        self.position = found.end()
+        return number
+
+    def _word(self) -> Any:
+        found = _WORD.match(self.text, self.position)
+        word = found[0] if found else ""
+        if word.lstrip("-") in ("NaN", "Infinity"):
+            self._refuse("NUMBER", f"{word} is no JSON number")
+        if word not in _WORDS and word not in _PYTHON_WORDS:
+            self._refuse("SYNTAX", "a value is missing")
+        self.position += len(word)
+        if word in _WORDS:
+            return _WORDS[word]
+        self.repairs.add(LITERALS)
+        return _PYTHON_WORDS[word]
+
+    def _string(self) -> str:
+        double = self.text[self.position] == '"'
+        found = (_DOUBLE if double else _SINGLE).match(self.text, self.position)
+        if found is None:
+            closed = not double and "\n" in self.text[self.position :]
+            self._refuse("SYNTAX" if closed else "TRUNCATED", "a string has no end")
+        raw = found[1] if double else self._single(found[1])
+        if control := _CONTROL.search(raw):
+            self._refuse("SYNTAX", f"a string holds a raw control character (U+{ord(control[0]):04X})")
+        if _RAW.search(raw):
+            self.repairs.add(RAW_TEXT)
+        if "\\" in raw:
+            try:
+                raw = json.loads(f'"{raw}"', strict=False)
+            except ValueError:
+                self._refuse("SYNTAX", "a string holds an unknown escape")
+        self.position = found.end()
+        return raw
+
+    def _single(self, raw: str) -> str:
+        """A single-quoted string with the escapes of a double-quoted one."""
+        self.repairs.add(QUOTES)
+
+        def escaped(found: re.Match[str]) -> str:
+            text = found[0]
+            if text == "\\":
+                self._refuse("SYNTAX", "a string holds an unknown escape")
+            return "'" if text == "\\'" else '\\"' if text == '"' else text
+
+        return _SINGLE_ESCAPE.sub(escaped, raw)
+
+    def _peek(self) -> str:
+        """The next character that is no blank and in no comment. Refused as TRUNCATED at the end of the text."""
+        while True:
+            blanks = _BLANKS.match(self.text, self.position)
+            self.position = blanks.end() if blanks else self.position
+            char = self.text[self.position : self.position + 1]
+            if not char:
+                self._refuse("TRUNCATED", "the text ends in the middle")
+            if char in "/#" and (comment := _COMMENT.match(self.text, self.position)):
+                if _OMISSION.search(comment[0]):
+                    self._refuse("INCOMPLETE", "a comment stands in place of content")
+                self.repairs.add(COMMENTS)
+                self.position = comment.end()
+                continue
+            if char in ".…" and _OMISSION.match(self.text, self.position):
+                self._refuse("INCOMPLETE", "'...' stands in place of content")
+            return char
+
+    def _refuse(self, code: Code, why: str) -> NoReturn:
+        line = self.text.count("\n", 0, self.position) + 1
+        column = self.position - (self.text.rfind("\n", 0, self.position) + 1) + 1
+        raise Refused(code, f"{why} (line {line}, column {column})", self.position, self.begun)

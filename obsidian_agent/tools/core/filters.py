@@ -1,0 +1,147 @@
+"""The filters of the plan language: `{field|filter}` in `util.formatList`, `${path|filter}` in references.
+
+A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `MISSING` until `default` replaces
+it; what is still missing at the end is the caller's error to tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final
+
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.core.moment import format_moment, parse_moment
+from obsidian_agent.vault.markdown.edits import slug
+from obsidian_agent.vault.paths.rules import clean_component, extension
+
+
+def plain_link(text: str) -> str:
+    """A wikilink made without knowing the vault: to the basename of a note's path, else to the text itself."""
+    return f"[[{basename(text)}]]" if text.lower().endswith(".md") else f"[[{text}]]"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterContext:
+    """What filters know besides the value: how a path is linked in this vault (`linktext.LinkWriter`), and the run's clock."""
+
+    link_for: Callable[[str], str] = plain_link
+    now: datetime = field(default_factory=lambda: datetime.now().astimezone())
+
+
+Filter = Callable[[Any, str, FilterContext], Any]
+
+
+class Missing(Enum):
+    """The type of `MISSING`, so that it can be told apart from every value that JSON knows."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+"""A reference that leads nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCall:
+    """One filter as written: `default:none` has the name `default` and the argument `none`."""
+
+    name: str
+    argument: str | None = None
+
+
+def parse_call(text: str) -> FilterCall:
+    """What stands between two `|`: the name, trimmed, and verbatim what follows its first colon."""
+    name, colon, argument = text.partition(":")
+    return FilterCall(name.strip(), argument if colon else None)
+
+
+def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContext) -> Any:
+    """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
+    refuse_unknown(calls)
+    for call in calls:
+        if value is not MISSING or call.name == "default":
+            value = FILTERS[call.name](value, call.argument or "", context)
+    return value
+
+
+def refuse_unknown(calls: Iterable[FilterCall]) -> None:
+    """ToolError ARGUMENT_INVALID for a filter that is not in the list."""
+    for call in calls:
+        if call.name not in FILTERS:
+            raise ToolError(f"There is no filter {call.name!r}.", hint=f"Filters: {', '.join(sorted(FILTERS))}.")
+
+
+def text_of(value: Any) -> str:
+    """A value inside a longer text: strings as they are, null as nothing, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def basename(path: str) -> str:
+    """The last part of a path without its extension: `b` of `a/b.md`, all of `1. Intro`."""
+    name = path.rstrip("/").rpartition("/")[2]
+    ending = extension(name)
+    return name[: -len(ending)] if ending else name
+
+
+def _of_text(change: Callable[[str], str]) -> Filter:
+    return lambda value, argument, context: change(text_of(value))
+
+
+def _link(value: Any, argument: str, context: FilterContext) -> str:
+    return context.link_for(text_of(value))
+
+
+def _json(value: Any, argument: str, context: FilterContext) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _default(value: Any, argument: str, context: FilterContext) -> Any:
+    return argument if value is MISSING or value is None or value == "" else value
+
+
+def _join(value: Any, argument: str, context: FilterContext) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, list | tuple):
+        raise ToolError(f"The filter join needs a list, not {text_of(value)[:60]!r}.")
+    return argument.join(map(text_of, value))
+
+
+def _count(value: Any, argument: str, context: FilterContext) -> int:
+    if value is None:
+        return 0
+    if not isinstance(value, list | tuple | dict | str):
+        raise ToolError(f"The filter count needs a list, not {text_of(value)[:60]!r}.")
+    return len(value)
+
+
+def _date(value: Any, argument: str, context: FilterContext) -> str | None:
+    if value is None or value == "":
+        return None
+    moment = parse_moment(value, context.now)
+    if moment is None:
+        raise ToolError(f"'date' needs a date such as 2026-03-14 or 2026-03-14T09:30, not {text_of(value)[:60]!r}.")
+    return format_moment(moment, argument or "YYYY-MM-DD")
+
+
+FILTERS: Final[Mapping[str, Filter]] = {
+    "filename": _of_text(clean_component),
+    "basename": _of_text(basename),
+    "slug": _of_text(slug),
+    "lower": _of_text(str.lower),
+    "upper": _of_text(str.upper),
+    "trim": _of_text(str.strip),
+    "json": _json,
+    "link": _link,
+    "default": _default,
+    "join": _join,
+    "count": _count,
+    "date": _date,
+}
+"""All filters, by name."""

@@ -1,0 +1,216 @@
+"""Dates in the format language of Moment.js, which Obsidian uses everywhere (English names, weeks that start on Sunday for `w` and `g`).
+
+Dates and times in arguments of tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.core.tool import ToolContext
+from obsidian_agent.tools.properties.set import value_of
+from obsidian_agent.vault.paths.path import VaultPath
+
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_LOCALIZED: Final = {
+    "LTS": "h:mm:ss A",
+    "LT": "h:mm A",
+    "LLLL": "dddd, MMMM D, YYYY h:mm A",
+    "LLL": "MMMM D, YYYY h:mm A",
+    "LL": "MMMM D, YYYY",
+    "L": "MM/DD/YYYY",
+    "llll": "ddd, MMM D, YYYY h:mm A",
+    "lll": "MMM D, YYYY h:mm A",
+    "ll": "MMM D, YYYY",
+    "l": "M/D/YYYY",
+}
+_TOKEN: Final = re.compile(
+    r"\[([^\[\]]*)\]|\\(.)"
+    r"|(LTS|LT|L{1,4}|l{1,4})"
+    r"|(YYYYYY|YYYYY|YYYY|YY|Y|Qo|Q|MMMM|MMM|MM|Mo|M|DDDD|DDDo|DDD|DD|Do|D|dddd|ddd|dd|do|d|e|E"
+    r"|ww|wo|w|WW|Wo|W|gggg|gg|GGGG|GG|A|a|HH|H|hh|h|kk|k|mm|m|ss|s|S{1,9}|ZZ|Z|X|x)",
+    re.DOTALL,
+)
+
+
+def format_moment(moment: datetime, pattern: str) -> str:
+    """`moment` written as `pattern` says. Text in `[brackets]` and everything that is no token stays as it is.
+
+    A moment without a time zone is local time.
+    """
+
+    def written(found: re.Match[str]) -> str:
+        bracketed, escaped, localized, token = found.groups()
+        if bracketed is not None:
+            return bracketed
+        if escaped is not None:
+            return escaped
+        if localized is not None:
+            return format_moment(moment, _LOCALIZED[localized])
+        return f"{moment.microsecond:06}000"[: len(token)] if token[0] == "S" else _TOKENS[token](moment)
+
+    return _TOKEN.sub(written, pattern)
+
+
+def parse_moment(value: object, now: datetime) -> datetime | None:
+    """The moment that a value of a plan names, or None.
+
+    ISO text (a date, a date and time, or a time of `now`'s day), or milliseconds since the epoch.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        try:
+            return datetime.fromtimestamp(value / 1000, now.tzinfo).astimezone(now.tzinfo)
+        except (ValueError, OverflowError, OSError):
+            return None
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=now.tzinfo)
+    if not isinstance(value, str):
+        return None
+    return _parse_text(value.strip(), now)
+
+
+def _parse_text(text: str, now: datetime) -> datetime | None:
+    if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text, re.ASCII):
+        text = f"{now.date().isoformat()}T{text:0>{5 if text.count(':') == 1 else 8}}"
+    if not re.match(r"\d{4}-", text, re.ASCII):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"
+
+
+def _weekday(moment: datetime) -> int:
+    """0 for Sunday."""
+    return moment.isoweekday() % 7
+
+
+def _week(moment: datetime) -> tuple[int, int]:
+    """Year and number of the week in English: it starts on Sunday, and week 1 is the one with January 1."""
+    saturday = moment.date().toordinal() - _weekday(moment) + 6
+    year = _year_of(saturday)
+    first = date(year, 1, 1) if year <= date.max.year else date.max
+    start = first.toordinal() - first.isoweekday() % 7
+    return year, (moment.date().toordinal() - start) // 7 + 1
+
+
+def _year_of(ordinal: int) -> int:
+    return date.fromordinal(ordinal).year if ordinal <= date.max.toordinal() else date.max.year + 1
+
+
+def _offset(moment: datetime, separator: str) -> str:
+    delta = (moment if moment.tzinfo else moment.astimezone()).utcoffset() or timedelta()
+    minutes = int(delta.total_seconds() // 60)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{separator}{abs(minutes) % 60:02}"
+
+
+def _quarter(moment: datetime) -> int:
+    return (moment.month + 2) // 3
+
+
+def _day_of_year(moment: datetime) -> int:
+    return moment.timetuple().tm_yday
+
+
+def _hour12(moment: datetime) -> int:
+    return moment.hour % 12 or 12
+
+
+def _meridiem(moment: datetime) -> str:
+    return "AM" if moment.hour < 12 else "PM"
+
+
+_TOKENS: Final[dict[str, Callable[[datetime], str]]] = {
+    "YYYYYY": lambda m: f"+{m.year:06}",
+    "YYYYY": lambda m: f"{m.year:05}",
+    "YYYY": lambda m: f"{m.year:04}",
+    "YY": lambda m: f"{m.year % 100:02}",
+    "Y": lambda m: str(m.year),
+    "Q": lambda m: str(_quarter(m)),
+    "Qo": lambda m: _ordinal(_quarter(m)),
+    "M": lambda m: str(m.month),
+    "Mo": lambda m: _ordinal(m.month),
+    "MM": lambda m: f"{m.month:02}",
+    "MMM": lambda m: _MONTHS[m.month - 1][:3],
+    "MMMM": lambda m: _MONTHS[m.month - 1],
+    "D": lambda m: str(m.day),
+    "Do": lambda m: _ordinal(m.day),
+    "DD": lambda m: f"{m.day:02}",
+    "DDD": lambda m: str(_day_of_year(m)),
+    "DDDo": lambda m: _ordinal(_day_of_year(m)),
+    "DDDD": lambda m: f"{_day_of_year(m):03}",
+    "d": lambda m: str(_weekday(m)),
+    "do": lambda m: _ordinal(_weekday(m)),
+    "dd": lambda m: _DAYS[_weekday(m)][:2],
+    "ddd": lambda m: _DAYS[_weekday(m)][:3],
+    "dddd": lambda m: _DAYS[_weekday(m)],
+    "e": lambda m: str(_weekday(m)),
+    "E": lambda m: str(m.isoweekday()),
+    "w": lambda m: str(_week(m)[1]),
+    "wo": lambda m: _ordinal(_week(m)[1]),
+    "ww": lambda m: f"{_week(m)[1]:02}",
+    "W": lambda m: str(m.isocalendar().week),
+    "Wo": lambda m: _ordinal(m.isocalendar().week),
+    "WW": lambda m: f"{m.isocalendar().week:02}",
+    "gg": lambda m: f"{_week(m)[0] % 100:02}",
+    "gggg": lambda m: f"{_week(m)[0]:04}",
+    "GG": lambda m: f"{m.isocalendar().year % 100:02}",
+    "GGGG": lambda m: f"{m.isocalendar().year:04}",
+    "A": _meridiem,
+    "a": lambda m: _meridiem(m).lower(),
+    "H": lambda m: str(m.hour),
+    "HH": lambda m: f"{m.hour:02}",
+    "h": lambda m: str(_hour12(m)),
+    "hh": lambda m: f"{_hour12(m):02}",
+    "k": lambda m: str(m.hour or 24),
+    "kk": lambda m: f"{m.hour or 24:02}",
+    "m": lambda m: str(m.minute),
+    "mm": lambda m: f"{m.minute:02}",
+    "s": lambda m: str(m.second),
+    "ss": lambda m: f"{m.second:02}",
+    "Z": lambda m: _offset(m, ":"),
+    "ZZ": lambda m: _offset(m, ""),
+    "X": lambda m: str(int(m.timestamp())),
+    "x": lambda m: str(int(m.timestamp() * 1000)),
+}
+
+
+def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:
+    """An ISO date (its beginning) or date and time, in milliseconds since the epoch; without a zone that of `now`. None for None.
+
+    ARGUMENT_INVALID, naming `argument`, for any other text.
+    """
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise ToolError(f"{argument} {text!r} is no ISO date.", hint="Write it like 2026-03-14 or 2026-03-14T09:30.") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=now.tzinfo) if now.tzinfo is not None else moment.astimezone()
+    return moment.timestamp() * 1000
+
+
+def made_ms(path: VaultPath, properties: Mapping[str, Any], ctx: ToolContext) -> float:
+    """When a file was made, in milliseconds since the epoch: what a note's property created says, else the file's own time."""
+    told = value_of(properties, "created") if path.is_note else None
+    moment = parse_moment(told, ctx.run.now) if isinstance(told, str) else None
+    return ctx.view.stat(path).created_ms if moment is None else moment.timestamp() * 1000

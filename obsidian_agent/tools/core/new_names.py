@@ -1,0 +1,63 @@
+"""`util.newNames`: other names for files by a pattern, to rename them with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.core.filters import FilterContext
+from obsidian_agent.tools.core.lookup import path_of
+from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.files.templates import ListTemplate
+from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.vault.paths.path import PathUse, clean_component, parse
+
+
+class NewNamesInput(ToolModel):
+    items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
+    pattern: str = Field(
+        default="{name}",
+        min_length=1,
+        description="The new name without extension: {name}, {index}, {mtimeMs|date:YYYY-MM-DD}, {frontmatter.KEY}.",
+    )
+    find: str | None = Field(default=None, min_length=1, description="A text to replace in the name first; case counts.")
+    replace: str = ""
+
+
+class NewName(ToolModel):
+    path: str
+    to: str
+
+
+class NewNamesOutput(ToolModel):
+    items: list[NewName] = Field(description="The files that get another name; the folder stays.")
+    count: int
+
+
+def _new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal:
+    template = ListTemplate(args.pattern, FilterContext(LinkWriter(ctx.view), ctx.run.now))
+    made: list[NewName] = []
+    for index, item in enumerate([item for item in args.items if item is not None], 1):
+        path = parse(path_of(item), PathUse.READ)
+        name = path.stem.replace(args.find, args.replace) if args.find is not None else path.stem
+        fields = {**(item if isinstance(item, dict) else {}), "name": name, "folder": path.parent.name}
+        filled = template.fill(fields, index).strip()
+        if not filled:
+            raise ToolError(f"{path} would have no name.", path=path.text)
+        new = f"{clean_component(filled)}{path.suffix}"
+        to = new if path.parent.is_root else f"{path.parent.text}/{new}"
+        if to != path.text:
+            made.append(NewName(path=path.text, to=to))
+    return Proposal(NewNamesOutput(items=made, count=len(made)))
+
+
+NEW_NAMES = Tool(
+    name="util.newNames",
+    summary="Other names for files by a pattern, to rename them with; those whose name would stay are left out.",
+    risk=Risk.READ_ONLY,
+    input=NewNamesInput,
+    output=NewNamesOutput,
+    propose=_new_names,
+)

@@ -1,0 +1,143 @@
+"""The contract of a tool: it reads a view of the vault and proposes; it never writes, asks or waits.
+
+A tool is one `Tool` value in `registry.BUILTIN_TOOLS`: its models say what goes in and out, `propose` does the work. Inputs are
+pydantic models with camelCase aliases; fields that hold vault paths are annotated `PathText` (or `list[PathText]`), fields in which
+an unknown `${head}` stays literal are annotated `LongText`. The plan package finds them by these annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkStyle
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.changes import FileChange
+from obsidian_agent.vault.views.view import VaultView
+
+
+class Risk(StrEnum):
+    """What a tool can do at worst, in rising order."""
+
+    READ_ONLY = "read-only"
+    WRITES = "writes"
+    COMMANDS = "commands"
+
+
+class PathMark:
+    """Annotation mark of an argument that is a vault path."""
+
+
+class LongTextMark:
+    """Annotation mark of an argument that is prose or code, where an unknown `${head}` is left as it is."""
+
+
+PathText = Annotated[str, PathMark()]
+LongText = Annotated[str, LongTextMark()]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""An integer argument; JSON writers that know only floats may say 1.0 for 1."""
+
+
+class ToolModel(BaseModel):
+    """Base of every input and output: camelCase on the wire, unknown fields refused, no coercion (1.0 for 1 excepted), immutable."""
+
+    # Built when first used (a third of a command's start); from pydantic 2.14 on that is safe in threads.
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True, defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a document as Obsidian counts: 0-based line, column in UTF-16 code units."""
+
+    line: int
+    ch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Selected text; `start` and `end` are its place in the active file, None for text without a place."""
+
+    text: str
+    start: Position | None = None
+    end: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSettings:
+    """How Obsidian's own settings want daily notes and templates: folders ("" is the root), Moment tokens, the path of a template."""
+
+    daily_folder: str = ""
+    daily_format: str = "YYYY-MM-DD"
+    daily_template: str | None = None
+    templates: str = ""
+    """The folder of templates; "" when none is set."""
+    date_format: str = "YYYY-MM-DD"
+    time_format: str = "HH:mm"
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What a run knows of its surroundings, frozen when the preview starts."""
+
+    vault_name: str
+    now: datetime
+    active_file: VaultPath | None = None
+    selection: Selection | None = None
+    cursor: Position | None = None
+    open_files: tuple[VaultPath, ...] = ()
+    recent_files: tuple[VaultPath, ...] = ()
+    has_screen: bool = False
+    """Whether a person sees an app that can open notes."""
+    runs_commands: bool = False
+    """Whether an Obsidian is there that runs commands."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Bound parameters, by name; they shadow the context's own names."""
+    link_style: LinkStyle = DEFAULT_STYLE
+    """The vault's settings for links."""
+    notes: NoteSettings = NoteSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """All a tool gets besides its arguments: the vault as earlier steps left it, the vault at the start, and the run's context."""
+
+    view: VaultView
+    base: VaultView
+    run: RunContext
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a tool answers: its output, the changes it wants, and warnings for the person."""
+
+    output: ToolModel
+    changes: tuple[FileChange, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One thing a plan can do. `opaque` tools (commands, other programs) cannot be known in advance and are never previewed."""
+
+    name: str
+    summary: str
+    risk: Risk
+    input: type[ToolModel]
+    output: type[ToolModel]
+    propose: Callable[[Any, ToolContext], Proposal]
+    deletes: bool = False
+    opaque: bool = False
+    aliases: tuple[str, ...] = ()

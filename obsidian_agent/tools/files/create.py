@@ -1,0 +1,216 @@
+"""Tools that make folders and files, or replace a whole file: `vault.ensureFolder`, `vault.createFile`, `vault.writeFile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from pydantic import Field
+
+from obsidian_agent.errors import Conflict, Problem, ToolError
+from obsidian_agent.tools.core.lookup import new_path, now_ms
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.files.move import links_caught
+from obsidian_agent.vault.frontmatter.read import merge_new
+from obsidian_agent.vault.markdown.text import decode, encode
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.views.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
+from obsidian_agent.vault.views.view import VaultView
+
+# --- vault.ensureFolder -------------------------------------------------------------------------------------------------------
+
+
+class EnsureFolderInput(ToolModel):
+    path: PathText
+
+
+class EnsureFolderOutput(ToolModel):
+    path: str
+    created: bool
+
+
+def _ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal:
+    existing = ctx.view.twin(paths.parse(args.path, PathUse.FOLDER))
+    if existing is None:
+        path = new_path(ctx.view, args.path, PathUse.MAKE_FOLDER)
+        return Proposal(EnsureFolderOutput(path=path.text, created=True), (MakeFolder(path),))
+    if not _is_folder(ctx.view, existing):
+        raise ToolError(f"{existing} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=existing.text)
+    return Proposal(EnsureFolderOutput(path=existing.text, created=False))
+
+
+ENSURE_FOLDER = Tool(
+    name="vault.ensureFolder",
+    summary="Make a folder, with the parents it lacks, unless it exists.",
+    risk=Risk.WRITES,
+    input=EnsureFolderInput,
+    output=EnsureFolderOutput,
+    propose=_ensure_folder,
+)
+
+# --- vault.createFile ---------------------------------------------------------------------------------------------------------
+
+
+class CreateFileInput(ToolModel):
+    path: PathText = Field(min_length=1, description="Path of the new file with its extension; missing folders are made.")
+    content: LongText
+    if_not_exists: bool = Field(default=True, description="true: an existing file is left alone with a warning; false: it is an error.")
+    frontmatter: dict[str, Any] | None = Field(default=None, description="Properties, merged into the frontmatter that content may have.")
+    on_conflict: Literal["suffix"] | None = Field(default=None, description="suffix: take the next free name, 'Note 2.md', instead.")
+
+
+class CreateFileOutput(ToolModel):
+    path: str
+    created: bool
+    hash: str
+    mtime_ms: float | None = None
+
+
+def _create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal:
+    path = new_path(ctx.view, args.path)
+    made_here = _made_by_plan(ctx.view, path)
+    twin = ctx.view.twin(path)
+    if args.on_conflict == "suffix":
+        if made_here or twin is not None:
+            path = _free_name(path, ctx.view)
+    elif made_here:
+        raise ToolError(
+            f"Another step of this plan already makes {twin or path}.",
+            code="DUPLICATE_PATH",
+            path=path.text,
+            hint='Give each file its own name, or say onConflict: "suffix".',
+        )
+    elif twin is not None:
+        return _left_alone(args, ctx, path, twin)
+    text = merge_new(args.content, args.frontmatter) if args.frontmatter else args.content
+    data = encode(text)
+    output = CreateFileOutput(path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run))
+    return Proposal(output, (CreateFile(path, data),), links_caught(ctx, path))
+
+
+_TRIED_ONE_BY_ONE = 50
+"""Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
+
+
+def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal:
+    if _is_folder(ctx.view, twin):
+        raise ToolError(f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name.")
+    if not args.if_not_exists:
+        raise ToolError(
+            f"{twin} already exists.", code="FILE_EXISTS", path=path.text, hint="Choose another name, or edit it with vault.updateFile."
+        )
+    stat = ctx.view.stat(twin)
+    output = CreateFileOutput(path=twin.text, created=False, hash=content_hash(ctx.view.read(twin)), mtime_ms=stat.mtime_ms)
+    return Proposal(output, warnings=(Problem("FILE_EXISTS", f"{twin} already exists and is left as it is.", path=twin.text),))
+
+
+def _made_by_plan(view: VaultView, path: VaultPath) -> bool:
+    """Whether an earlier step made this path: an overlay knows that, the disk does not."""
+    created_here: Callable[[VaultPath], bool] | None = getattr(view, "created_here", None)
+    return created_here is not None and created_here(path)
+
+
+def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
+    """The path with the smallest free number; when many are taken, with one that follows a taken number."""
+    ending = path.name[len(path.stem) :]
+    stem = path.text[: len(path.text) - len(ending)]
+
+    def numbered(number: int) -> VaultPath | None:
+        candidate = new_path(view, f"{stem} {number}{ending}")
+        return candidate if view.twin(candidate) is None else None
+
+    for number in range(2, _TRIED_ONE_BY_ONE):
+        if free := numbered(number):
+            return free
+    taken, step = _TRIED_ONE_BY_ONE - 1, 1
+    while (free := numbered(taken + step)) is None:
+        taken, step = taken + step, step * 2
+    while step > 1:
+        step //= 2
+        if nearer := numbered(taken + step):
+            free = nearer
+        else:
+            taken += step
+    return free
+
+
+CREATE_FILE = Tool(
+    name="vault.createFile",
+    summary="Make a new file. Never overwrites: an existing file is left alone.",
+    risk=Risk.WRITES,
+    input=CreateFileInput,
+    output=CreateFileOutput,
+    propose=_create_file,
+    aliases=("obsidian.create_note",),
+)
+
+# --- vault.writeFile ----------------------------------------------------------------------------------------------------------
+
+
+class WriteFileInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    content: LongText = Field(description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture.")
+    if_match: str | None = Field(default=None, description="Write only while the file has this hash.")
+
+
+class WriteFileOutput(ToolModel):
+    path: str
+    created: bool
+    bytes: int
+    hash: str
+    mtime_ms: float
+
+
+def _write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal:
+    path, before = _target(args.path, ctx.view)
+    if before is not None:
+        decode(before, path.text)
+    if args.if_match is not None and (before is None or content_hash(before) != args.if_match.lower()):
+        state = "does not exist" if before is None else "has other content than the hash in ifMatch says"
+        raise Conflict(f"{path} {state}.", path=path.text, hint="Read the file again and use its hash.")
+    data = encode(args.content)
+    changes: tuple[FileChange, ...] = ()
+    if before is None:
+        changes = (CreateFile(path, data),)
+    elif before != data:
+        changes = (ModifyFile(path, data),)
+    mtime = now_ms(ctx.run) if changes else ctx.view.stat(path).mtime_ms
+    return Proposal(
+        WriteFileOutput(path=path.text, created=before is None, bytes=len(data), hash=content_hash(data), mtime_ms=mtime),
+        changes,
+        links_caught(ctx, path) if before is None else (),
+    )
+
+
+def _target(text: str, view: VaultView) -> tuple[VaultPath, bytes | None]:
+    """The file to write and its bytes (None: it is new). A file that exists in another spelling is never taken for the one named."""
+    path = paths.parse(text, PathUse.UPDATE)
+    entry = view.locate(path)
+    if entry is not None:
+        return entry.path, view.read(entry.path)
+    return new_file(text, view), None
+
+
+def new_file(text: str, view: VaultView) -> VaultPath:
+    """The path of a file that is about to be made. FILE_EXISTS when it exists in another spelling."""
+    path = new_path(view, text)
+    twin = view.twin(path)
+    if twin is not None:
+        raise ToolError(f"{twin} exists in another spelling.", code="FILE_EXISTS", path=path.text, hint=f"Use {twin.text!r}.")
+    return path
+
+
+def _is_folder(view: VaultView, path: VaultPath) -> bool:
+    entry = view.locate(path)
+    return entry is not None and entry.kind == "folder"
+
+
+WRITE_FILE = Tool(
+    name="vault.writeFile",
+    summary="Replace the whole content of a file, or make it.",
+    risk=Risk.WRITES,
+    input=WriteFileInput,
+    output=WriteFileOutput,
+    propose=_write_file,
+)

@@ -1,0 +1,73 @@
+"""`vault.findDuplicates`: notes with the same text, or of the same name."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from typing import Literal
+
+from pydantic import Field
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.tools.core.lookup import NotesInput
+from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.paths.path import VaultPath
+
+
+class FindDuplicatesInput(NotesInput):
+    by: Literal["content", "name"] = Field(
+        default="content", description="The text below the properties, blanks at its ends aside; or the name."
+    )
+
+
+class DuplicateNote(ToolModel):
+    path: str
+    name: str
+    group: str = Field(description="The name of the first of its group.")
+
+
+class DuplicateGroup(ToolModel):
+    key: str = Field(description="The name that they share, or the name of the first.")
+    items: list[DuplicateNote]
+    count: int
+
+
+class FindDuplicatesOutput(ToolModel):
+    groups: list[DuplicateGroup]
+    count: int
+    notes: int = Field(description="The number of notes in all groups.")
+
+
+def _find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal:
+    problems: list[Problem] = []
+    alike: dict[str, list[VaultPath]] = defaultdict(list)
+    if args.by == "name":
+        for path in args.notes(ctx):
+            alike[unicodedata.normalize("NFC", path.stem).casefold()].append(path)
+    else:
+        for path, text in args.texts(ctx, problems):
+            front = read.span(text)
+            body = (text[front.body_start :] if front is not None else text).replace("\r\n", "\n").strip("\ufeff \t\n")
+            if body:
+                alike[body].append(path)
+    groups = [_group(paths) for paths in alike.values() if len(paths) > 1]
+    groups.sort(key=lambda group: group.key.casefold())
+    output = FindDuplicatesOutput(groups=groups, count=len(groups), notes=sum(group.count for group in groups))
+    return Proposal(output, warnings=tuple(problems))
+
+
+def _group(paths: list[VaultPath]) -> DuplicateGroup:
+    name = paths[0].stem
+    notes = [DuplicateNote(path=path.text, name=path.stem, group=name) for path in paths]
+    return DuplicateGroup(key=name, items=notes, count=len(notes))
+
+
+FIND_DUPLICATES = Tool(
+    name="vault.findDuplicates",
+    summary="Groups of notes with the same text or the same name; empty notes have no text to share.",
+    risk=Risk.READ_ONLY,
+    input=FindDuplicatesInput,
+    output=FindDuplicatesOutput,
+    propose=_find_duplicates,
+)

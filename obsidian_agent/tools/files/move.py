@@ -1,0 +1,241 @@
+"""Tools that change where things are: `vault.rename` and `vault.delete`.
+
+Warnings about bases (`.base`) that name what is renamed or deleted: they are read as text and never changed.
+
+What moving, deleting and making files means for links: the rewriting of a rename, and warnings about links that will change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.lookup import find_entry, new_path
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.vault.index.facts import file_name
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.markdown.base_file import base_links
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename
+from obsidian_agent.vault.refactor.rename_links import LinkChanges, relink
+from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.view import Entry, VaultView
+
+
+def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: Entry) -> Iterator[VaultPath]:
+    """The bases with a link whose meaning the shift changes, or that ask for the folder `entry` by its path."""
+    after = ShiftedLinks(index, shift)
+    folder = re.compile(rb"inFolder\([\"'\\]*+%s[/\"'\\]" % re.escape(entry.path.text.encode())) if entry.kind == "folder" else None
+    for base in index.bases():
+        path = shift.after(base)
+        if path is None:
+            continue
+        try:
+            data = view.read(base)
+        except VaultError:
+            continue
+        if (folder is not None and folder.search(data)) or any(
+            _breaks(link.target, base, path, index, shift, after) for link in base_links(data)
+        ):
+            yield path
+
+
+def _breaks(target: str, base: VaultPath, path: VaultPath, index: VaultIndex, shift: Shift, after: ShiftedLinks) -> bool:
+    before = index.resolve(target, base) if target else None
+    return before is not None and (shift.after(before) is None or after.resolve(target, path) != shift.after(before))
+
+
+NAMED_IN_A_WARNING = 10
+"""Files that a warning names; of the others it says how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUpdates:
+    """What a rename means for links: the changes to fold after it, the number of links they rewrite, and what to warn of."""
+
+    changes: tuple[FileChange, ...] = ()
+    count: int = 0
+    warnings: tuple[Problem, ...] = ()
+
+
+def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdates:
+    """The updates that keep the meaning of every link when `entry` becomes `target`. ToolError when a link cannot keep it."""
+    index = index_of(ctx.view)
+    shift = shift_of_rename(ctx.view, entry, target)
+    done = relink(ctx.view, index, shift, ctx.run.link_style)
+    changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
+    return LinkUpdates(changes, done.links, (*done.problems, *_bases(ctx, shift, entry), *_unread(index)))
+
+
+def links_left(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
+    """Warnings for a rename that updates no links."""
+    shift = shift_of_rename(ctx.view, entry, target)
+    return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
+
+
+def links_lost(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
+    """Warnings for a deletion."""
+    shift = shift_of_delete(ctx.view, entry)
+    return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
+
+
+def links_caught(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
+    """Warnings for a new file whose name draws links to it that lead to another file now, as Obsidian lets it."""
+    if not index_of(ctx.base).named(file_name(path)):
+        return ()
+    return _warnings(ctx, Shift(added=(path,)), path)
+
+
+def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem, ...]:
+    index = index_of(ctx.view)
+    changes = LinkChanges(index, shift)
+    lost: list[str] = []
+    redirected: list[str] = []
+    for source in changes.sources():
+        found = changes.of_source(source).values()
+        where = (shift.moved.get(source) or source).text
+        if any(change.now is None for change in found):
+            lost.append(where)
+        if any(change.now is not None and change.now != change.wanted for change in found):
+            redirected.append(where)
+    problems = []
+    if lost:
+        problems.append(Problem("LINKS_UNRESOLVED", f"Links in {_listed(lost)} will lead nowhere.", path=path.text))
+    if redirected:
+        problems.append(Problem("LINKS_REDIRECTED", f"Links in {_listed(redirected)} will lead to another file.", path=path.text))
+    return (*problems, *_unread(index))
+
+
+def _bases(ctx: ToolContext, shift: Shift, entry: Entry) -> Iterable[Problem]:
+    names = [path.text for path in bases_that_break(ctx.view, index_of(ctx.view), shift, entry)]
+    if names:
+        message = f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
+        yield Problem("BASE_NOT_UPDATED", message, path=names[0])
+
+
+def _unread(index: VaultIndex) -> Iterable[Problem]:
+    names = sorted(index.problems)
+    if names:
+        yield Problem(index.problems[names[0]].code, f"Links in {_listed(names)} are not known, as that cannot be read.", path=names[0])
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    shown = ", ".join(names[:NAMED_IN_A_WARNING])
+    more = len(names) - NAMED_IN_A_WARNING
+    return f"{len(names)} files ({shown}{f' and {more} more' if more > 0 else ''})"
+
+
+# --- vault.rename -------------------------------------------------------------------------------------------------------------
+
+
+class RenameInput(ToolModel):
+    from_: PathText = Field(alias="from", min_length=1)
+    to: PathText = Field(min_length=1, description="The full new path with name and extension, never a folder to move into.")
+    update_links: bool = Field(default=True, description="Rewrite the links that lead there.")
+    overwrite: bool = Field(default=False, description="A file in the way goes to the trash, where deletes are allowed.")
+
+
+class RenameOutput(ToolModel):
+    from_: str = Field(alias="from")
+    to: str
+    path: str = Field(description="The same as to.")
+    links_updated: int
+
+
+def _rename(args: RenameInput, ctx: ToolContext) -> Proposal:
+    entry = find_entry(ctx.view, args.from_)
+    use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
+    target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
+    if target.text == entry.path.text:
+        return Proposal(_renamed(entry.path, target, 0))
+    _refuse_bad_target(entry, target, args.overwrite, ctx.view)
+    rename = RenameEntry(entry.path, target, overwrite=args.overwrite)
+    if not args.update_links:
+        return Proposal(_renamed(entry.path, target, 0), (rename,), links_left(ctx, entry, target))
+    links = update_links(ctx, entry, target)
+    return Proposal(_renamed(entry.path, target, links.count), (rename, *links.changes), links.warnings)
+
+
+def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
+    """The path below its folders as the vault spells them: a name in another Unicode form is the same folder."""
+    if path.is_root:
+        return path
+    folder = view.locate(path.parent)
+    parent = folder.path if folder is not None else _in_existing_spelling(view, path.parent)
+    return path.rebased(path.parent, parent)
+
+
+def _renamed(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
+    return RenameOutput(from_=old.text, to=new.text, path=new.text, links_updated=count)
+
+
+def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: VaultView) -> None:
+    if target.within(entry.path):
+        raise ToolError(f"{entry.path} cannot be moved into itself.", path=target.text)
+    twin = view.twin(target)
+    if twin is None or twin.text == entry.path.text:
+        return
+    in_way = view.locate(twin)
+    if in_way is not None and in_way.kind == "folder":
+        hint = f"to is the full new path: did you mean {f'{twin}/{entry.path.name}'!r}?"
+        raise ToolError(f"{twin} is a folder that exists.", code="FILE_EXISTS", path=target.text, hint=hint)
+    if not overwrite or entry.kind == "folder":
+        raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
+
+
+RENAME = Tool(
+    name="vault.rename",
+    summary="Rename or move a file or folder; links to it keep working.",
+    risk=Risk.WRITES,
+    input=RenameInput,
+    output=RenameOutput,
+    propose=_rename,
+)
+
+# --- vault.delete -------------------------------------------------------------------------------------------------------------
+
+
+class DeleteInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    recursive: bool = Field(default=False, description="Needed for a folder that is not empty.")
+
+
+class DeleteOutput(ToolModel):
+    path: str
+    deleted: bool
+    trash_path: str = Field(description="Where it is now, inside the vault's own .trash/.")
+
+
+def _delete(args: DeleteInput, ctx: ToolContext) -> Proposal:
+    entry = find_entry(ctx.view, args.path)
+    if entry.kind == "folder" and not args.recursive and ctx.view.children(entry.path):
+        raise ToolError(
+            f"The folder {entry.path} is not empty.", code="FOLDER_NOT_EMPTY", path=entry.path.text, hint="Say recursive: true."
+        )
+    trash = _trash_target(ctx.view, entry.path)
+    output = DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text)
+    return Proposal(output, (DeleteEntry(entry.path),), links_lost(ctx, entry))
+
+
+def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
+    """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
+    target: Callable[[VaultPath], VaultPath] | None = getattr(view, "trash_target", None)
+    return paths.trash_path(path.name) if target is None else target(path)
+
+
+DELETE = Tool(
+    name="vault.delete",
+    summary="Move a file or folder into the vault's own .trash/.",
+    risk=Risk.WRITES,
+    input=DeleteInput,
+    output=DeleteOutput,
+    propose=_delete,
+    deletes=True,
+)

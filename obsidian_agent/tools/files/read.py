@@ -1,0 +1,295 @@
+"""Tools that look at files and folders: `vault.readFile`, `vault.readFiles`, `vault.listFiles`.
+
+`vault.getMetadata`: everything that is to be known of one file without reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
+from obsidian_agent.tools.core.lookup import SparseOutput, find_file, find_folder
+from obsidian_agent.tools.core.moment import made_ms
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.vault.index.facts import note_facts
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.links.graph import links_of
+from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.scan.note import Link, ScannedNote, names_of, scan_lossy
+from obsidian_agent.vault.views.changes import content_hash
+from obsidian_agent.vault.views.view import Entry, VaultView
+
+T = TypeVar("T")
+
+
+def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T], bool]:
+    """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
+    end = len(items) if limit is None else offset + limit
+    return items[offset:end], end < len(items)
+
+
+# --- vault.readFile -----------------------------------------------------------------------------------------------------------
+
+
+class ReadFileInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    max_bytes: Whole | None = Field(default=None, ge=1, description="Read at most so many bytes.")
+    offset: Whole = Field(default=0, ge=0, description="Start at this byte: nextOffset of the page before.")
+
+
+class ReadFileOutput(SparseOutput):
+    path: str
+    content: str
+    hash: str
+    mtime_ms: float
+    truncated: bool
+    next_offset: int | None = None
+
+
+def _read_file(args: ReadFileInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    data = ctx.view.read(path)
+    content = decode(data, path.text)
+    end = len(data)
+    if args.offset or args.max_bytes is not None:
+        start = _forward(data, args.offset)
+        end = start + args.max_bytes if args.max_bytes is not None else len(data)
+        end = _cut(data, start, end)
+        content = data[start:end].decode()
+    truncated = end < len(data)
+    output = ReadFileOutput(
+        path=path.text,
+        content=content,
+        hash=content_hash(data),
+        mtime_ms=ctx.view.stat(path).mtime_ms,
+        truncated=truncated,
+        next_offset=end if truncated else None,
+    )
+    return Proposal(output)
+
+
+def _forward(data: bytes, index: int) -> int:
+    """The next place at or after `index` where a character of UTF-8 starts."""
+    index = min(index, len(data))
+    while index < len(data) and data[index] & 0xC0 == 0x80:
+        index += 1
+    return index
+
+
+def _cut(data: bytes, start: int, end: int) -> int:
+    """The last place at or before `end` where a character starts, behind at least one character so that paging always gets on."""
+    if end >= len(data):
+        return len(data)
+    while end > start and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return end if end > start else _forward(data, start + 1)
+
+
+READ_FILE = Tool(
+    name="vault.readFile",
+    summary="Read a file, whole or a page of it, with its hash.",
+    risk=Risk.READ_ONLY,
+    input=ReadFileInput,
+    output=ReadFileOutput,
+    propose=_read_file,
+    aliases=("read_vault_file", "obsidian.read_note"),
+)
+
+# --- vault.readFiles ----------------------------------------------------------------------------------------------------------
+
+
+class ReadFilesInput(ToolModel):
+    file_paths: list[PathText]
+
+
+class ReadFilesEntry(SparseOutput):
+    path: str
+    content: str | None = None
+    size: int | None = Field(default=None, description="In bytes.")
+    error: str | None = None
+
+
+class ReadFilesOutput(ToolModel):
+    files: list[ReadFilesEntry]
+
+
+def _read_files(args: ReadFilesInput, ctx: ToolContext) -> Proposal:
+    return Proposal(ReadFilesOutput(files=[_read_one(ctx.view, text) for text in args.file_paths]))
+
+
+def _read_one(view: VaultView, text: str) -> ReadFilesEntry:
+    try:
+        path = find_file(view, text)
+        data = view.read(path)
+        return ReadFilesEntry(path=path.text, content=decode(data, path.text), size=len(data))
+    except ObsidianAgentError as error:
+        problem = error.problem()
+        return ReadFilesEntry(path=text, error=f"{problem.code}: {problem.message}")
+
+
+READ_FILES = Tool(
+    name="vault.readFiles",
+    summary="Read several files; one that cannot be read gives an error in its place.",
+    risk=Risk.READ_ONLY,
+    input=ReadFilesInput,
+    output=ReadFilesOutput,
+    propose=_read_files,
+    aliases=("file_read",),
+)
+
+# --- vault.listFiles ----------------------------------------------------------------------------------------------------------
+
+
+class ListFilesInput(ToolModel):
+    folder: PathText | None = Field(default=None, description="The vault when absent.")
+    recursive: bool = True
+    extension: str | None = Field(default=None, description="Without the dot, such as md.")
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many files; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class ListedFile(ToolModel):
+    path: str
+    name: str = Field(description="Without folder and extension.")
+    size: int = Field(description="In bytes.")
+    mtime_ms: float
+
+
+class ListFilesOutput(ToolModel):
+    files: list[ListedFile]
+    folders: list[str]
+    count: int = Field(description="The number of files in this answer.")
+    has_more: bool
+
+
+def _list_files(args: ListFilesInput, ctx: ToolContext) -> Proposal:
+    folder = find_folder(ctx.view, args.folder)
+    entries = list(ctx.view.walk(folder) if args.recursive else ctx.view.children(folder))
+    found, more = page(list(_with_extension(entries, args.extension)), args.limit, args.offset)
+    files = [_listed(ctx.view, path) for path in found]
+    folders = [entry.path.text for entry in entries if entry.kind == "folder"]
+    return Proposal(ListFilesOutput(files=files, folders=folders, count=len(files), has_more=more))
+
+
+def _with_extension(entries: Iterable[Entry], extension: str | None) -> Iterable[VaultPath]:
+    files = (entry.path for entry in entries if entry.kind == "file")
+    if extension is None:
+        return files
+    if "/" in extension or "*" in extension:
+        raise ToolError(f"{extension!r} is no file extension.", hint="Give it without dot and wildcard, such as md.")
+    suffix = f".{extension.lstrip('.').lower()}"
+    return (path for path in files if path.suffix == suffix)
+
+
+def _listed(view: VaultView, path: VaultPath) -> ListedFile:
+    stat = view.stat(path)
+    return ListedFile(path=path.text, name=path.stem, size=stat.size, mtime_ms=stat.mtime_ms)
+
+
+LIST_FILES = Tool(
+    name="vault.listFiles",
+    summary="List the files and folders below a folder, sorted by path.",
+    risk=Risk.READ_ONLY,
+    input=ListFilesInput,
+    output=ListFilesOutput,
+    propose=_list_files,
+    aliases=("list_vault_files", "obsidian.list_notes"),
+)
+
+
+class MetadataInput(ToolModel):
+    path: PathText = Field(min_length=1)
+
+
+class MetadataHeading(ToolModel):
+    text: str
+    level: int
+    line: int
+
+
+class MetadataLink(ToolModel):
+    target: str = Field(description="As the link has it, without heading.")
+    subpath: str = Field(description="#heading, #^block or nothing.")
+    text: str
+    kind: str
+    line: int
+    path: str | None = Field(description="The file that it leads to; null when there is none.")
+
+
+class MetadataTask(ToolModel):
+    text: str
+    status: str = Field(description="The character in the checkbox.")
+    line: int
+
+
+class MetadataOutput(SparseOutput):
+    path: str
+    frontmatter: dict[str, Any]
+    tags: list[str]
+    aliases: list[str]
+    headings: list[MetadataHeading]
+    links: list[MetadataLink]
+    tasks: list[MetadataTask]
+    size: int = Field(description="In bytes.")
+    mtime_ms: float
+    created_ms: float = Field(description="By its property created where that is a date, else by the file's own time.")
+    hash: str
+
+
+def _get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    data = ctx.view.read(path)
+    note = scan_lossy(data) if path.is_note else scan_lossy(b"")
+    links = note.links if path.is_note else links_of(path, data)
+    facts = note_facts(names_of(note), data)
+    index = index_of(ctx.view)
+    output = MetadataOutput(
+        path=path.text,
+        frontmatter=dict(facts.properties),
+        tags=list(facts.tags),
+        aliases=list(facts.aliases),
+        headings=[MetadataHeading(text=heading.text, level=heading.level, line=heading.line) for heading in note.headings],
+        links=[_link(index, path, link) for link in links],
+        tasks=[MetadataTask(text=task.text, status=task.status, line=task.line) for task in note.tasks],
+        size=len(data),
+        mtime_ms=ctx.view.stat(path).mtime_ms,
+        created_ms=made_ms(path, facts.properties, ctx),
+        hash=content_hash(data),
+    )
+    return Proposal(output, warnings=_warnings(path, note))
+
+
+def _link(index: VaultIndex, source: VaultPath, link: Link) -> MetadataLink:
+    target = index.resolve(link.target, source)
+    return MetadataLink(
+        target=link.target,
+        subpath=link.subpath,
+        text=link.shown,
+        kind=link.kind,
+        line=link.line,
+        path=None if target is None else target.text,
+    )
+
+
+def _warnings(path: VaultPath, note: ScannedNote) -> tuple[Problem, ...]:
+    found = []
+    if note.lossy:
+        found.append(Problem("NOT_TEXT", f"{path} is not UTF-8; what could be read of it is told.", path=path.text))
+    if note.properties_broken:
+        found.append(Problem("FRONTMATTER_INVALID", f"The properties of {path} are no YAML, so they count as none.", path=path.text))
+    return tuple(found)
+
+
+GET_METADATA = Tool(
+    name="vault.getMetadata",
+    summary="Properties, tags, aliases, headings, links, tasks, size, time and hash of a file.",
+    risk=Risk.READ_ONLY,
+    input=MetadataInput,
+    output=MetadataOutput,
+    propose=_get_metadata,
+    aliases=("get_file_metadata", "obsidian.get_note_metadata"),
+)

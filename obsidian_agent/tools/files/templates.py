@@ -1,0 +1,153 @@
+"""`template.render`: the text of a note template with its variables filled in.
+
+The template of one item of a list: `- {path|link}`, `{index}: {item}`.
+
+`{name}`, `{name.part}` and `{name|filter|filter:argument}` are filled in; braces around anything else, and doubled braces as in Obsidian's
+own `{{date}}`, stay as they are written. What was filled in is never looked at again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pydantic import Field
+
+from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.tools.core.filters import MISSING, FilterCall, FilterContext, apply_filters, parse_call, refuse_unknown, text_of
+from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.moment import format_moment, parse_moment
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+
+_VARIABLE: Final = re.compile(r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}")
+_TEMPLATER: Final = re.compile(
+    r"<%[-_]?\s*tp\.(?:file\.(?P<title>title)|date\.(?P<day>now|today|tomorrow|yesterday)"
+    r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
+)
+_FOREIGN: Final = re.compile(r"<%[\s\S]*?%>")
+_DAY_MS: Final = 86_400_000
+
+
+class RenderInput(ToolModel):
+    path: PathText = Field(min_length=1, description="The template.")
+    title: str = Field(default="", description="What {{title}} stands for: the new note's name.")
+    when: str | None = Field(default=None, description="The moment of {{date}} and {{time}}, ISO; that of the run when absent.")
+    values: dict[str, Any] = Field(default={}, description="What other variables stand for, by name.")
+    date_format: str | None = Field(
+        default=None, min_length=1, description="How {{date}} looks, in Moment's tokens; as Obsidian's settings say when absent."
+    )
+    time_format: str | None = Field(default=None, min_length=1)
+
+
+class RenderOutput(ToolModel):
+    path: str
+    title: str
+    text: str
+    unknown: list[str] = Field(description="Variables that stay as they are, because nothing says what they stand for.")
+
+
+def _render(args: RenderInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    rendering = _Rendering(args, ctx)
+    text = _TEMPLATER.sub(rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path)))
+    warnings: tuple[Problem, ...] = ()
+    if left := _FOREIGN.search(text):
+        message = f"{path} holds commands of the plugin Templater that only Obsidian can run, such as {left[0][:60]}; they stay as text."
+        warnings = (Problem("TEMPLATE_COMMANDS", message, path=path.text),)
+    return Proposal(RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)), warnings=warnings)
+
+
+class _Rendering:
+    """What variables stand for in one call."""
+
+    def __init__(self, args: RenderInput, ctx: ToolContext) -> None:
+        self._args = args
+        self._now = ctx.run.now
+        self._settings = ctx.run.notes
+        self._when = ctx.run.now if args.when is None else parse_moment(args.when, ctx.run.now) or ctx.run.now
+        self._values = {name.casefold(): text_of(value) for name, value in args.values.items()}
+        self.unknown: dict[str, None] = {}
+
+    def variable(self, found: re.Match[str]) -> str:
+        """A variable of Obsidian's own templates, or a named value; any other stays."""
+        name = found["name"].casefold()
+        if name in self._values:
+            return self._values[name]
+        match name:
+            case "title":
+                return self._args.title
+            case "date":
+                return format_moment(self._when, found["format"] or self._args.date_format or self._settings.date_format)
+            case "time":
+                return format_moment(self._when, found["format"] or self._args.time_format or self._settings.time_format)
+            case _:
+                self.unknown[found["name"]] = None
+                return found[0]
+
+    def templater(self, found: re.Match[str]) -> str:
+        """The title and dates of the plugin Templater; a date with an offset or anything else stays."""
+        if found["title"]:
+            return self._args.title
+        days = {"tomorrow": 1, "yesterday": -1}.get(found["day"], 0)
+        moment = parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
+        return format_moment(moment, found["format"] or "YYYY-MM-DD")
+
+
+RENDER = Tool(
+    name="template.render",
+    summary="The text of a note template with {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values filled in.",
+    risk=Risk.READ_ONLY,
+    input=RenderInput,
+    output=RenderOutput,
+    propose=_render,
+)
+
+
+_PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL)
+
+
+class ListTemplate:
+    """A template, split once and filled for every item. ToolError ARGUMENT_INVALID for a filter that there is not."""
+
+    def __init__(self, template: str, context: FilterContext) -> None:
+        self._context = context
+        self._texts: list[str] = []
+        self._places: list[tuple[list[str], tuple[FilterCall, ...]]] = []
+        end = 0
+        for found in _PLACE.finditer(template):
+            if found["path"] is None:
+                continue
+            self._texts.append(template[end : found.start()])
+            calls = tuple(parse_call(part) for part in found["filters"].split("|")[1:])
+            refuse_unknown(calls)
+            self._places.append((found["path"].split("."), calls))
+            end = found.end()
+        self._texts.append(template[end:])
+
+    def fill(self, item: Any, index: int) -> str:
+        """The text for one item. ToolError REFERENCE_ERROR for a field that it lacks, ARGUMENT_INVALID for a value no filter can take."""
+        parts = [self._texts[0]]
+        for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
+            value = apply_filters(_look_up(path, item, index), calls, self._context)
+            if value is MISSING:
+                raise ToolError(f"Item {index} has no {'.'.join(path)!r}.", code="REFERENCE_ERROR", hint=_hint(item))
+            parts += text_of(value), text
+        return "".join(parts)
+
+
+def _look_up(path: list[str], item: Any, index: int) -> Any:
+    if path == ["index"]:
+        return index
+    value = item
+    for part in path[1:] if path[0] == "item" else path:
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return MISSING
+    return value
+
+
+def _hint(item: Any) -> str:
+    return f"It has {', '.join(map(str, item))}." if isinstance(item, dict) and item else "Use {item} for the item itself."

@@ -1,0 +1,224 @@
+"""Links to headings and blocks that get another name or another note: where they stand, and how they are written then.
+
+Text that goes from one note to another: its links still lead where they did, and links to its headings and blocks follow it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.tools.core.tool import ToolContext
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.links.graph import links_of
+from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.style import LinkStyle, markdown_encoded
+from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.link_text import Edit, Shape, apply, shape_of, spellings, target_edit
+from obsidian_agent.vault.scan.model import Link
+from obsidian_agent.vault.scan.note import scan_text
+from obsidian_agent.vault.views.changes import ModifyFile
+
+_NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
+_IGNORED: Final = re.compile(r"[!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\\s]+")
+
+
+def place_key(text: str) -> str:
+    """What Obsidian compares of headings: words without case and marks."""
+    return _IGNORED.sub(" ", text).strip().casefold()
+
+
+def heading_in_link(text: str) -> str:
+    """A heading as it may stand in a link: what would end the link is left out, Obsidian finds it all the same."""
+    return " ".join(_NOT_IN_LINKS.sub(" ", text).split())
+
+
+def subpath_keys(subpath: str) -> list[str]:
+    """The headings of `#A#B` as they are compared; a block stays `^id`."""
+    return [part if part.startswith("^") else place_key(part) for part in subpath.split("#") if part.strip()]
+
+
+def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit | None:
+    """The edit that gives a link another place (`#Heading`); None where the old one cannot be found."""
+    start = data.find(b"#", link.target_end, link.end)
+    if start < 0:
+        return None
+    if link.is_markdown:
+        end = min(
+            (at for mark in (b">" if link.form == "angle" else b" ", b")") if (at := data.find(mark, start, link.end)) >= 0), default=-1
+        )
+        written = subpath if link.form == "angle" else markdown_encoded(subpath).replace("(", "%28").replace(")", "%29")
+    else:
+        ends = (data.find(b"\\|", start, link.end), data.find(b"|", start, link.end), data.find(b"]]", start, link.end))
+        end = min((at for at in ends if at >= 0), default=-1)
+        written = (
+            subpath.replace("'", "''")
+            if link.form == "single-quoted"
+            else subpath.replace('"', " ")
+            if link.form == "double-quoted"
+            else subpath
+        )
+    return None if end < 0 else Edit(start, end, written.encode())
+
+
+def targets(shape: Shape, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle) -> Iterator[str]:
+    """The texts that mean a file in a note, best first; of a file that is yet to be made those that will."""
+    others = [path for path in index.named(link_key(target.stem)) if path != target]
+    there = any(path == target for path in index.named(link_key(target.stem)))
+    for spelling in spellings(shape, target, source, style):
+        found = index.resolve(spelling.text, source)
+        if spelling.unique and others:
+            continue
+        if found == target or (not there and (found is None or "/" in spelling.text)):
+            yield spelling.text
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where links to a place shall lead: to a note, and a place in it (`#Heading`)."""
+
+    note: VaultPath
+    subpath: str
+
+
+def redirected(
+    ctx: ToolContext, note: VaultPath, change: Callable[[str], Place | None], problems: list[Problem]
+) -> dict[VaultPath, tuple[bytes, int]]:
+    """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
+    index = index_of(ctx.view)
+    made: dict[VaultPath, tuple[bytes, int]] = {}
+    for source in sorted({note, *index.linking(note)}):
+        if not source.is_note:
+            continue
+        try:
+            data = ctx.view.read(source)
+            decode(data, source.text)
+        except VaultError as error:
+            problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+            continue
+        content, count = rewritten(data, source, note, change, index, ctx.run.link_style)
+        if count:
+            made[source] = content, count
+    return made
+
+
+def rewritten(
+    data: bytes, source: VaultPath, note: VaultPath, change: Callable[[str], Place | None], index: VaultIndex, style: LinkStyle
+) -> tuple[bytes, int]:
+    """The bytes of one file with its links to places of `note` changed, and how many there were."""
+    edits: list[Edit] = []
+    count = 0
+    for link in links_of(source, data):
+        if not link.subpath or (index.resolve(link.target, source) if link.target else source) != note:
+            continue
+        place = change(link.subpath)
+        if place is None:
+            continue
+        found = list(_edits(data, link, source, note, place, index, style))
+        edits += found
+        count += bool(found)
+    return (apply(data, edits), count) if edits else (data, 0)
+
+
+def _edits(
+    data: bytes, link: Link, source: VaultPath, note: VaultPath, place: Place, index: VaultIndex, style: LinkStyle
+) -> Iterator[Edit]:
+    place_there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
+    target = place.note != note
+    if target:
+        shape = shape_of(link.target, note, source, style) if link.target else Shape("name", extension=link.is_markdown)
+        edit = next(
+            (made for text in targets(shape, place.note, source, index, style) if (made := target_edit(data, link, text, canvas=False))),
+            None,
+        )
+        if edit is None:
+            return
+        yield edit
+    if place_there is not None:
+        yield place_there
+
+
+INTO = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The text as it must stand in the other note, the rest of the note it came from, and the other notes whose links follow."""
+
+    text: str
+    rest: str
+    changes: tuple[ModifyFile, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
+    """The note that `into` names; it need not exist yet. What leads out of the vault is refused."""
+    if into is None:
+        return None
+    path = paths.parse(into, PathUse.READ)
+    entry = ctx.view.locate(path)
+    return path if entry is None else entry.path
+
+
+def copied(text: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext) -> str:
+    """A part of a note as it must stand in another note, while the first one keeps it."""
+    if target is None or target == source:
+        return text
+    return _adjusted(text, source, target, ctx, here=_places(text))
+
+
+def taken(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext, title: str | None = None) -> Carried:
+    """A part of a note that leaves it for another one; `rest` is what remains. Links to the heading `title` lead to the other note itself."""
+    if target is None or target == source:
+        return Carried(text, rest)
+    gone = _places(text) - _places(rest)
+    problems: list[Problem] = []
+
+    def follow(subpath: str) -> Place | None:
+        keys = subpath_keys(subpath)
+        if not keys or keys[-1] not in gone:
+            return None
+        return Place(target, "" if title is not None and keys[-1] == place_key(title) else subpath)
+
+    index = index_of(ctx.view)
+    left, _ = rewritten(rest.encode(), source, source, follow, index, ctx.run.link_style)
+    files = redirected(ctx, source, follow, problems) if gone else {}
+    changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
+    moved = _adjusted(text, source, target, ctx, here=_places(text))
+    if gone:
+        moved = rewritten(moved.encode(), target, source, follow, index, ctx.run.link_style)[0].decode()
+    return Carried(moved, left.decode(), changes, tuple(problems))
+
+
+def _places(text: str) -> set[str]:
+    """The headings and blocks of a text, as links to them are compared."""
+    scanned = scan_text(text)
+    return {place_key(heading.text) for heading in scanned.headings} | {f"^{block.name}" for block in scanned.blocks}
+
+
+def _adjusted(text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> str:
+    """The text with those links written anew that would mean something else in the other note."""
+    data = text.encode()
+    edits = [edit for link in scan_text(text).links if (edit := _edit(data, link, source, target, ctx, here)) is not None]
+    return apply(data, edits).decode() if edits else text
+
+
+def _edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit | None:
+    index, style = index_of(ctx.view), ctx.run.link_style
+    if not link.target:
+        keys = subpath_keys(link.subpath)
+        if not keys or keys[-1] in here:
+            return None
+        meant, shape = source, Shape("name", extension=link.is_markdown)
+    else:
+        found = index.resolve(link.target, source)
+        if found is None or index.resolve(link.target, target) == found:
+            return None
+        meant, shape = found, shape_of(link.target, found, source, style)
+    texts = targets(shape, meant, target, index, style)
+    return next((edit for text in texts if (edit := target_edit(data, link, text, canvas=False)) is not None), None)

@@ -1,0 +1,225 @@
+"""`vault.convertLinks`: the links of a note as wikilinks or as Markdown links, each meaning what it meant.
+
+The text of a wikilink to a file: its bare name where that can mean nothing else, its whole path otherwise.
+
+That is what Obsidian writes by default ("Shortest path when possible"), whatever the vault's settings say: these links are texts in a plan.
+
+`util.linkBullets`: a list whose items become links, while markers, checkboxes, indentation and everything between them stay.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.lookup import find_file
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.links.style import link_target, markdown_encoded
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.refactor.link_text import Edit, apply, relative_path
+from obsidian_agent.vault.scan.model import Link
+from obsidian_agent.vault.scan.note import links_in
+from obsidian_agent.vault.views.changes import ModifyFile
+from obsidian_agent.vault.views.view import VaultView
+
+
+class LinkWriter:
+    """Makes wikilinks for one state of a vault; the names of all files are read once, when first needed."""
+
+    def __init__(self, view: VaultView) -> None:
+        self._view = view
+        self._resolver: LinkResolver | None = None
+
+    def __call__(self, text: str) -> str:
+        """`[[Name]]` or `[[folder/Name]]` when `text` is the path of a file, `[[text]]` for any other text."""
+        try:
+            entry = self._view.locate(paths.parse(text, PathUse.READ))
+        except VaultError:
+            entry = None
+        return f"[[{self.target(entry.path)}]]" if entry is not None and entry.kind == "file" else f"[[{text}]]"
+
+    def target(self, path: VaultPath) -> str:
+        """What stands between the brackets of a link to `path` that means it from every note."""
+        if self._resolver is None:
+            self._resolver = LinkResolver(entry.path for entry in self._view.walk(ROOT) if entry.kind == "file")
+        return link_target(self._resolver, path, path)
+
+
+_WIKI: Final = frozenset(("wikilink", "embed"))
+_UNSAFE_LABEL: Final = re.compile(r"[\[\]\n\r]")
+_UNSAFE_WIKI: Final = re.compile(r"[|\[\]\n\r#^]")
+
+
+class ConvertLinksInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    to: Literal["wikilinks", "markdown"] = Field(description="The form that all links of the note's text get; those in properties stay.")
+
+
+class ConvertLinksOutput(ToolModel):
+    path: str
+    count: int = Field(description="How many links were written anew.")
+
+
+def _convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    data = ctx.view.read(path)
+    decode(data, path.text)
+    converter = _Converter(path, index_of(ctx.view), LinkWriter(ctx.view))
+    edits: list[Edit] = []
+    left: list[str] = []
+    for link in links_in(data):
+        if link.kind in _WIKI if args.to == "markdown" else link.is_markdown:
+            written = converter.markdown(link) if args.to == "markdown" else converter.wiki(link)
+            if written is None or link.form == "table":
+                left.append(link.shown)
+            else:
+                edits.append(Edit(link.start, link.end, written.encode()))
+    content = apply(data, edits)
+    if edits:
+        converter.prove(data, content)
+    warnings = (Problem("LINKS_LEFT", f"These links stay as they are: {', '.join(left)}.", path=path.text),) if left else ()
+    return Proposal(ConvertLinksOutput(path=path.text, count=len(edits)), (ModifyFile(path, content),) if edits else (), warnings)
+
+
+class _Converter:
+    """Writes the links of one note anew."""
+
+    def __init__(self, source: VaultPath, index: VaultIndex, writer: LinkWriter) -> None:
+        self._source = source
+        self._index = index
+        self._writer = writer
+
+    def markdown(self, link: Link) -> str | None:
+        """The link as `[text](destination)`; None when its text cannot stand in one."""
+        label = link.display if link.display is not None else link.shown
+        if _UNSAFE_LABEL.search(label):
+            return None
+        file = self._index.resolve(link.target, self._source) if link.target else None
+        if file is not None:
+            target = self._relative(file)
+        else:
+            target = link.target and (link.target if link.target.lower().endswith(".md") else f"{link.target}.md")
+        destination = _destination(target + link.subpath)
+        return None if destination is None else f"{'!' if link.kind == 'embed' else ''}[{label}]({destination})"
+
+    def wiki(self, link: Link) -> str | None:
+        """The link as `[[target|text]]`; None when its target or text cannot stand in one."""
+        file = self._index.resolve(link.target, self._source) if link.target else None
+        target = self._writer.target(file) if file is not None else link.target.removesuffix(".md")
+        label = (link.display or "").strip()
+        if _UNSAFE_WIKI.search(target) or _UNSAFE_LABEL.search(label) or "|" in label:
+            return None
+        whole = target + link.subpath
+        shown = "" if label in ("", whole, target.rpartition("/")[2], " > ".join(filter(None, whole.split("#")))) else f"|{label}"
+        return f"{'!' if link.kind == 'markdown-embed' else ''}[[{whole}{shown}]]"
+
+    def prove(self, before: bytes, after: bytes) -> None:
+        """Every link is still there and leads where it did. ToolError when one does not."""
+        old, new = (
+            [(self._index.resolve(link.target, self._source), link.subpath) for link in links_in(data) if link.target or link.subpath]
+            for data in (before, after)
+        )
+        if old != new:
+            raise ToolError(f"The links of {self._source} cannot all be written in that form.", path=self._source.text)
+
+    def _relative(self, file: VaultPath) -> str:
+        """A destination that means the file in Obsidian and in other programs: seen from the note's folder, unless that means another."""
+        for text in (relative_path(file.text, self._source), f"./{relative_path(file.text, self._source)}", file.text, f"/{file.text}"):
+            if self._index.resolve(text, self._source) == file:
+                return text
+        return file.text
+
+
+def _destination(text: str) -> str | None:
+    written = markdown_encoded(text).replace("<", "%3C").replace(">", "%3E").replace("(", "%28").replace(")", "%29")
+    return None if re.search(r"[\n\r\\]", written) else written
+
+
+CONVERT_LINKS = Tool(
+    name="vault.convertLinks",
+    summary="Write the links of a note as wikilinks or as Markdown links; each leads where it did.",
+    risk=Risk.WRITES,
+    input=ConvertLinksInput,
+    output=ConvertLinksOutput,
+    propose=_convert_links,
+)
+
+
+_LEAD = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
+
+
+class LinkBulletsInput(ToolModel):
+    text: LongText = Field(description="The list, for example the selection.")
+    notes: list[Any] = Field(
+        description="For each item of util.parseMarkdownBullets, in its order: an object with path (an output of vault.createFile), "
+        "a path, or null, which leaves the item as it is."
+    )
+
+
+class LinkBulletsOutput(ToolModel):
+    text: str
+    count: int = Field(description="How many items became links.")
+
+
+def _link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal:
+    bullets = edits.bullets(args.text)
+    if len(bullets) != len(args.notes):
+        raise ToolError(
+            f"The text has {len(bullets)} list items, but there are {len(args.notes)} notes.",
+            code="COUNT_MISMATCH",
+            hint="Give one note, or null, for each item.",
+        )
+    link = LinkWriter(ctx.view)
+    made: list[str] = []
+    at = count = 0
+    for bullet, note in zip(bullets, args.notes, strict=True):
+        start = _line_start(args.text, bullet.raw, at)
+        made.append(args.text[at:start])
+        path = _path(note)
+        made.append(bullet.raw if path is None else _linked(bullet.raw, bullet.text, link(path)))
+        count += path is not None
+        at = start + len(bullet.raw)
+    return Proposal(LinkBulletsOutput(text="".join([*made, args.text[at:]]), count=count))
+
+
+def _line_start(text: str, line: str, start: int) -> int:
+    """Where the next line that is exactly `line` begins."""
+    while True:
+        found = text.index(line, start)
+        after = found + len(line)
+        if (found == 0 or text[found - 1] in "\r\n") and (after == len(text) or text[after] in "\r\n"):
+            return found
+        start = found + 1
+
+
+def _linked(line: str, text: str, link: str) -> str:
+    lead = _LEAD.match(line)
+    start = line.index(text, lead.end() if lead is not None else 0)
+    return line[:start] + link + line[start + len(text) :]
+
+
+def _path(note: Any) -> str | None:
+    if note is None or isinstance(note, str):
+        return note
+    if isinstance(note, dict) and isinstance(note.get("path"), str):
+        path: str = note["path"]
+        return path
+    raise ToolError("A note is an object with path, a path, or null.")
+
+
+LINK_BULLETS = Tool(
+    name="util.linkBullets",
+    summary="Turn the items of a list into links to notes; markers, checkboxes and all other lines stay.",
+    risk=Risk.READ_ONLY,
+    input=LinkBulletsInput,
+    output=LinkBulletsOutput,
+    propose=_link_bullets,
+)

@@ -1,0 +1,237 @@
+"""Links that lead nowhere in many notes: `vault.listUnresolved`, `vault.suggestLinks`.
+
+Tools for the links of one note: `vault.getBacklinks`, `vault.getOutgoingLinks`, `vault.getUnresolvedLinks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import Field
+from rapidfuzz import fuzz, process, utils
+
+from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.tools.core.lookup import NotesInput, find_file
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.search.names import unread
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.links.graph import links_of, unresolved_name
+from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.rules import extension
+from obsidian_agent.vault.scan.note import Link
+from obsidian_agent.vault.views.view import VaultView
+
+
+class LinksInput(ToolModel):
+    path: PathText = Field(min_length=1)
+
+
+class LinkItem(ToolModel):
+    path: str
+    line: int = Field(description="From 1, in the file that links.")
+    kind: str = Field(description="wikilink, embed, markdown, markdown-embed, property or canvas.")
+    text: str = Field(description="What the link shows.")
+
+
+class LinksOutput(ToolModel):
+    items: list[LinkItem]
+    count: int
+
+
+def _answer(items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()) -> Proposal:
+    found = sorted(items, key=lambda item: (item.path, item.line))
+    return Proposal(LinksOutput(items=found, count=len(found)), warnings=warnings)
+
+
+def _item(path: str, link: Link) -> LinkItem:
+    return LinkItem(path=path, line=link.line, kind=link.kind, text=link.shown)
+
+
+def _links(view: VaultView, path: VaultPath) -> tuple[Link, ...]:
+    return links_of(path, view.read(path))
+
+
+def _backlinks(args: LinksInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    index = index_of(ctx.view)
+    items: list[LinkItem] = []
+    for source in index.linking(path):
+        try:
+            links = _links(ctx.view, source)
+        except VaultError:
+            continue
+        items += [_item(source.text, link) for link in links if link.target and index.resolve(link.target, source) == path]
+    return _answer(items, unread(index))
+
+
+def _outgoing(args: LinksInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    index = index_of(ctx.view)
+    resolved = ((index.resolve(link.target, path), link) for link in _links(ctx.view, path))
+    return _answer(_item(target.text, link) for target, link in resolved if target is not None)
+
+
+def _unresolved(args: LinksInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    index = index_of(ctx.view)
+    lost = (link for link in _links(ctx.view, path) if index.resolve(link.target, path) is None)
+    return _answer(_item(unresolved_name(link.target), link) for link in lost)
+
+
+GET_BACKLINKS = Tool(
+    name="vault.getBacklinks",
+    summary="The links to a file: path is the note that links.",
+    risk=Risk.READ_ONLY,
+    input=LinksInput,
+    output=LinksOutput,
+    propose=_backlinks,
+    aliases=("get_file_backlinks",),
+)
+
+GET_OUTGOING_LINKS = Tool(
+    name="vault.getOutgoingLinks",
+    summary="The links of a note that lead to files: path is the file.",
+    risk=Risk.READ_ONLY,
+    input=LinksInput,
+    output=LinksOutput,
+    propose=_outgoing,
+    aliases=("get_outgoing_links",),
+)
+
+GET_UNRESOLVED_LINKS = Tool(
+    name="vault.getUnresolvedLinks",
+    summary="The links of a note that lead nowhere: path is the name that is missing, as the link has it.",
+    risk=Risk.READ_ONLY,
+    input=LinksInput,
+    output=LinksOutput,
+    propose=_unresolved,
+)
+
+
+_LEAST_ALIKE: Final = 75.0
+_NOT_A_NOTE: Final = frozenset(
+    f".{ending}"
+    for ending in (
+        *("png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "pdf", "mp3", "mp4", "mov", "mkv", "webm", "wav", "ogg", "m4a"),
+        *("flac", "3gp", "base", "canvas", "csv", "zip", "docx", "xlsx", "pptx", "txt", "json", "excalidraw"),
+    )
+)
+"""Endings of what is no note."""
+
+
+@dataclass(slots=True)
+class _Lost:
+    """A name that nothing has, and the notes that link to it."""
+
+    name: str
+    note: bool
+    sources: dict[str, int] = field(default_factory=dict)
+
+
+def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_Lost]:
+    """The names without a file, each once whatever its case, sorted."""
+    index = index_of(ctx.view)
+    found: dict[str, _Lost] = {}
+    for source in args.notes(ctx):
+        for link in dead_links(index, source, ctx, problems):
+            name = unresolved_name(link.target)
+            lost = found.setdefault(link_key(name), _Lost(name, extension(link.target).lower() not in _NOT_A_NOTE))
+            lost.sources[source.text] = lost.sources.get(source.text, 0) + 1
+    return sorted(found.values(), key=lambda lost: lost.name.casefold())
+
+
+def dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
+    """The links of a note that lead nowhere; why it could not be read goes to `problems`."""
+    if not any(target and index.resolve(target, source) is None for target in index.facts(source).targets):
+        return
+    try:
+        links = links_of(source, ctx.view.read(source))
+    except VaultError as error:
+        problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+        return
+    yield from (link for link in links if link.target and index.resolve(link.target, source) is None)
+
+
+# --- vault.listUnresolved -----------------------------------------------------------------------------------------------------
+
+
+class ListUnresolvedInput(NotesInput):
+    files_too: bool = Field(default=False, description="Also missing pictures and other files, not only notes.")
+
+
+class UnresolvedName(ToolModel):
+    name: str = Field(description="What the links say, without .md.")
+    count: int = Field(description="The number of links.")
+    sources: list[str] = Field(description="The notes that link to it.")
+
+
+class ListUnresolvedOutput(ToolModel):
+    items: list[UnresolvedName]
+    count: int
+
+
+def _list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal:
+    problems: list[Problem] = []
+    items = [
+        UnresolvedName(name=lost.name, count=sum(lost.sources.values()), sources=list(lost.sources))
+        for lost in _lost(args, ctx, problems)
+        if lost.note or args.files_too
+    ]
+    return Proposal(ListUnresolvedOutput(items=items, count=len(items)), warnings=tuple(problems))
+
+
+LIST_UNRESOLVED = Tool(
+    name="vault.listUnresolved",
+    summary="The names that links in a note, some notes or a folder ask for and no file has, each once, in alphabetical order.",
+    risk=Risk.READ_ONLY,
+    input=ListUnresolvedInput,
+    output=ListUnresolvedOutput,
+    propose=_list_unresolved,
+)
+
+# --- vault.suggestLinks -------------------------------------------------------------------------------------------------------
+
+
+class SuggestLinksInput(NotesInput):
+    pass
+
+
+class LinkSuggestion(ToolModel):
+    name: str = Field(description="What the links say.")
+    path: str = Field(description="The file whose name is most like it.")
+    score: float = Field(description="Likeness, from 0 to 100.")
+    sources: list[str]
+
+
+class SuggestLinksOutput(ToolModel):
+    items: list[LinkSuggestion]
+    count: int
+
+
+def _suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal:
+    problems: list[Problem] = []
+    files = list(index_of(ctx.view).files())
+    notes = {path.text: path.stem for path in files if path.is_note}
+    others = {path.text: path.name for path in files if not path.is_note}
+    items = []
+    for lost in _lost(args, ctx, problems):
+        wanted = lost.name.rpartition("/")[2]
+        best = process.extractOne(
+            wanted, notes if lost.note else others, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_LEAST_ALIKE
+        )
+        if best is not None:
+            items.append(LinkSuggestion(name=lost.name, path=best[2], score=round(best[1], 1), sources=list(lost.sources)))
+    return Proposal(SuggestLinksOutput(items=items, count=len(items)), warnings=tuple(problems))
+
+
+SUGGEST_LINKS = Tool(
+    name="vault.suggestLinks",
+    summary="For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out.",
+    risk=Risk.READ_ONLY,
+    input=SuggestLinksInput,
+    output=SuggestLinksOutput,
+    propose=_suggest_links,
+)

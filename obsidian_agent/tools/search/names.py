@@ -1,0 +1,102 @@
+"""Tools that find files by name and notes by tag: `vault.searchName`, `vault.searchTag`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.tools.core.lookup import SparseOutput
+from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.files.read import page
+from obsidian_agent.vault.index.facts import tag_key
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.name_search import NameHit
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.rules import extension
+
+
+class FindInput(ToolModel):
+    query: str = Field(min_length=1)
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class FoundFile(SparseOutput):
+    path: str
+    name: str = Field(description="Without folder and extension.")
+    score: float | None = Field(default=None, description="From 0 to 100.")
+    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
+
+
+class FindOutput(ToolModel):
+    items: list[FoundFile]
+    total: int
+    has_more: bool
+
+
+# --- vault.searchName ---------------------------------------------------------------------------------------------------------
+
+
+def _search_name(args: FindInput, ctx: ToolContext) -> Proposal:
+    wanted = None if args.limit is None else args.offset + args.limit
+    found = index_of(ctx.view).names().search(args.query, wanted)
+    hits, _ = page(found.hits, args.limit, args.offset)
+    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
+    return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: len(name) - len(extension(name))]
+
+
+def _alias(hit: NameHit) -> dict[str, str]:
+    return {} if hit.alias is None else {"alias": hit.alias}
+
+
+SEARCH_NAME = Tool(
+    name="vault.searchName",
+    summary="Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query.",
+    risk=Risk.READ_ONLY,
+    input=FindInput,
+    output=FindOutput,
+    propose=_search_name,
+    aliases=("search_vault_by_name",),
+)
+
+# --- vault.searchTag ----------------------------------------------------------------------------------------------------------
+
+
+def _search_tag(args: FindInput, ctx: ToolContext) -> Proposal:
+    index = index_of(ctx.view)
+    found = tagged(index, args.query, ROOT)
+    shown, more = page(found, args.limit, args.offset)
+    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
+    return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))
+
+
+def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
+    """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
+    if not tag_key(tag):
+        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
+    return index.tagged(tag, folder)
+
+
+def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:
+    """Warnings for the notes (all, or those named) of which nothing is known."""
+    problems = index.problems
+    wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
+    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
+
+
+SEARCH_TAG = Tool(
+    name="vault.searchTag",
+    summary="Find the notes with a tag, in properties or text; nested tags are included.",
+    risk=Risk.READ_ONLY,
+    input=FindInput,
+    output=FindOutput,
+    propose=_search_tag,
+    aliases=("search_vault_by_tag",),
+)

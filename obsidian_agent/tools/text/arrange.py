@@ -1,0 +1,206 @@
+"""`vault.arrangeLists` and `util.arrangeList`: lists sorted, without repetitions, numbered, as bullets or as tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from pydantic import Field, model_validator
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.text.blocks import Blocks, Mark, columns
+from obsidian_agent.vault.markdown.text import encode, newline_of
+from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.views.changes import ModifyFile
+
+_MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")
+_PIECE: Final = re.compile(r"\d+|\D+")
+
+
+class ArrangeOptions(ToolModel):
+    sort: Literal["az", "za", "openFirst"] | None = Field(
+        default=None, description="By their texts, without regard to case and with numbers by size, or open tasks before done ones."
+    )
+    unique: bool = Field(default=False, description="Leave out items that are equal to one before them, with what is nested in them.")
+    marker: Literal["-", "*", "+", "1.", "1)"] | None = Field(default=None, description="The marker of all items of the outermost level.")
+    checkboxes: Literal["add", "remove"] | None = Field(default=None, description="Give the items an open checkbox, or take it away.")
+
+    @model_validator(mode="after")
+    def _something(self) -> ArrangeOptions:
+        if not (self.sort or self.unique or self.marker or self.checkboxes):
+            raise ValueError("give at least one of sort, unique, marker and checkboxes")
+        return self
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item of the outermost level with what is nested in it (lines with their ends), and the blank lines below it."""
+
+    mark: Mark
+    lines: list[str]
+    blank: list[str]
+
+    @property
+    def text(self) -> str:
+        return self.lines[0][len(self.mark.text) :].strip()
+
+
+def arranged(text: str, numbers: range | None, options: ArrangeOptions) -> tuple[str, int]:
+    """The text with its lists in these lines (all when None) arranged, and the number of lists there are. Only the outermost level moves."""
+    blocks = Blocks.of(text)
+    newline = newline_of(text)
+    made: list[str] = []
+    at, count = 1, 0
+    for start, items in _lists(blocks, numbers or range(1, len(blocks.lines) + 1)):
+        made += blocks.lines[at - 1 : start - 1]
+        at = start + sum(len(item.lines) + len(item.blank) for item in items)
+        made += _arranged(items, options, newline)
+        count += 1
+    return "".join([*made, *blocks.lines[at - 1 :]]), count
+
+
+def _lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Item]]]:
+    """The lists with the line of their first items. Blank lines between items belong to them, other text ends a list."""
+    at = numbers.start
+    while at < numbers.stop:
+        start, items = at, list[_Item]()
+        while at < numbers.stop and (mark := _outer(blocks, at, items[0].mark if items else None)) is not None:
+            whole = blocks.whole(at)
+            end = whole.stop
+            while end < numbers.stop and end <= len(blocks.lines) and not blocks.lines[end - 1].strip():
+                end += 1
+            items.append(_Item(mark, [blocks.lines[number - 1] for number in whole], blocks.lines[whole.stop - 1 : end - 1]))
+            at = end
+        if items:
+            yield start, items
+        else:
+            at += 1
+
+
+def _outer(blocks: Blocks, number: int, like: Mark | None) -> Mark | None:
+    """The mark of an item of the outermost level, in the same list as `like`."""
+    line = blocks.scanned[number - 1] if number <= len(blocks.lines) else None
+    mark = Mark.of(blocks.lines[number - 1]) if line is not None and line.depth == 0 and not line.quotes else None
+    return mark if mark is not None and (like is None or (mark.indent, mark.numbered) == (like.indent, like.numbered)) else None
+
+
+def _arranged(items: list[_Item], options: ArrangeOptions, newline: str) -> list[str]:
+    first = items[0].mark
+    ended = all(line.endswith("\n") for item in items for line in (*item.lines, *item.blank))
+    ordered = _sorted(_unlike(items) if options.unique else items, options)
+    blanks = [item.blank for item in items]
+    gaps = [*blanks[: len(ordered) - 1], blanks[-1]]
+    lines: list[str] = []
+    number = int(first.marker[:-1]) if first.numbered and not (options.marker and options.marker[0] != "1") else 1
+    for count, (item, gap) in enumerate(zip(ordered, gaps, strict=True)):
+        mark = _mark(item.mark, options, number + count)
+        lines += _marked(item, mark, newline)
+        lines += gap
+    if not ended and lines:
+        lines[-1] = lines[-1].rstrip("\r\n")
+    return lines
+
+
+def _unlike(items: list[_Item]) -> list[_Item]:
+    """The first of equal items: same text, checkbox and nested lines."""
+    found: dict[tuple[str, str, str], _Item] = {}
+    for item in items:
+        found.setdefault((item.text, item.mark.box.strip(), "".join(item.lines[1:]).rstrip()), item)
+    return list(found.values())
+
+
+def _sorted(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
+    match options.sort:
+        case "az" | "za":
+            return sorted(items, key=lambda item: _order(item.text), reverse=options.sort == "za")
+        case "openFirst":
+            return sorted(items, key=lambda item: bool(item.mark.box) and item.mark.box[1] != " ")
+        case None:
+            return items
+
+
+def _order(text: str) -> list[tuple[bool, int, str]]:
+    """Texts as people sort them: what links show, without marks and case, numbers by their size."""
+    plain = _MARKS.sub("", text).casefold().strip()
+    return [(not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in _PIECE.findall(plain)]
+
+
+def _mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
+    marker = mark.marker
+    if options.marker is not None:
+        marker = f"{number}{options.marker[-1]}" if options.marker[0] == "1" else options.marker
+    elif mark.numbered:
+        marker = f"{number}{mark.marker[-1]}"
+    box = {"add": mark.box or "[ ] ", "remove": "", None: mark.box}[options.checkboxes]
+    return Mark(mark.indent, marker, mark.gap, box)
+
+
+def _marked(item: _Item, mark: Mark, newline: str) -> list[str]:
+    """An item's lines behind another mark; what is nested moves in where it would not be nested any more."""
+    first = mark.text + item.lines[0][len(item.mark.text) :]
+    needed = len(f"{mark.indent}{mark.marker} ".expandtabs(4))
+    lacking = needed - min((columns(line) for line in item.lines[1:] if line.strip()), default=needed)
+    wider = len(mark.marker) > len(item.mark.marker)
+    moved = [" " * lacking + line if wider and lacking > 0 and not line.startswith("\t") else line for line in item.lines[1:]]
+    return [line if line.endswith("\n") else line + newline for line in (first, *moved)]
+
+
+# --- vault.arrangeLists -------------------------------------------------------------------------------------------------------
+
+
+class ArrangeListsInput(ArrangeOptions):
+    path: PathText = Field(min_length=1)
+    heading: str | None = Field(default=None, description="Only the lists below this heading (its text, without #).")
+
+
+class ArrangeListsOutput(ToolModel):
+    path: str
+    lists: int = Field(description="How many lists there are.")
+    changed: bool
+
+
+def _arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    after, lists = arranged(text, Blocks.of(text).within(text, args.heading), args)
+    output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
+    warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
+    return Proposal(output, (ModifyFile(path, encode(after)),) if after != text else (), warnings)
+
+
+ARRANGE_LISTS = Tool(
+    name="vault.arrangeLists",
+    summary="Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along.",
+    risk=Risk.WRITES,
+    input=ArrangeListsInput,
+    output=ArrangeListsOutput,
+    propose=_arrange_lists,
+)
+
+# --- util.arrangeList ---------------------------------------------------------------------------------------------------------
+
+
+class ArrangeListInput(ArrangeOptions):
+    text: LongText = Field(description="The list, for example the selection.")
+
+
+class ArrangeListOutput(ToolModel):
+    text: str
+
+
+def _arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal:
+    return Proposal(ArrangeListOutput(text=arranged(args.text, None, args)[0]))
+
+
+ARRANGE_LIST = Tool(
+    name="util.arrangeList",
+    summary="The same with the lists of a text, such as the selection.",
+    risk=Risk.READ_ONLY,
+    input=ArrangeListInput,
+    output=ArrangeListOutput,
+    propose=_arrange_list,
+)

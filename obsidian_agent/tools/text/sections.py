@@ -1,0 +1,269 @@
+"""`vault.changeHeading` and `vault.shiftHeadings`: other words and levels for headings; links to them follow.
+
+Tools for the sections of a note: `vault.takeSection`, `util.outline`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pydantic import Field, model_validator
+
+from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.links import anchors
+from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
+from obsidian_agent.tools.text.parse import TextOrPath
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.edits import Heading
+from obsidian_agent.vault.markdown.text import decode, encode, newline_of, with_newlines
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.views.changes import ModifyFile
+
+_ATX: Final = re.compile(r"(?P<lead>[ \t]{0,3})(?P<marks>#{1,6})(?P<rest>[ \t].*|)$", re.DOTALL)
+_CLOSING: Final = re.compile(r"[ \t]+#+[ \t]*$")
+
+
+def _written(line: str, level: int, text: str | None) -> str:
+    """The line of a heading (without line end) with another level, and another text if one is given. Underlined ones get marks."""
+    found = _ATX.match(line)
+    if found is None:
+        return f"{'#' * level} {line.strip() if text is None else text}"
+    rest = found["rest"] if text is None else f" {text}{closing[0] if (closing := _CLOSING.search(found['rest'])) else ''}"
+    return f"{found['lead']}{'#' * level}{rest}"
+
+
+def _with_heading(text: str, heading: Heading, level: int, title: str | None) -> str:
+    """The text with one heading changed; what is below its first line of an underlined one is left out."""
+    newline = newline_of(text)
+    whole = text[heading.start : heading.end]
+    first, ended, _ = whole.partition("\n")
+    line = _written(first.rstrip("\r") if _ATX.match(first) else heading.text, level, title)
+    return text[: heading.start] + line + (newline if ended or whole.endswith("\n") else "") + text[heading.end :]
+
+
+# --- vault.changeHeading ------------------------------------------------------------------------------------------------------
+
+
+class ChangeHeadingInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    heading: str = Field(min_length=1, description="Its text, without #; the first one that fits.")
+    to: str | None = Field(default=None, min_length=1, pattern=r"^[^\r\n]*$", description="Its new text; links to it follow.")
+    level: Whole | None = Field(default=None, ge=1, le=6, description="Its new level; those below it in its section keep their distance.")
+
+    @model_validator(mode="after")
+    def _something(self) -> ChangeHeadingInput:
+        if self.to is None and self.level is None:
+            raise ValueError("give to, level or both")
+        return self
+
+
+class ChangeHeadingOutput(ToolModel):
+    path: str
+    heading: str
+    level: int
+    links_updated: int
+
+
+def _change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    found = edits.section(text, args.heading).heading
+    level = args.level or found.level
+    title = args.to.strip() if args.to is not None else None
+    problems: list[Problem] = []
+    files: dict[VaultPath, tuple[bytes, int]] = {}
+    if title is not None and place_key(title) != place_key(found.text):
+        old = place_key(found.text)
+        if any(place_key(each.text) == place_key(title) for each in edits.headings(text)):
+            problems.append(Problem("LINK_PLACE", f"{path} has a heading “{title}” already; links mean the first one.", path=path.text))
+        if sum(place_key(each.text) == old for each in edits.headings(text)) == 1:
+            files = redirected(ctx, path, lambda subpath: _renamed(path, subpath, old, title), problems)
+    content = decode(files[path][0], path.text) if path in files else text
+    content = _shifted(content, args.heading, level - found.level, title)
+    count = sum(links for _, links in files.values())
+    changes = [ModifyFile(source, data) for source, (data, _) in files.items() if source != path]
+    changes += [ModifyFile(path, encode(content))] if content != text else []
+    output = ChangeHeadingOutput(path=path.text, heading=title or found.text, level=level, links_updated=count)
+    return Proposal(output, tuple(changes), tuple(problems))
+
+
+def _renamed(path: VaultPath, subpath: str, old: str, title: str) -> Place | None:
+    if old not in subpath_keys(subpath):
+        return None
+    parts = (heading_in_link(title) if place_key(part) == old and not part.startswith("^") else part for part in subpath.split("#")[1:])
+    return Place(path, "#" + "#".join(parts))
+
+
+def _shifted(text: str, heading: str, by: int, title: str | None) -> str:
+    found = edits.section(text, heading).heading
+    inner = [each for each in edits.headings(text) if found.start < each.start < found.section_end]
+    for each in reversed(inner if by else []):
+        text = _with_heading(text, each, min(6, max(1, each.level + by)), None)
+    return _with_heading(text, found, min(6, max(1, found.level + by)), title) if by or title is not None else text
+
+
+CHANGE_HEADING = Tool(
+    name="vault.changeHeading",
+    summary="Give a heading another text or level; links to it follow, and the headings in its section keep their distance.",
+    risk=Risk.WRITES,
+    input=ChangeHeadingInput,
+    output=ChangeHeadingOutput,
+    propose=_change_heading,
+)
+
+# --- vault.shiftHeadings ------------------------------------------------------------------------------------------------------
+
+
+class ShiftHeadingsInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    by: Whole | None = Field(default=None, ge=-5, le=5, description="Levels: 1 makes every # a ##, -1 the other way round.")
+    from_level: Whole | None = Field(default=None, ge=1, le=6, description="Or only the headings of this level …")
+    to_level: Whole | None = Field(default=None, ge=1, le=6, description="… to this one.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> ShiftHeadingsInput:
+        if (self.by is None) == (self.from_level is None) or (self.from_level is None) != (self.to_level is None):
+            raise ValueError("give by, or fromLevel and toLevel")
+        return self
+
+
+class ShiftHeadingsOutput(ToolModel):
+    path: str
+    count: int
+
+
+def _shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = after = read_text(ctx.view, path)
+    meant = [each for each in edits.headings(text) if args.from_level is None or each.level == args.from_level]
+    for heading in reversed(meant):
+        level = args.to_level if args.to_level is not None else heading.level + (args.by or 0)
+        if not 1 <= level <= 6:
+            message = f"“{heading.text}” would be of level {level}; there are six."
+            raise ToolError(message, path=path.text, hint="Shift by fewer levels, or only headings of one level.")
+        after = _with_heading(after, heading, level, None)
+    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), (ModifyFile(path, encode(after)),) if after != text else ())
+
+
+SHIFT_HEADINGS = Tool(
+    name="vault.shiftHeadings",
+    summary="Shift the levels of all headings of a note, or give those of one level another one.",
+    risk=Risk.WRITES,
+    input=ShiftHeadingsInput,
+    output=ShiftHeadingsOutput,
+    propose=_shift_headings,
+)
+
+
+# --- vault.takeSection --------------------------------------------------------------------------------------------------------
+
+
+class TakeSectionInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    heading: str = Field(min_length=1, description="The text of its heading, without #; the first one that fits.")
+    replacement: LongText | None = Field(default=None, description="A text that takes its place, such as a link to where it goes.")
+    into: PathText | None = Field(default=None, description=anchors.INTO)
+    as_note: bool = Field(
+        default=False, description="With into: the section becomes that note, so links to its own heading lead to the note."
+    )
+
+
+class TakeSectionOutput(ToolModel):
+    path: str
+    heading: str
+    level: int
+    text: str = Field(description="The heading and what stands below it, without blank lines at the end.")
+    content: str = Field(description="What stands below it, without blank lines at both ends.")
+
+
+def _take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    found = edits.section(text, args.heading)
+    start = found.heading.start
+    taken = text[start : found.end]
+    rest = text[:start] + text[found.end :]
+    if args.replacement is not None:
+        newline = newline_of(text)
+        left = with_newlines(args.replacement.strip("\n"), newline) + newline
+        rest = text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
+    carried = anchors.taken(taken, rest, path, anchors.destination(args.into, ctx), ctx, found.heading.text if args.as_note else None)
+    output = TakeSectionOutput(
+        path=path.text,
+        heading=found.heading.text,
+        level=found.heading.level,
+        text=carried.text.rstrip().replace("\r\n", "\n"),
+        content=_below(carried.text).strip("\r\n").rstrip().replace("\r\n", "\n"),
+    )
+    return Proposal(output, (ModifyFile(path, encode(carried.rest)), *carried.changes), carried.problems)
+
+
+def _below(section: str) -> str:
+    """What stands below the heading that a text begins with."""
+    return section[edits.headings(section)[0].end :]
+
+
+TAKE_SECTION = Tool(
+    name="vault.takeSection",
+    summary="Take a section out of a note, with its heading and everything below it, to put it elsewhere; links to its headings can follow.",
+    risk=Risk.WRITES,
+    input=TakeSectionInput,
+    output=TakeSectionOutput,
+    propose=_take_section,
+)
+
+# --- util.outline -------------------------------------------------------------------------------------------------------------
+
+
+class OutlineInput(TextOrPath):
+    min_level: Whole = Field(default=1, ge=1, le=6)
+    max_level: Whole = Field(default=6, ge=1, le=6)
+    skip: list[str] = Field(default=[], description="Headings that are left out, such as that of the outline itself.")
+    skip_title: bool = Field(default=False, description="Leave out a first heading that is the only one of the highest level.")
+    links: bool = Field(default=True, description="Items as links to the headings; else as text.")
+
+
+class OutlineOutput(ToolModel):
+    text: str
+    count: int
+    title: str = Field(description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.')
+    bare: bool = Field(description="Whether there is no title.")
+
+
+def _outline(args: OutlineInput, ctx: ToolContext) -> Proposal:
+    skipped = {heading.casefold() for heading in args.skip}
+    there = edits.headings(args.read(ctx))
+    levels = [heading.level for heading in there]
+    title = bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
+    found = [
+        heading
+        for heading in there[int(args.skip_title and title) :]
+        if args.min_level <= heading.level <= args.max_level and heading.text and heading.text.casefold() not in skipped
+    ]
+    top = min((heading.level for heading in found), default=1)
+    lines = [f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found]
+    own = there[0].text if title else ""
+    return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines), title=own, bare=not own))
+
+
+def _item(heading: str, link: bool) -> str:
+    """A link to a heading of the same note. What would end the link is left out of it; Obsidian finds the heading all the same."""
+    if not link:
+        return heading
+    target = "".join(" " if character in "#|^[]" else character for character in heading)
+    shown = heading.replace("[[", "").replace("]]", "").replace("|", "-")
+    target = " ".join(target.split())
+    return f"[[#{target}]]" if target == heading else f"[[#{target}|{shown}]]"
+
+
+OUTLINE = Tool(
+    name="util.outline",
+    summary="The headings of a note as an indented list of links to them: a table of contents.",
+    risk=Risk.READ_ONLY,
+    input=OutlineInput,
+    output=OutlineOutput,
+    propose=_outline,
+)

@@ -1,0 +1,253 @@
+"""`vault.addTableRow`: a new row for a table, with its cells by column.
+
+`util.parseTable` and `util.formatTable`: the rows of a Markdown table by the names of its columns, and a table of items.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
+
+from pydantic import Field, model_validator
+
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.core.filters import text_of
+from obsidian_agent.tools.core.lookup import find_file, path_of, read_text
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.tools.properties.set import value_of
+from obsidian_agent.tools.text.blocks import Blocks
+from obsidian_agent.tools.text.parse import TextOrPath
+from obsidian_agent.vault.markdown.lines import Line, scan
+from obsidian_agent.vault.markdown.text import encode, newline_of
+from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.views.changes import ModifyFile
+
+_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+_CELL: Final = re.compile(r"(?:\\.|`[^`]*`|\[\[[^\[\]]*\]\]|[^|\\])*")
+
+
+class TableRow(ToolModel):
+    first: str = Field(description="The text of its first cell.")
+    cells: dict[str, str] = Field(description="Cell by column.")
+    line: int = Field(description="From 1.")
+
+
+class ParseTableOutput(ToolModel):
+    items: list[TableRow]
+    columns: list[str]
+    count: int
+
+
+def _parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal:
+    lines = list(scan(args.read(ctx)))
+    rule = rule_below(lines)
+    if rule is None:
+        return Proposal(ParseTableOutput(items=[], columns=[], count=0))
+    columns = cells(lines[rule - 2].body)
+    rows: list[TableRow] = []
+    for line in lines[rule:]:
+        if line.hidden or not line.body.strip():
+            break
+        found = [*cells(line.body), *([""] * len(columns))][: len(columns)]
+        if any(found):
+            named = {name or f"column{number}": cell for number, (name, cell) in enumerate(zip(columns, found, strict=True), 1)}
+            rows.append(TableRow(first=found[0], cells=named, line=line.number))
+    return Proposal(ParseTableOutput(items=rows, columns=columns, count=len(rows)))
+
+
+def rule_below(lines: Sequence[Line]) -> int | None:
+    """The number of the line that parts the first table's head from its rows; None without a table."""
+    for above, rule in zip(lines, lines[1:], strict=False):
+        if not rule.hidden and "|" in above.body and _RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
+            return rule.number
+    return None
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a row; a `|` in code, in a wikilink or behind a backslash separates none."""
+    return [cell.replace("\\|", "|").strip() for cell in _pieces(line.strip().removeprefix("|"))]
+
+
+def _pieces(row: str) -> Iterator[str]:
+    at = 0
+    while at < len(row):
+        found = _CELL.match(row, at)
+        end = found.end() if found and found.end() > at else at
+        yield row[at:end]
+        at = end + 1
+
+
+PARSE_TABLE = Tool(
+    name="util.parseTable",
+    summary="The rows of the first Markdown table of a text or a file, with their cells by column.",
+    risk=Risk.READ_ONLY,
+    input=TextOrPath,
+    output=ParseTableOutput,
+    propose=_parse_table,
+)
+
+
+class FormatTableInput(ToolModel):
+    items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
+    columns: list[str] = Field(min_length=1, description="Properties, one column each, after a first one with links to the files.")
+
+
+class FormatTableOutput(ToolModel):
+    text: str
+    count: int
+
+
+def _format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal:
+    writer = LinkWriter(ctx.view)
+    rows = [["Note", *args.columns], ["---"] * (len(args.columns) + 1)]
+    for item in args.items:
+        if item is None:
+            continue
+        properties = item.get("frontmatter", {}) if isinstance(item, dict) else {}
+        values = [value_of(properties, column) for column in args.columns]
+        rows.append([writer(path_of(item)), *("" if value is None else _cell(value) for value in values)])
+    lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|').replace(chr(10), ' ') for cell in row)} |" for row in rows)
+    return Proposal(FormatTableOutput(text="\n".join(lines), count=len(rows) - 2))
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(_cell, value)) if isinstance(value, list) else text_of(value)
+
+
+FORMAT_TABLE = Tool(
+    name="util.formatTable",
+    summary="A Markdown table of files: a link to each, and the properties that are wanted as columns.",
+    risk=Risk.READ_ONLY,
+    input=FormatTableInput,
+    output=FormatTableOutput,
+    propose=_format_table,
+)
+
+
+_PARTS: Final = re.compile(r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)")
+_WORD: Final = re.compile(r"[^\W_]+")
+_BAR: Final = re.compile(r"(?<!\\)\|")
+
+
+class AddTableRowInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    heading: str | None = Field(default=None, description="The first table below this heading; else of the note.")
+    cells: dict[str, str] | None = Field(default=None, description="The text of each cell by column; columns left out stay empty.")
+    text: str | None = Field(
+        default=None, min_length=1, description="Or the cells in one text, between commas: in order, or each behind its column's name."
+    )
+    at: Literal["end", "start"] = "end"
+
+    @model_validator(mode="after")
+    def _one_way(self) -> AddTableRowInput:
+        if (self.cells is None) == (self.text is None):
+            raise ValueError("give exactly one of cells and text")
+        return self
+
+
+class AddTableRowOutput(ToolModel):
+    path: str
+    row: str
+    line: int = Field(description="From 1.")
+
+
+def _add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    text = read_text(ctx.view, path)
+    blocks = Blocks.of(text)
+    numbers = blocks.within(text, args.heading)
+    rule = rule_below([line for line in blocks.scanned if line.number in numbers])
+    if rule is None:
+        raise ToolError(f"There is no table in {path}.", code="MARKER_NOT_FOUND", path=path.text)
+    columns = cells(blocks.scanned[rule - 2].body)
+    values = _by_column(columns, args.cells) if args.cells is not None else _parsed(columns, args.text or "")
+    last = rule
+    while last < len(blocks.lines) and last + 1 in blocks.rows:
+        last += 1
+    like = blocks.lines[last - 1] if last > rule else blocks.lines[rule - 2]
+    row = _written(values, like.rstrip("\r\n"))
+    line = last + 1 if args.at == "end" else rule + 1
+    lines = [*blocks.lines]
+    newline = newline_of(text)
+    if not lines[line - 2].endswith("\n"):
+        lines[line - 2] += newline
+    lines.insert(line - 1, row + newline)
+    output = AddTableRowOutput(path=path.text, row=row, line=line)
+    return Proposal(output, (ModifyFile(path, encode("".join(lines))),))
+
+
+def _by_column(columns: list[str], wanted: dict[str, str]) -> list[str]:
+    known = {_key(column): number for number, column in enumerate(columns)}
+    values = [""] * len(columns)
+    for name, value in wanted.items():
+        if _key(name) not in known:
+            message = f"The table has no column “{name}”; it has {', '.join(columns)}."
+            raise ToolError(message, code="ARGUMENT_INVALID")
+        values[known[_key(name)]] = value
+    return values
+
+
+def _parsed(columns: list[str], text: str) -> list[str]:
+    """The cells of a text. Where most parts begin with the name of a column, the others begin with another word for theirs."""
+    parts = [part.strip().removeprefix("and ").strip() for part in _PARTS.findall(text) if part.strip()]
+    if len(parts) > len(columns):
+        raise ToolError(f"The table has {len(columns)} columns, but the text has {len(parts)} parts.", code="ARGUMENT_INVALID")
+    named = [_named(columns, part) for part in parts]
+    by_name = sum(each is not None for each in named) * 2 >= len(parts) and any(each is not None for each in named)
+    if by_name and any(each is None for each in named) and len(parts) < len(columns):
+        raise ToolError(f"The columns are {', '.join(columns)}; say for each cell which one it is.", code="ARGUMENT_INVALID")
+    values = [""] * len(columns)
+    for number, (part, found) in enumerate(zip(parts, named, strict=True)):
+        if found is not None:
+            values[found[0]] = _bare(found[1])
+        else:
+            values[number] = _bare(part.partition(" ")[2] if by_name and " " in part else part)
+    return values
+
+
+def _named(columns: list[str], part: str) -> tuple[int, str] | None:
+    """The column that a part begins with, and what stands behind its name."""
+    for number, column in sorted(enumerate(columns), key=lambda each: len(each[1]), reverse=True):
+        words = _WORD.findall(column)
+        found = re.match(r"[\W_]*".join(map(re.escape, words)) + r"(?:\s*[:=]\s*|\s+)(?=\S)", part, re.IGNORECASE) if words else None
+        if found is not None:
+            return number, part[found.end() :]
+    return None
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and (text[0] + text[-1]) in ('""', "''", "“”") else text
+
+
+def _key(name: str) -> str:
+    return "".join(_WORD.findall(name)).casefold()
+
+
+def _written(values: list[str], like: str) -> str:
+    """A row as the one above it is written: bars at its ends or not, and cells as wide where those are padded."""
+    lead = like[: len(like) - len(like.lstrip())]
+    body = like.strip()
+    opened, closed = body.startswith("|"), body.endswith("|") and not body.endswith("\\|")
+    widths = [len(piece) for piece in _BAR.split(body.removeprefix("|"))]
+    padded = "  |" in body
+    cells_made = []
+    for number, value in enumerate(values):
+        cell = _BAR.sub(r"\\|", value.replace("\n", " "))
+        width = widths[number] - 2 if padded and number < len(widths) else 0
+        cells_made.append(f" {cell.ljust(max(width, 0))} ")
+    return (
+        f"{lead}{'|' if opened else ''}{'|'.join(cells_made)}{'|' if closed else ''}".rstrip() if opened else "|".join(cells_made).strip()
+    )
+
+
+ADD_TABLE_ROW = Tool(
+    name="vault.addTableRow",
+    summary="Add a row at the end or start of a table in a note, with its cells by column or in order.",
+    risk=Risk.WRITES,
+    input=AddTableRowInput,
+    output=AddTableRowOutput,
+    propose=_add_table_row,
+)

@@ -1,0 +1,283 @@
+"""`vault.replaceText`: the same replacement in one note, some notes, a folder or the whole vault.
+
+`util.noteBody`: a note's text without its properties, for putting it into another note.
+
+`vault.updateFile`: add to a note or replace a part of it, and keep every other byte.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from pydantic import Field, model_validator
+
+from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text
+from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.files.create import new_file
+from obsidian_agent.tools.files.move import links_caught
+from obsidian_agent.tools.links import anchors
+from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.text import BOM, encode, newline_of, with_newlines
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile, content_hash
+
+
+class NoteBodyInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
+
+
+class NoteBodyOutput(ToolModel):
+    path: str
+    body: str = Field(description="The text below the properties, without blank lines at both ends.")
+
+
+def _note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal:
+    path = find_file(ctx.view, args.path)
+    text = read_text(ctx.view, path)
+    front = read.span(text)
+    body = text[front.body_start :] if front is not None else text
+    body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
+    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
+
+
+NOTE_BODY = Tool(
+    name="util.noteBody",
+    summary="The text of a note without its properties.",
+    risk=Risk.READ_ONLY,
+    input=NoteBodyInput,
+    output=NoteBodyOutput,
+    propose=_note_body,
+)
+
+
+class UpdateFileInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    mode: Literal["append", "prepend", "insert", "replace"]
+    content: LongText
+    line: Whole | None = Field(default=None, ge=1, description="insert: before this line, from 1; the number of lines + 1 is the end.")
+    marker: str | None = Field(default=None, description="insert: behind the one line that equals this.")
+    heading: str | None = Field(
+        default=None, description="append, prepend, replace: in the section below this heading (its text, without #)."
+    )
+    create: bool = Field(default=False, description="Make the file when it is missing.")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> UpdateFileInput:
+        if self.mode == "insert":
+            if (self.line is None) == (self.marker is None):
+                raise ValueError("insert needs exactly one of line and marker")
+            if self.heading is not None:
+                raise ValueError("insert takes no heading; use append or prepend")
+        elif self.line is not None or self.marker is not None:
+            raise ValueError(f"{self.mode} takes no line and no marker; use insert")
+        return self
+
+
+class UpdateFileOutput(ToolModel):
+    path: str
+    changed: bool
+    hash: str
+
+
+def _update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal:
+    path = paths.parse(args.path, PathUse.UPDATE)
+    entry = ctx.view.locate(path)
+    if entry is None and not args.create:
+        raise not_found(ctx.view, path)
+    path = new_file(args.path, ctx.view) if entry is None else entry.path
+    before = None if entry is None else read_text(ctx.view, path)
+    after = _edited(before or "", args)
+    data = encode(after)
+    changes: tuple[FileChange, ...] = ()
+    if before is None:
+        changes = (CreateFile(path, data),)
+    elif before != after:
+        changes = (ModifyFile(path, data),)
+    warnings = links_caught(ctx, path) if before is None else ()
+    return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(data)), changes, warnings)
+
+
+def _edited(text: str, args: UpdateFileInput) -> str:
+    content, heading = args.content, args.heading
+    match args.mode:
+        case "append":
+            return edits.append(text, content) if heading is None else edits.append_to_section(text, heading, content)
+        case "prepend":
+            if heading is None:
+                return edits.prepend_below_frontmatter(text, content)
+            return edits.prepend_below_heading(text, heading, content)
+        case "insert":
+            if args.line is not None:
+                return edits.insert_line(text, args.line, content)
+            return edits.insert_after_marker(text, args.marker or "", content)
+        case "replace":
+            return _replaced(text, content) if heading is None else edits.replace_section_body(text, heading, content)
+        case _:
+            assert_never(args.mode)
+
+
+def _replaced(text: str, content: str) -> str:
+    newline = newline_of(text if "\n" in text else content)
+    lines = with_newlines(content, newline)
+    mark = BOM if text.startswith(BOM) and not lines.startswith(BOM) else ""
+    return mark + (lines if not lines or lines.endswith(newline) else lines + newline)
+
+
+UPDATE_FILE = Tool(
+    name="vault.updateFile",
+    summary="Append, prepend, insert or replace text in a note; all else in it stays.",
+    risk=Risk.WRITES,
+    input=UpdateFileInput,
+    output=UpdateFileOutput,
+    propose=_update_file,
+    aliases=("obsidian.update_note",),
+)
+
+
+class ReplaceTextInput(ToolModel):
+    find: str = Field(min_length=1, description="A text, or with regex a regular expression of Python (MULTILINE).")
+    replace: str = Field(description="With regex, $1 is a group and $$ a dollar sign; else literal.")
+    path: PathText | None = None
+    folder: PathText | None = None
+    paths: list[PathText] | None = None
+    regex: bool = False
+    case_sensitive: bool = True
+    expect_count: Whole | None = Field(default=None, ge=0, description="The total number of matches that there must be.")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> ReplaceTextInput:
+        if sum(place is not None for place in (self.path, self.folder, self.paths)) > 1:
+            raise ValueError("give only one of path, folder and paths")
+        return self
+
+
+class ReplacedFile(ToolModel):
+    path: str
+    count: int
+
+
+class ReplaceTextOutput(ToolModel):
+    files: list[ReplacedFile]
+    total: int
+
+
+def _replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal:
+    replacement = _Replacement(args.find, args.replace, args.regex, args.case_sensitive)
+    files: list[ReplacedFile] = []
+    changes: list[ModifyFile] = []
+    warnings: list[Problem] = []
+    for path in _notes(args, ctx):
+        try:
+            text = read_text(ctx.view, path)
+            changed, count = replacement.apply(text)
+            if changed != text:
+                changes.append(ModifyFile(paths.parse(path.text, PathUse.UPDATE), encode(changed)))
+        except VaultError as error:
+            if args.path is not None or args.paths is not None:
+                raise
+            warnings.append(Problem(error.code, f"{path} is left alone: {error.message}", path=path.text))
+            continue
+        if count:
+            files.append(ReplacedFile(path=path.text, count=count))
+    total = sum(file.count for file in files)
+    if args.expect_count is not None and total != args.expect_count:
+        raise ToolError(
+            f"{args.find[:80]!r} occurs {total} times, not {args.expect_count} times as expectCount says.",
+            code="COUNT_MISMATCH",
+            path=args.path,
+            hint="Look with vault.searchText, then correct find or expectCount.",
+        )
+    if not total:
+        warnings.append(Problem("TEXT_NOT_FOUND", f"{args.find[:80]!r} occurs nowhere, so nothing is replaced.", path=args.path))
+    return Proposal(ReplaceTextOutput(files=files, total=total), tuple(changes), tuple(warnings))
+
+
+def _notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]:
+    named = args.paths if args.paths is not None else [args.path] if args.path is not None else None
+    if named is None:
+        return notes_below(ctx.view, find_folder(ctx.view, args.folder))
+    found = {find_file(ctx.view, text, PathUse.UPDATE) for text in named}
+    for path in found:
+        if not path.is_note:
+            raise ToolError(
+                f"{path} is no Markdown file.", code="NOT_TEXT", path=path.text, hint="vault.replaceText changes .md files only."
+            )
+    return sorted(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _FlatText:
+    """A text with one line feed for every line end, so that `$` and line feeds in a pattern mean the same in every file."""
+
+    flat: str
+    joints: tuple[int, ...]
+    """The places in `flat` of the line feeds that were a carriage return and a line feed."""
+
+    @classmethod
+    def of(cls, text: str) -> _FlatText:
+        if "\r\n" not in text:
+            return cls(text, ())
+        joints: list[int] = []
+        end = -1
+        while (end := text.find("\r\n", end + 1)) >= 0:
+            joints.append(end - len(joints))
+        return cls(text.replace("\r\n", "\n"), tuple(joints))
+
+    def back(self, index: int) -> int:
+        """The place in the text itself that belongs to a place in `flat`."""
+        return index + bisect_left(self.joints, index)
+
+
+class _Replacement:
+    """What to look for and what to put there, ready to be applied to many texts."""
+
+    def __init__(self, find: str, replace: str, regex: bool, case_sensitive: bool) -> None:
+        self._find = find.replace("\r\n", "\n")
+        self._replace = replace.replace("\r\n", "\n")
+        self._expands = regex
+        plain = not regex and case_sensitive
+        self._pattern: TimedPattern | None = (
+            None if plain else compile_pattern(self._find, literal=not regex, case_sensitive=case_sensitive)
+        )
+
+    def apply(self, text: str) -> tuple[str, int]:
+        """The text with every match replaced, inserted line ends as the text has them, and the number of matches."""
+        source = _FlatText.of(text)
+        parts: list[str] = []
+        end = count = 0
+        newline = newline_of(text)
+        for start, stop, inserted in self._matches(source.flat):
+            parts += text[end : source.back(start)], with_newlines(inserted, newline)
+            end = source.back(stop)
+            count += 1
+        return ("".join([*parts, text[end:]]), count) if count else (text, 0)
+
+    def _matches(self, flat: str) -> Iterator[tuple[int, int, str]]:
+        if self._pattern is None:
+            start = flat.find(self._find)
+            while start >= 0:
+                stop = start + len(self._find)
+                yield start, stop, self._replace
+                start = flat.find(self._find, stop)
+            return
+        for found in self._pattern.finditer(flat):
+            inserted = expand(self._replace, found, self._pattern.groups) if self._expands else self._replace
+            yield found.start(), found.end(), inserted
+
+
+REPLACE_TEXT = Tool(
+    name="vault.replaceText",
+    summary="Replace a text or a pattern in Markdown files: one path, some paths, a folder, or the whole vault.",
+    risk=Risk.WRITES,
+    input=ReplaceTextInput,
+    output=ReplaceTextOutput,
+    propose=_replace_text,
+)

@@ -1,0 +1,99 @@
+"""Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json` inside the vault.
+
+Which community plugins a vault has: looked up by name, never read, never changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import VaultPath, app_path, clean_component, config_path, from_disk
+
+FILE_LIMIT: Final = 4 * 1024 * 1024
+"""Largest file that is read, in bytes."""
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON value as it is in its file; `sha256` is of the file's bytes."""
+
+    path: VaultPath
+    value: object
+    sha256: str
+
+
+class AppFolder:
+    """One sub-folder of `.obsidian-agent/`. Names are cleaned to legal file names; links on the way are refused, never followed."""
+
+    def __init__(self, store: VaultStore, sub: str) -> None:
+        self._store = store
+        self._sub = clean_component(sub)
+
+    def path(self, name: str) -> VaultPath:
+        """Where the file of a name is."""
+        return app_path(self._sub, clean_component(name) + _SUFFIX)
+
+    def list(self) -> list[str]:
+        """The names of the files, sorted, without `.json`; [] while the folder does not exist."""
+        try:
+            entries = self._store.scan(app_path(self._sub))
+        except VaultError as error:
+            if error.code == "FILE_NOT_FOUND":
+                return []
+            raise
+        stems = (name.removesuffix(_SUFFIX) for name, kind, link in entries if kind == "file" and not link and name.endswith(_SUFFIX))
+        return sorted(stem for stem in stems if clean_component(stem) == stem)
+
+    def read(self, name: str) -> Document:
+        """The document of a name. FILE_NOT_FOUND, or NOT_TEXT when it is no JSON."""
+        path = self.path(name)
+        data = self._store.read(path, FILE_LIMIT)
+        try:
+            value: object = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise VaultError(
+                f"{path.text} is not valid JSON ({error}); put it right or delete it.", code="NOT_TEXT", path=path.text
+            ) from error
+        return Document(path, value, hashlib.sha256(data).hexdigest())
+
+    def write(self, name: str, value: object) -> Document:
+        """Write a document, all or nothing and durable. The folders are made when missing."""
+        path = self.path(name)
+        data = (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+        self._store.make_folder(path.parent)
+        self._store.write_atomic(path, data)
+        return Document(path, value, hashlib.sha256(data).hexdigest())
+
+    def delete(self, name: str) -> bool:
+        """Remove the file of a name; False when there was none."""
+        return self._store.remove(self.path(name))
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPlugins:
+    """Ids of plugins: those with a folder in `.obsidian/plugins`, and those that are switched on."""
+
+    installed: frozenset[str] = frozenset()
+    enabled: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, store: VaultStore) -> VaultPlugins:
+        """As they are now. A plugin that is switched on counts as installed where its folder is not synced."""
+        listed = store.obsidian_config("community-plugins")
+        enabled = frozenset(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else frozenset()
+        return cls(_folders(store) | enabled, enabled)
+
+
+def _folders(store: VaultStore) -> frozenset[str]:
+    try:
+        entries = store.scan(from_disk(config_path("app").parent, "plugins"))
+    except VaultError:
+        return frozenset()
+    return frozenset(name for name, kind, _ in entries if kind == "folder")

@@ -1,0 +1,220 @@
+"""Opening files and folders of the vault without ever leaving it, over directory handles.
+
+Two ways, one promise. Where the kernel has `openat2` a path without links is opened by one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`).
+Everywhere else, and for every path with a link in it, the walk goes component by component with `O_NOFOLLOW` and follows links itself:
+each name that a link brings in is judged by the same rule of protected names, `..` never climbs above the root, and absolute links are
+refused as `RESOLVE_BENEATH` refuses them. Nothing is checked first and opened afterwards by name, so there is no race to lose.
+
+Sources: openat2(2), path_resolution(7).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from obsidian_agent.errors import PathRefused
+from obsidian_agent.vault.filesystem.birth import PATH_FLAGS
+from obsidian_agent.vault.paths.path import VaultPath, is_reserved, protected
+
+HAS_HANDLES: Final = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
+"""Whether the platform can open relative to a directory handle (Linux, macOS and the BSDs can, Windows cannot)."""
+
+MAX_LINKS: Final = 40
+"""As many links on one path as Linux follows."""
+
+FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+FILE_FLAGS: Final = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+)
+NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
+
+_LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
+
+_SYS_OPENAT2 = 437
+_RESOLVE = 0x02 | 0x04 | 0x08  # RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
+
+
+class _OpenHow(ctypes.Structure):
+    """`struct open_how` of linux/openat2.h."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_HOW = {flags: _OpenHow(flags, 0, _RESOLVE) for flags in (FOLDER_FLAGS, FILE_FLAGS, PATH_FLAGS)}
+_HOW_ADDRESS = {flags: ctypes.addressof(how) for flags, how in _HOW.items()}
+_HOW_SIZE = ctypes.sizeof(_OpenHow)
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
+if _libc is not None:
+    _libc.syscall.restype = ctypes.c_long
+    _libc.syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+def close_quietly(fd: int) -> None:
+    """Close a handle that was only read from: an error then says nothing about the data."""
+    with suppress(OSError):
+        os.close(fd)
+
+
+def open_without_links(root_fd: int, text: str, flags: int) -> int:
+    """One `openat2` call for a path that has no link in it. OSError: ELOOP for a link, ENOSYS where the call is missing."""
+    if _libc is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), text)
+    fd: int = _libc.syscall(_SYS_OPENAT2, root_fd, os.fsencode(text), _HOW_ADDRESS[flags], _HOW_SIZE)
+    if fd < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), text)
+    return fd
+
+
+def has_openat2(root_fd: int) -> bool:
+    """Whether the kernel has the call and lets us use it (old kernels and some sandboxes do not)."""
+    try:
+        os.close(open_without_links(root_fd, ".", FOLDER_FLAGS))
+    except OSError:
+        return False
+    return True
+
+
+class Steps(ABC):
+    """The rules of a walk, whatever reaches the disk: the components still to go (next one last), and the real ones behind us."""
+
+    def __init__(self, path: VaultPath) -> None:
+        self.path = path
+        self.pending = list(reversed(path.parts))
+        self.names: list[str] = []
+        self.links = 0
+
+    @abstractmethod
+    def enter(self, name: str) -> str | None:
+        """Go into a folder, or give the target when the name is a link. OSError when it is missing or no folder."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Go back to the folder that the last folder entered is in."""
+
+    @abstractmethod
+    def link(self, name: str) -> str | None:
+        """The target of a link here, None for everything else and for what is missing."""
+
+    def run(self, *, follow_last: bool) -> str:
+        """Walk to the folder of the last component; the name of that, which is no link when `follow_last`. It may be missing."""
+        while self.pending:
+            name = self.pending.pop()
+            if name == "..":
+                self.climb()
+            elif name not in ("", "."):
+                if self.links and protected(name):
+                    raise self.refused(f"leads to {name!r}, which is protected", "PATH_NOT_ALLOWED")
+                if not self.pending:
+                    target = self.link(name) if follow_last else None
+                    if target is None:
+                        return name
+                    self.follow(target)
+                elif (target := self.enter(name)) is None:
+                    self.names.append(name)
+                else:
+                    self.follow(target)
+        # A link that ends in "." or "..": the folder we are in is what the path names.
+        return self.climb()
+
+    def climb(self) -> str:
+        """Back to the folder above; the name of the one left. All were entered from the root downwards, so this stays below it."""
+        if not self.names:
+            raise self.refused("leads out of the vault or to the vault itself")
+        self.leave()
+        return self.names.pop()
+
+    def follow(self, target: str) -> None:
+        """Put the components of a link's target in the place of its name."""
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise self.refused("goes in circles")
+        if is_reserved(self.path):
+            raise self.refused("must be a real folder", "PATH_NOT_ALLOWED")
+        target = target.replace(os.sep, "/")
+        if target.startswith("/") or os.path.splitdrive(target)[0]:
+            raise self.refused("leads to an absolute path")
+        self.pending.extend(reversed(target.split("/")))
+
+    def refused(self, why: str, code: str = "PATH_OUTSIDE_VAULT") -> PathRefused:
+        """The refusal of the path because of a link on it."""
+        return PathRefused(
+            f"{self.path.text} is a link, or goes through one, that {why}; it is not followed.", code=code, path=self.path.text
+        )
+
+
+class _HandleSteps(Steps):
+    """A walk over directory handles: every folder is opened relative to the one before, never through a link."""
+
+    def __init__(self, root_fd: int, path: VaultPath) -> None:
+        super().__init__(path)
+        self.root_fd = root_fd
+        self.handles: list[int] = []
+
+    @property
+    def here(self) -> int:
+        return self.handles[-1] if self.handles else self.root_fd
+
+    def enter(self, name: str) -> str | None:
+        try:
+            self.handles.append(os.open(name, FOLDER_FLAGS | NOFOLLOW, dir_fd=self.here))
+        except OSError as error:
+            target = self.link(name) if error.errno in _LINK_ERRORS else None
+            if target is None:
+                raise
+            return target
+        return None
+
+    def leave(self) -> None:
+        close_quietly(self.handles.pop())
+
+    def link(self, name: str) -> str | None:
+        try:
+            return os.readlink(name, dir_fd=self.here)
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENOENT):
+                return None
+            raise
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a path ends after its links: a handle of the folder (the caller closes it), the name in it, all components of the real path."""
+
+    folder_fd: int
+    name: str
+    parts: tuple[str, ...]
+
+
+def find(root_fd: int, path: VaultPath, *, follow_last: bool = True) -> Place:
+    """Follow `path` (not the root) to its last component through links that stay inside. The last name may be missing.
+
+    With `follow_last` the last name is no link when this returns. OSError for a folder that is missing or none, PathRefused for a link
+    that leaves the vault, leads to a protected name or goes in circles.
+    """
+    steps = _HandleSteps(root_fd, path)
+    try:
+        name = steps.run(follow_last=follow_last)
+        folder = steps.handles.pop() if steps.handles else os.open(".", FOLDER_FLAGS, dir_fd=root_fd)
+        return Place(folder, name, (*steps.names, name))
+    finally:
+        for handle in steps.handles:
+            close_quietly(handle)
+
+
+def open_by_walk(root_fd: int, path: VaultPath, flags: int) -> int:
+    """What is at `path`, by the walk alone. Errors as `find`."""
+    if path.is_root:
+        return os.open(".", flags, dir_fd=root_fd)
+    place = find(root_fd, path)
+    try:
+        return os.open(place.name, flags | NOFOLLOW, dir_fd=place.folder_fd)
+    finally:
+        close_quietly(place.folder_fd)

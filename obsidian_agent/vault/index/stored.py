@@ -1,0 +1,207 @@
+"""An index that lasts: a snapshot, and over it the files that changed since, for one state of the vault.
+
+A state is never changed once it is in use; a refresh makes the next one. So screens and plans can ask while the vault is followed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from obsidian_agent.errors import Problem
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.facts import Facts, KnownPaths, LinksByName, asks_content, file_name, linking, tag_key
+from obsidian_agent.vault.index.index import NameFinder
+from obsidian_agent.vault.index.name_search import NameHits, NameSearch, search_parts
+from obsidian_agent.vault.index.needle import Needle
+from obsidian_agent.vault.index.overlay import Delta
+from obsidian_agent.vault.index.snapshot import Snapshot
+from obsidian_agent.vault.index.stamps import Stamp
+from obsidian_agent.vault.index.text_search import Packs
+from obsidian_agent.vault.index.texts import NoteText, read_note
+from obsidian_agent.vault.markdown.base_file import BASE
+from obsidian_agent.vault.paths.path import VaultPath
+
+
+@dataclass(slots=True)
+class Changed:
+    """The files that differ from a snapshot, and the stamps with which they were read."""
+
+    delta: Delta = field(default_factory=Delta)
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+
+    def copy(self) -> Changed:
+        """Another one that can be changed."""
+        return Changed(self.delta.copy(), dict(self.stamps))
+
+
+class StoredIndex:
+    """See `VaultIndex`."""
+
+    def __init__(self, snapshot: Snapshot, changed: Changed, store: VaultStore, packs: Packs) -> None:
+        self.snapshot = snapshot
+        self.changed = changed
+        self.packs = packs
+        self._store = store
+        self._delta = changed.delta
+        self._path = KnownPaths()
+        self._links = LinksByName(self.named)
+        self._bases: list[VaultPath] | None = None
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        return self._delta.problems
+
+    def files(self) -> Iterator[VaultPath]:
+        return self._over(map(self._path, self.snapshot.paths), list(self._delta.files.values()))
+
+    def knows(self, path: VaultPath) -> bool:
+        """Whether there is such a file."""
+        return path.text in self._delta.files or (path.text in self.snapshot.ids and path.text not in self._delta.stale)
+
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        here = [path for path in self._delta.files.values() if path.is_note and path.within(folder)]
+        texts = (text for text in self._texts_below(folder) if asks_content(text))
+        return self._over((path for path in map(self._path, texts) if path.is_note), here)
+
+    def facts(self, path: VaultPath) -> Facts:
+        known = self._delta.facts.get(path.text)
+        if known is not None:
+            return known
+        file = self.snapshot.ids.get(path.text)
+        return Facts() if file is None else self.snapshot.facts(file)
+
+    def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
+        key = tag_key(tag)
+        paths = self.snapshot.paths
+        texts = sorted({paths[file] for row in self.snapshot.tagged(key) for file in row})
+        prefix = f"{folder.text}/" if folder.text else ""
+        below = map(self._path, (text for text in texts if text.startswith(prefix)))
+        return self._delta.over(below, self._delta.tagged(key, folder))
+
+    def naming(self, name: str) -> list[VaultPath]:
+        paths = self.snapshot.paths
+        texts = sorted({paths[file] for _, row in self.snapshot.naming(name) for file in row})
+        return self._delta.over(map(self._path, texts), self._delta.naming(name))
+
+    def named(self, name: str) -> list[VaultPath]:
+        return self._delta.over(map(self._path, sorted(self.snapshot.named(name))), self._delta.named(name))
+
+    def bases(self) -> list[VaultPath]:
+        if self._bases is None:
+            self._bases = sorted(self._path(text) for text in self.file_texts() if text.lower().endswith(BASE))
+        return self._bases
+
+    def referring(self) -> list[VaultPath]:
+        return self._delta.over(map(self._path, self.snapshot.referring), self._delta.referring())
+
+    def linking(self, path: VaultPath) -> list[VaultPath]:
+        if any(True for name in (".", "..") for _ in self.snapshot.naming(name)):
+            return linking(self, path)
+        texts = map(self._path, sorted(self.linking_texts(path)))
+        name = file_name(path)
+        here = {source for ending in (name, ".", "..") for source in self._delta.naming(ending) if self._means(source, path)}
+        return sorted({*texts, *here})
+
+    def linking_texts(self, path: VaultPath) -> set[str]:
+        """The paths of the files, but `path` itself and those that changed since the snapshot, with a link that leads to `path`."""
+        found: set[int] = set()
+        paths = self.snapshot.paths
+        for target, row in self.snapshot.naming(file_name(path)):
+            if not self._links.is_same_everywhere(target):
+                found.update(file for file in row if self.resolve(target, self._path(paths[file])) == path)
+            elif len(row) and self.resolve(target, self._path(paths[row[0]])) == path:
+                found.update(row.tolist())
+        texts = set(map(paths.__getitem__, found))
+        texts.discard(path.text)
+        texts -= self._delta.stale
+        return texts
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return self._read(path)
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        paths, delta = self.snapshot.paths, self._delta
+        for file, alias in self.snapshot.alias_rows():
+            if paths[file] not in delta.stale:
+                yield alias, self._path(paths[file])
+        yield from delta.aliases()
+
+    def names(self) -> NameFinder:
+        return _Names(self.snapshot, self._delta)
+
+    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        return self._links.resolve(target, source)
+
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+        stale = self._delta.stale
+        wanted = self._holding([needle for needle in needles if needle is not None])
+        below = (text for text in self._texts_below(folder) if asks_content(text) and text not in stale)
+        texts = below if wanted is None else (text for text in below if self.snapshot.ids[text] in wanted)
+        here = sorted(path for path in self._delta.files.values() if path.is_note and path.within(folder))
+        merged = heapq.merge(map(self._path, texts), here) if here else map(self._path, texts)
+        return (NoteText(path, self._read(path)) for path in merged if path.is_note)
+
+    def with_changes(self, changed: Changed) -> StoredIndex:
+        """The next state of the same snapshot."""
+        return StoredIndex(self.snapshot, changed, self._store, self.packs)
+
+    def file_texts(self) -> Iterator[str]:
+        """The path of every file, in no order."""
+        stale = self._delta.stale
+        yield from (text for text in self.snapshot.paths if text not in stale) if stale else self.snapshot.paths
+        yield from self._delta.files
+
+    def _holding(self, needles: Sequence[Needle]) -> set[int] | None:
+        """The notes of the snapshot that may hold all needles; None when all may."""
+        if not needles:
+            return None
+        try:
+            return set.intersection(*(set(self.packs.holding(needle)) for needle in needles))
+        except OSError:
+            return None
+
+    def _read(self, path: VaultPath) -> bytes | Problem:
+        try:
+            file = self.snapshot.ids.get(path.text)
+            if file is not None and path.text not in self._delta.stale:
+                if self.snapshot.packed(file).size:
+                    return self.packs.text(file)
+                if self.snapshot.stamp(file).size == 0:
+                    return b""
+        except OSError:
+            pass
+        return read_note(self._store, path)
+
+    def _means(self, source: VaultPath, path: VaultPath) -> bool:
+        return source != path and any(self.resolve(target, source) == path for target in self.facts(source).targets)
+
+    def _texts_below(self, folder: VaultPath) -> Iterable[str]:
+        """The paths of the snapshot below a folder: they lie together."""
+        paths = self.snapshot.paths
+        if not folder.text:
+            return paths
+        behind_slash = chr(ord("/") + 1)
+        return paths[bisect_left(paths, f"{folder.text}/") : bisect_left(paths, folder.text + behind_slash)]
+
+    def _over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> Iterator[VaultPath]:
+        if not self._delta.stale:
+            return iter(below)
+        return iter(self._delta.over(below, here))
+
+
+class _Names:
+    """The names of a snapshot, and those of the files that changed since; the former are made once for all states."""
+
+    def __init__(self, snapshot: Snapshot, delta: Delta) -> None:
+        self._snapshot = snapshot
+        self._delta = delta
+
+    def search(self, query: str, limit: int | None = None) -> NameHits:
+        delta = self._delta
+        parts: list[tuple[NameSearch, Set[str]]] = [(self._snapshot.names, delta.stale)]
+        if delta.files:
+            parts.append((NameSearch(delta.files, ((alias, path.text) for alias, path in delta.aliases())), frozenset()))
+        return search_parts(parts, query, limit)

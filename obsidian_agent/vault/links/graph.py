@@ -1,0 +1,112 @@
+"""The links between the files of a vault: who links to what, what leads nowhere, and who links back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.links.resolve import LinkResolver, normal_text
+from obsidian_agent.vault.markdown.canvas import canvas_links
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.scan import note as scan
+from obsidian_agent.vault.scan.note import Link, links_in
+from obsidian_agent.vault.views.view import VaultView
+
+CANVAS: Final = ".canvas"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLinks:
+    """The links of a note: sorted sets. A link to the note itself is in `outgoing` and not in `backlinks`; those come from notes only."""
+
+    outgoing: tuple[VaultPath, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    """Targets as written, in NFC and without `.md`."""
+    backlinks: tuple[VaultPath, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkGraph:
+    """All links of one state of a vault."""
+
+    outgoing: Mapping[VaultPath, frozenset[VaultPath]]
+    """Of notes and canvases."""
+    unresolved: Mapping[VaultPath, frozenset[str]]
+    backlinks: Mapping[VaultPath, frozenset[VaultPath]]
+    """The notes and canvases that link to a file, itself not among them."""
+    unreadable: tuple[VaultPath, ...] = ()
+    """Notes and canvases that could not be read; they count as files without links."""
+
+    @property
+    def notes(self) -> tuple[VaultPath, ...]:
+        """The notes, sorted."""
+        return tuple(sorted(path for path in self.outgoing if path.is_note))
+
+    def of(self, note: VaultPath) -> NoteLinks:
+        """The links of one note (or of any file: then only who links to it)."""
+        return NoteLinks(
+            tuple(sorted(self.outgoing.get(note, ()))),
+            tuple(sorted(self.unresolved.get(note, ()))),
+            tuple(sorted(source for source in self.backlinks.get(note, ()) if source.is_note)),
+        )
+
+
+def links_of(path: VaultPath, data: bytes) -> tuple[Link, ...]:
+    """The links in a file's bytes: of a note or a canvas; other files have none."""
+    if path.is_note:
+        return links_in(data)
+    if path.suffix == CANVAS:
+        return canvas_links(data)
+    return ()
+
+
+def links_where(path: VaultPath, data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
+    """Those of `links_of` whose targets are wanted, faster where few are."""
+    if path.is_note:
+        return scan.links_where(data, wanted)
+    return tuple(link for link in links_of(path, data) if wanted(link.target))
+
+
+def unresolved_name(target: str) -> str:
+    """The name under which a target that leads nowhere is listed."""
+    name = normal_text(target)
+    return name[:-3] if name.lower().endswith(".md") else name
+
+
+def link_graph(view: VaultView) -> LinkGraph:
+    """The links of everything that a view shows."""
+    files = [entry.path for entry in view.walk(ROOT) if entry.kind == "file"]
+    resolver = LinkResolver(files)
+    outgoing: dict[VaultPath, frozenset[VaultPath]] = {}
+    unresolved: dict[VaultPath, frozenset[str]] = {}
+    backlinks: dict[VaultPath, set[VaultPath]] = {}
+    unreadable: list[VaultPath] = []
+    for source in files:
+        if not source.is_note and source.suffix != CANVAS:
+            continue
+        try:
+            links = links_of(source, view.read(source))
+        except VaultError:
+            unreadable.append(source)
+            links = ()
+        found, lost = resolve_all(resolver, source, links)
+        outgoing[source], unresolved[source] = found, lost
+        for target in found:
+            if target != source:
+                backlinks.setdefault(target, set()).add(source)
+    return LinkGraph(outgoing, unresolved, {path: frozenset(sources) for path, sources in backlinks.items()}, tuple(unreadable))
+
+
+def resolve_all(resolver: LinkResolver, source: VaultPath, links: Iterable[Link]) -> tuple[frozenset[VaultPath], frozenset[str]]:
+    """The files that links of a note lead to, and the names of those that lead nowhere."""
+    found: set[VaultPath] = set()
+    lost: set[str] = set()
+    for link in links:
+        target = resolver.resolve(link.target, source)
+        if target is None:
+            lost.add(unresolved_name(link.target))
+        else:
+            found.add(target)
+    return frozenset(found), frozenset(lost)

@@ -1,0 +1,310 @@
+"""Rules for one component of a vault path: what is protected, what is not portable, what a legal name made from any text looks like.
+
+Everything here is text in, text out; nothing looks at the disk. `paths.parse` puts the rules together.
+
+Sources: Obsidian help ("Internal links", "Configuration folder"), Microsoft "Naming files, paths, and namespaces", the NTFS and HFS+
+rules that git keeps for `.git` (t0060, t1014), Unicode TR 36 and Trojan Source (CVE-2021-42574) for invisible characters.
+
+Slugs: short names made from titles, for files and links.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+import regex
+
+from obsidian_agent.errors import ToolError
+
+MAX_NAME_BYTES: Final = 255
+"""Longest name that ext4, APFS and NTFS all take (ext4 counts bytes of UTF-8)."""
+
+MAX_CLEAN_BYTES: Final = 240
+"""Longest name that `clean_component` makes; leaves room for an extension and a ` 2`."""
+
+PLAIN: Final = re.compile(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
+"""Names that every rule for names on disk allows, told at once: most names are such. The others are asked about."""
+
+INSTRUCTION_FILES: Final = frozenset({"agents.md", "claude.md", "gemini.md"})
+"""Files in the vault's root that other agents obey, case-folded: readable, never written."""
+
+CODE_EXTENSIONS: Final = frozenset(
+    (
+        *(".app", ".appimage", ".applescript", ".appref-ms", ".bash", ".bat", ".chm", ".cjs", ".cmd", ".com", ".command", ".cpl", ".csh"),
+        *(".desktop", ".dll", ".dmg", ".exe", ".fish", ".gadget", ".hta", ".htm", ".html", ".inf", ".jar", ".js", ".jse", ".ksh", ".lnk"),
+        *(".mht", ".mhtml", ".mjs", ".msc", ".msi", ".msp", ".mst", ".pif", ".pkg", ".pl", ".ps1", ".ps1xml", ".psd1", ".psm1", ".py"),
+        *(".pyc", ".pyw", ".rb", ".reg", ".scf", ".scpt", ".scr", ".sct", ".settingcontent-ms", ".sh", ".shtml", ".terminal", ".tool"),
+        *(".url", ".vb", ".vbe", ".vbs", ".webloc", ".workflow", ".ws", ".wsc", ".wsf", ".wsh", ".xht", ".xhtml", ".zsh"),
+    )
+)
+"""Extensions that a double click, a shell or a browser runs as code."""
+
+# The 16 code points that HFS+ leaves out when it compares names.
+_HFS_IGNORED = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+
+# 8.3 names that NTFS gives to dot files: `.git` is `GIT~1`, `.obsidian` is `OBSIDI~1`; after four clashes two letters and a hash.
+_SHORT_NAME = re.compile(
+    r"(?:git|gitmod|gitatt|gitign|obsidi|openco|trash|claude|env|mcp|(?:gi|ob|op|tr|cl|en|mc)[0-9a-f]{4})~[0-9]+(?:\.[^.]{0,3})?"
+)
+_PROTECTED_FILE = "opencode.json"
+
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
+    | {f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789\u00b9\u00b2\u00b3"}
+)
+
+_CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+_ILLEGAL = re.compile(rf'[<>:"|?*\\/{_CONTROLS}]')
+_UNLINKABLE = re.compile(r"[#^\[\]|]|%%")
+_NO_TEXT = re.compile(
+    "[\ud800-\udfff\ufdd0-\ufdef" + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF)) + "]"
+)
+_OPTION = re.compile(r"-[-A-Za-z0-9_=.]+")
+_VARIABLE = re.compile(r"\$(?:env:)?[a-z_]\w*|\$\{\w+\}|%\w+%", re.ASCII | re.IGNORECASE)
+_PERCENT_CODE = re.compile(r"%(?=[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")
+
+_SUBDIVISION_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f")
+_VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+# What NFKC turns into a tilde, and into text with a slash or backslash.
+_TILDES = re.compile("[~\uff5e]")
+_LIKE_SLASH = frozenset("\u2100\u2101\u2105\u2106\uff0f\uff3c\ufe68")
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_JOINERS = "\u200c\u200d"
+
+
+def extension(name: str) -> str:
+    """The lower-case extension with its dot, or "": `.md` of `a.MD`; none in `1. Intro`, `.hidden` or `a.`."""
+    stem, _, tail = name.rpartition(".")
+    if not tail or " " in tail or not stem.strip("."):
+        return ""
+    return f".{tail.lower()}"
+
+
+def collision_key(text: str) -> str:
+    """Two texts with one key are one name on some disk: NFC and full case folding."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def protected(component: str) -> bool:
+    """Whether a name is, on any disk, a dot file or folder or another name that no plan may read or touch.
+
+    Compared after NFKC, case folding, and removal of what HFS+ ignores and Win32 drops (trailing dots and blanks, `:stream`).
+    """
+    if component[:1].isalnum() and not _TILDES.search(component) and unicodedata.normalize("NFKC", component[0])[0] not in "oO":
+        return False
+    if component.isascii():
+        folded = component.lower()
+    else:
+        folded = unicodedata.normalize("NFKC", component).casefold().translate(_HFS_IGNORED)
+    name = folded.split(":", 1)[0].rstrip(". \t")
+    if len(name) > 1 and name[0] == "." and name[1] != ".":
+        return True
+    return name == _PROTECTED_FILE or _SHORT_NAME.fullmatch(name) is not None
+
+
+def unreadable(text: str) -> str | None:
+    """Why text can be part of no name at all, or None. The answer completes "the name …"."""
+    if text.isprintable():
+        return None
+    if _CONTROL.search(text):
+        return "contains a control character or line break"
+    return "contains half of a surrogate pair or another code point that is no character" if _NO_TEXT.search(text) else None
+
+
+def climbs(component: str) -> bool:
+    """Whether some system takes a name for a parent folder: `..`, `.. `, also behind compatibility forms (`．．／`, `‥`)."""
+    if component.isascii() or (component[:1].isalnum() and _LIKE_SLASH.isdisjoint(component)):
+        return component.rstrip() == ".."
+    return any(part.rstrip() == ".." for part in unicodedata.normalize("NFKC", component).replace("\\", "/").split("/"))
+
+
+def vanishes(component: str) -> bool:
+    """Whether a name is dots and blanks alone, also in compatibility forms (`…`): Win32 strips it to nothing."""
+    if component[:1].isalnum():
+        return False
+    return not unicodedata.normalize("NFKC", component).strip(". \t")
+
+
+def is_variable(component: str) -> bool:
+    """Whether shells would put something else in the place of a name: `$HOME`, `${HOME}`, `%USERPROFILE%`, `$env:HOME`."""
+    return _VARIABLE.fullmatch(component) is not None
+
+
+def unportable(component: str) -> str | None:
+    """Why a new name would be illegal, an alias or invisible somewhere, or None. The answer completes "the name …"."""
+    if illegal := _ILLEGAL.search(component):
+        return f"contains {illegal[0]!r}, which some systems forbid in names"
+    if component[-1:] == "." or component[-1:].isspace():
+        return "ends in a dot or blank, which Windows drops"
+    if _is_device(component):
+        return "is the name of a Windows device"
+    if len(component.encode()) > MAX_NAME_BYTES:
+        return f"is longer than {MAX_NAME_BYTES} bytes"
+    if component.startswith("..") and not (component[2:3].isalnum() or component[2:3] in "._"):
+        return "starts with two dots"
+    if _OPTION.fullmatch(component):
+        return "starts with a dash, which commands take for an option"
+    if "${" in component:
+        return "holds a placeholder that was never filled in"
+    return None if component.isascii() else _invisible(component)
+
+
+def unlinkable(component: str) -> str | None:
+    """Why Obsidian's links could not hold a new name, or None. The answer completes "the name …"."""
+    found = _UNLINKABLE.search(component)
+    return f"contains {found[0]!r}, which Obsidian's links cannot hold" if found else None
+
+
+def _is_device(component: str) -> bool:
+    return component.partition(".")[0].rstrip().lower() in _DEVICES
+
+
+def _invisible(component: str) -> str | None:
+    previous = ""
+    for char in _SUBDIVISION_FLAG.sub("\u2691", component):
+        if _is_hidden(char, previous):
+            return f"contains the invisible character U+{ord(char):04X}"
+        if char in _LIKE_SLASH:
+            return f"contains {char!r}, which some systems turn into a slash"
+        previous = char
+    return None
+
+
+def _is_hidden(char: str, previous: str) -> bool:
+    """Invisible characters make two names that look alike. Joiners do not inside emoji and in scripts that need them."""
+    if char.isascii():
+        return False
+    if char in _JOINERS:
+        return previous < "\u0590"
+    return char in _BLANK_LETTERS or (unicodedata.category(char) == "Cf" and char not in _VISIBLE_FORMATS)
+
+
+def dash_illegal(text: str) -> str:
+    """The text with each character that is illegal in names on any platform as `-`. Separators must have been refused before."""
+    return _ILLEGAL.sub("-", text)
+
+
+def clean_component(text: str) -> str:
+    """A legal, portable, linkable name (or part of one) made from any text, at most `MAX_CLEAN_BYTES` long; "Untitled" when none is left.
+
+    Illegal characters become `-` between others and vanish at the ends, what links cannot hold vanishes, a name that a system gives
+    a meaning (devices, dot folders) gets a `-`.
+    """
+    cleaned = _cleaned(text)
+    if protected(cleaned) or vanishes(cleaned):
+        # What is left is disguised: compatibility forms of dots, 8.3 names.
+        cleaned = _cleaned(unicodedata.normalize("NFKC", cleaned).replace("~", "-"))
+    if is_variable(cleaned):
+        cleaned = _trimmed(cleaned.strip("$%"))
+    if _is_device(cleaned) or protected(cleaned):
+        head, dot, tail = cleaned.partition(".")
+        cleaned = f"{head.rstrip()}-{dot}{tail}"
+    return cleaned if cleaned and not unportable(cleaned) else "Untitled"
+
+
+def _cleaned(text: str) -> str:
+    """Cleaned until nothing changes: what one rule takes away can bring together what another one forbids."""
+    while text != (text := _cleaned_once(text)):
+        pass
+    return text
+
+
+def _cleaned_once(text: str) -> str:
+    text = _CONTROL.sub(" ", unicodedata.normalize("NFC", _NO_TEXT.sub("", text)))
+    text = re.sub(r":\s+", " - ", text.strip(' <>:"|?*\\/'))
+    text = _UNLINKABLE.sub("", _PERCENT_CODE.sub("-", text.replace("|", "-").replace("${", "-")))
+    text = re.sub(r"\s{2,}", " ", _visible(_ILLEGAL.sub("-", text)))
+    return _trimmed(_cut(_trimmed(text)))
+
+
+def _visible(text: str) -> str:
+    if text.isascii():
+        return text
+    kept: list[str] = [""]
+    for char in text:
+        if not _is_hidden(char, kept[-1]):
+            kept.append("-" if char in _LIKE_SLASH else char)
+    return "".join(kept)
+
+
+def _cut(text: str) -> str:
+    if len(text.encode()) <= MAX_CLEAN_BYTES:
+        return text
+    import regex  # Only names this long need it, and it is slow to import.
+
+    kept, size = [], 0
+    for cluster in regex.findall(r"\X", text):
+        size += len(cluster.encode())
+        if size > MAX_CLEAN_BYTES:
+            break
+        kept.append(cluster)
+    return "".join(kept)
+
+
+def _trimmed(text: str) -> str:
+    """Without what must not begin or end a name: dots, dashes and tildes that mean something, blanks, joiners that join nothing."""
+    while text != (text := text.lstrip(f".-~ {_JOINERS}").rstrip(f". {_JOINERS}").strip()):
+        pass
+    return text
+
+
+MOST_BYTES = 240
+"""Bytes of UTF-8: what file systems take for a name, with room for an extension and a number."""
+
+# Compiled (and kept by `regex`) when first used: that takes longer than all the rest of this module.
+_APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
+_KEPT = r"\p{L}\p{M}\p{N}_\p{ExtPict}\p{RI}\p{EMod}"
+_NO_WORD = rf"(?:[^{_KEPT}\u200d]|(?!\ufe0f)[\p{{M}}\p{{L}}&&\p{{DI}}]|(?<![\u0590-\U0010ffff])\u200d)+"
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])")
+_EMPTY = "untitled"
+
+
+def slug(title: str, separator: str = "-", max_length: int | None = None) -> str:
+    """A title in lower case, its words joined by `separator`: "Plan: Q3/Q4 (draft)" becomes "plan-q3-q4-draft".
+
+    Letters and digits of all scripts, ``_`` and emoji stay, everything else separates words. At most `max_length` characters and
+    `MOST_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left. The name of a Windows device gets a ``_``.
+    Raises `ToolError` ARGUMENT_INVALID for a separator that is no part of a file's name, or a length below 1.
+    """
+    if len(separator) > 5 or not all(character in "-_.~+ " for character in separator):
+        raise ToolError(f"“{separator}” cannot separate the words of a slug.", hint="Use -, _, ., ~, + or a blank.")
+    if max_length is not None and max_length < 1:
+        raise ToolError(f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more.")
+    folded = unicodedata.normalize("NFC", regex.sub(_APOSTROPHES, "", title).lower())
+    words = [word for part in regex.split(_NO_WORD, folded, flags=regex.V1) if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))]
+    return _no_device(_joined(words, separator, max_length) or _EMPTY[:max_length], max_length)
+
+
+def _joined(words: list[str], separator: str, most: int | None) -> str:
+    kept = ""
+    for word in words:
+        longer = f"{kept}{separator}{word}" if kept else word
+        if not _fits(longer, most):
+            return kept or _slugs_cut(word, most)
+        kept = longer
+    return kept
+
+
+def _no_device(name: str, most: int | None) -> str:
+    head, dot, tail = name.partition(".")
+    if not _DEVICE.fullmatch(head):
+        return name
+    return f"{head if _fits(name + '_', most) else head[:-1]}_{dot}{tail}"
+
+
+def _slugs_cut(word: str, most: int | None) -> str:
+    kept = ""
+    for cluster in regex.findall(r"\X", word):
+        if not _fits(kept + cluster, most):
+            break
+        kept += cluster
+    return kept
+
+
+def _fits(text: str, most: int | None) -> bool:
+    return (most is None or len(text) <= most) and len(text.encode("utf-8", "surrogatepass")) <= MOST_BYTES

@@ -1,0 +1,337 @@
+"""Links after a rename: every link means what it meant, each written in its own way, and nothing else in any file differs.
+
+Only a link whose meaning would change is rewritten: of a file that moves, of another file whose name is taken or set free by the move, and
+in a file that moves. Each new target is looked up in the vault as it will be. Where old or new text has a character that Markdown, YAML or
+JSON give a meaning, the new bytes are scanned again before they are proposed: each link must be there as it was meant.
+
+Which links mean something else after a shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
+
+from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
+from obsidian_agent.vault.index.facts import is_relative, target_name
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.links.graph import CANVAS, links_of, links_where
+from obsidian_agent.vault.links.references import NONE, References, references_in
+from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkStyle
+from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks
+from obsidian_agent.vault.refactor.link_text import (
+    Edit,
+    Spelling,
+    apply,
+    display_edit,
+    is_plain,
+    relative_path,
+    shape_of,
+    spellings,
+    target_edit,
+)
+from obsidian_agent.vault.scan.model import Link
+from obsidian_agent.vault.views.view import VaultView
+
+
+class Change(NamedTuple):
+    """What a target means before a shift and should mean after it (None: its file is gone); `now` is what it would mean as it stands.
+
+    With `card_only` it would do as a link and not as a file card of a canvas, which has the exact path.
+    """
+
+    before: VaultPath
+    wanted: VaultPath | None
+    now: VaultPath | None
+    card_only: bool = False
+
+
+class LinkChanges:
+    """What a shift does to links that lead somewhere. The index is that of the vault before it."""
+
+    def __init__(self, index: VaultIndex, shift: Shift) -> None:
+        self.after = ShiftedLinks(index, shift)
+        self._before = ShiftedLinks(index, Shift())
+        self._index = index
+        self._shift = shift
+        self._concerned: dict[str, bool] = {}
+        self._known: dict[tuple[str, str, str, bool], Change | None] = {}
+
+    def sources(self) -> list[VaultPath]:
+        """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
+        shift = self._shift
+        found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
+        found.update({source.text: source for source in self._index.referring() if self._refers(source)})
+        found.update({path.text: path for path in shift.moved})
+        gone = {path.text for path in shift.gone}
+        return sorted([source for text, source in found.items() if text not in gone or self._stays(source)], key=attrgetter("text"))
+
+    def of_source(self, source: VaultPath) -> dict[str, Change]:
+        """The targets of a file, as the index knows them, that mean something else afterwards; those of references too."""
+        facts = self._index.facts(source)
+        found = self.of_targets(facts.targets, source)
+        return {**self.of_references(facts.references, source), **found} if facts.references else found
+
+    def of_references(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
+        """Those of the targets of references that mean something else afterwards, or that led to their file as the relative path which
+        other programs follow and no longer will."""
+        path = self._shift.moved.get(source, source)
+        targets = [target for target in targets if target and (source in self._shift.moved or self.may_change(target))]
+        changes = self.of_targets(targets, source)
+        for target in targets:
+            before = self._index.resolve(target, source) if target not in changes else None
+            wanted = self._shift.after(before) if before is not None else None
+            if before is not None and wanted is not None and _leads(target, source, before) and not _leads(target, path, wanted):
+                changes[target] = Change(before, wanted, wanted)
+        return changes
+
+    def _refers(self, source: VaultPath) -> bool:
+        return any(map(self.may_change, self._index.facts(source).references))
+
+    def of_targets(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
+        """Those of some targets that mean something else in a file afterwards."""
+        path = self._shift.moved.get(source)
+        if path is None:
+            path, targets = source, filter(self.may_change, targets)
+        where = source.parent.text, path.parent.text, source.suffix == CANVAS
+        changes: dict[str, Change] = {}
+        for target in targets:
+            # Files of one folder mean the same by a text, so that a hub's many links are looked up a few times.
+            key = (target, *where)
+            if key not in self._known:
+                self._known[key] = self._of_target(target, source, path)
+            if change := self._known[key]:
+                changes[target] = change
+        return changes
+
+    def _stays(self, source: VaultPath) -> bool:
+        path = self._shift.moved.get(source)
+        return path is not None and path.suffix == source.suffix
+
+    def may_change(self, target: str) -> bool:
+        """Whether a target in a file that stays could mean something else: it ends with a name that comes or goes."""
+        known = self._concerned.get(target)
+        if known is None:
+            known = self._concerned[target] = bool(target) and (is_relative(target) or target_name(target) in self._shift.names)
+        return known
+
+    def _of_target(self, target: str, source: VaultPath, path: VaultPath) -> Change | None:
+        before = self._index.resolve(target, source) if target else None
+        if before is None:
+            return None
+        wanted = self._shift.after(before)
+        now = self.after.resolve(target, path)
+        if wanted is None or now != wanted or (self.after.is_tie(target, path) and not self._before.is_tie(target, source)):
+            # Nobody knows which of two paths of one length Obsidian takes, so a link that had no such choice must not get it.
+            return Change(before, wanted, now)
+        if source.suffix == CANVAS and wanted != before and target == before.text:
+            return Change(before, wanted, now, card_only=True)
+        return None
+
+
+def _leads(target: str, source: VaultPath, file: VaultPath) -> bool:
+    """Whether a target is the relative path from one file to another."""
+    return link_key(target.removeprefix("./")) == link_key(relative_path(file.text, source))
+
+
+@dataclass(frozen=True, slots=True)
+class RelinkedFile:
+    """A file with rewritten links: where it is after the shift, its new bytes, and how many links were rewritten."""
+
+    path: VaultPath
+    content: bytes
+    links: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relinked:
+    """The files to write, sorted by path, and what could not be rewritten: `NOT_TEXT`, a refused path, `LINK_AMBIGUOUS`."""
+
+    files: tuple[RelinkedFile, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def links(self) -> int:
+        """The number of links that were rewritten."""
+        return sum(file.links for file in self.files)
+
+
+def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = DEFAULT_STYLE) -> Relinked:
+    """The link updates of a shift that removes nothing. `view` and `index` are those of the vault before it.
+
+    Raises ToolError when a link cannot be written so that it keeps its meaning.
+    """
+    changes = LinkChanges(index, shift)
+    wording = _Wording(changes.after, style)
+    files: list[RelinkedFile] = []
+    problems: list[Problem] = []
+    for source in changes.sources():
+        # A move leaves most links as they are, and the index knows which. After another name most are concerned: so they are read at once.
+        if not shift.renames and not changes.of_source(source):
+            continue
+        path = shift.moved.get(source, source)
+        try:
+            data = _written_over(view, source, path)
+        except VaultError as error:
+            if changes.of_source(source):
+                problems.append(_left_alone(path, error))
+            continue
+        links = links_of(source, data) if source in shift.moved else links_where(source, data, changes.may_change)
+        references = references_in(data) if source.is_note else NONE
+        concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
+        referred = changes.of_references(dict.fromkeys(link.target for link in references.links), source)
+        if referred and not references.sure:
+            problems.append(_only_seen(path, references, referred))
+            references, referred = NONE, {}
+        if not concerned and not referred:
+            continue
+        rewriting = _Rewriting(source, path, data, links + references.links, concerned, referred, wording)
+        content = rewriting.run()
+        problems += rewriting.problems
+        if content != data:
+            files.append(RelinkedFile(path, content, len(rewriting.rewritten)))
+    return Relinked(tuple(sorted(files, key=lambda file: file.path)), tuple(problems))
+
+
+def _written_over(view: VaultView, source: VaultPath, path: VaultPath) -> bytes:
+    """The bytes of a file that is about to be rewritten at `path`. VaultError when it is no UTF-8, or must not be written."""
+    if path.parent.is_root:
+        paths.parse(path.text, PathUse.UPDATE)
+    data = view.read(source)
+    if not data.isascii():
+        decode(data, source.text)
+    return data
+
+
+def _left_alone(path: VaultPath, error: VaultError) -> Problem:
+    why = "holds instructions for other agents" if isinstance(error, PathRefused) else error.message
+    return Problem(error.code, f"The links in {path} are not updated: {why}", path=path.text)
+
+
+def _only_seen(path: VaultPath, references: References, concerned: Mapping[str, Change]) -> Problem:
+    """What is told of a note that is too long for its references to be rewritten."""
+    lines = sorted({link.line for link in references.links if link.target in concerned})
+    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines[:10]))}{', …' if len(lines) > 10 else ''}"
+    message = f"{path} is too long for its definitions and HTML to be rewritten: {where} may lead elsewhere or nowhere."
+    return Problem("REFERENCE_NOT_UPDATED", message, path=path.text)
+
+
+class _Wording:
+    """The texts that a link can have to mean a file after the shift."""
+
+    def __init__(self, after: ShiftedLinks, style: LinkStyle) -> None:
+        self._after = after
+        self._style = style
+        self._known: dict[tuple[str, str, str, str, bool], tuple[str, ...]] = {}
+
+    def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> tuple[str, ...]:
+        """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
+        if link.kind == "canvas":
+            return (wanted.text,) if self._after.resolve(wanted.text, path) == wanted else ()
+        key = link.target, wanted.text, source.parent.text, path.parent.text, link.is_reference
+        known = self._known.get(key)
+        if known is None:
+            # Other programs follow a reference too, and know no other way than the relative path.
+            style = LinkStyle("relative") if link.is_reference else self._style
+            shape = shape_of(link.target, before, source, style)
+            found = spellings(shape, wanted, path, style)
+            known = self._known[key] = tuple(spelling.text for spelling in found if self._means(spelling, wanted, path))
+        return known
+
+    def is_ambiguous(self, wanted: VaultPath) -> bool:
+        """Whether no text may mean a file because another one has its path for links."""
+        return self._after.twins(wanted)
+
+    def _means(self, spelling: Spelling, wanted: VaultPath, path: VaultPath) -> bool:
+        return self._after.resolve(spelling.text, path) == wanted and (not spelling.unique or self._after.is_unique(spelling.text))
+
+
+def _all_links(path: VaultPath, data: bytes) -> tuple[Link, ...]:
+    references = references_in(data) if path.is_note else NONE
+    return links_of(path, data) + (references.links if references.sure else ())
+
+
+class _Rewriting:
+    """The new links of one file."""
+
+    def __init__(
+        self,
+        source: VaultPath,
+        path: VaultPath,
+        data: bytes,
+        links: tuple[Link, ...],
+        concerned: Mapping[str, Change],
+        referred: Mapping[str, Change],
+        wording: _Wording,
+    ) -> None:
+        self._source = source
+        self._path = path
+        self._data = data
+        self._links = links
+        self._wording = wording
+        self._canvas = source.suffix == CANVAS
+        self._concerned = concerned
+        self._referred = referred
+        self.rewritten: dict[int, str] = {}
+        """The new targets, by the place where the old one begins."""
+        self.problems: list[Problem] = []
+
+    def run(self) -> bytes:
+        """The new bytes of the file."""
+        edits: list[Edit] = []
+        for link in self._links:
+            change = (self._referred if link.is_reference else self._concerned).get(link.target)
+            if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
+                edits += self._edits(link, change.before, change.wanted)
+        if not edits:
+            return self._data
+        content = apply(self._data, edits)
+        if not all(is_plain(self._data[edit.start : edit.end]) and is_plain(edit.new) for edit in edits):
+            self._prove(content)
+        return content
+
+    def _edits(self, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
+        for target in self._wording.of(link, before, wanted, self._source, self._path):
+            edit = target_edit(self._data, link, target, canvas=self._canvas)
+            if edit is not None and edit.new == self._data[edit.start : edit.end]:
+                return ()
+            if edit is not None:
+                self.rewritten[link.target_start] = target
+                label = display_edit(self._data, link, before, wanted, canvas=self._canvas)
+                return (edit,) if label is None else (edit, label)
+        if not self._wording.is_ambiguous(wanted):
+            raise self._impossible(link, wanted)
+        self.problems.append(
+            Problem(
+                "LINK_AMBIGUOUS",
+                f"The link {link.target!r} in {self._path} (line {link.line}) cannot tell {wanted} from a file of the same name in other "
+                "case, and is left as it is.",
+                path=self._path.text,
+            )
+        )
+        return ()
+
+    def _prove(self, content: bytes) -> None:
+        """Every link is still there, those that were rewritten with their new targets and the others with their old ones."""
+        old, new = _all_links(self._source, self._data), _all_links(self._path, content)
+        for number, link in enumerate(old):
+            target = self.rewritten.get(link.target_start, link.target)
+            found = new[number] if number < len(new) else None
+            if found is None or (found.kind, found.target, found.subpath, found.form) != (link.kind, target, link.subpath, link.form):
+                raise self._impossible(link, None)
+        if len(new) != len(old):
+            raise self._impossible(new[-1], None)
+
+    def _impossible(self, link: Link, wanted: VaultPath | None) -> ToolError:
+        meaning = "keep its meaning" if wanted is None else f"mean {wanted}"
+        return ToolError(
+            f"The link {link.target!r} in {self._source} (line {link.line}) cannot be written so that it will {meaning}.",
+            path=self._source.text,
+            hint="Choose another name, or leave links as they are with updateLinks: false.",
+        )

@@ -1,0 +1,92 @@
+"""Operations in a form that can be turned around: what the executor carries out, the journal remembers, and undo reverses.
+
+An `Action` says what one place of the vault is before and after. Forward runs, undo, redo and recovery all carry out actions; the
+reverse of an action is an action.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from obsidian_agent.vault.filesystem.stamps import Stamp
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
+
+
+@dataclass(frozen=True, slots=True)
+class PutFile:
+    """The content of a file goes from hash `before` to hash `after`; None stands for "no file".
+
+    `mode` holds the permission bits of a file that comes (back) into being; None gives it the usual ones. `was` is the stamp of the file
+    that is replaced, where known, and `becomes` the one that the new file gets (None: that of a file just written).
+    """
+
+    path: VaultPath
+    before: str | None
+    after: str | None
+    mode: int | None = None
+    was: Stamp | None = None
+    becomes: Stamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutFolder:
+    """A folder comes into being (`made`), or goes if it is empty."""
+
+    path: VaultPath
+    made: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MoveEntry:
+    """A file or folder goes from `path` to `new_path`, which is free.
+
+    `hash` is the content hash of a file whose content was looked at, `inode` the (device, inode) of the entry where known.
+    """
+
+    path: VaultPath
+    new_path: VaultPath
+    folder: bool
+    hash: str | None = None
+    inode: tuple[int, int] | None = None
+
+
+Action = PutFile | PutFolder | MoveEntry
+
+
+def action_of(operation: Operation) -> Action:
+    """The action that an operation of a change set asks for."""
+    match operation:
+        case MakeDir(path):
+            return PutFolder(path, made=True)
+        case Move():
+            return MoveEntry(operation.path, operation.new_path, operation.folder, operation.before_hash)
+        case WriteFile():
+            return PutFile(operation.path, operation.before_hash, operation.after_hash)
+        case _:
+            assert_never(operation)
+
+
+def followed(action: Action, move: MoveEntry) -> Action:
+    """The action at the place where its entry is after a move of that, or of a folder around it."""
+
+    def after(path: VaultPath) -> VaultPath:
+        return path.rebased(move.path, move.new_path) if path == move.path or path.within(move.path) else path
+
+    if isinstance(action, MoveEntry):
+        return replace(action, path=after(action.path), new_path=after(action.new_path))
+    return replace(action, path=after(action.path))
+
+
+def reverse(action: Action) -> Action:
+    """The action that takes this one back."""
+    match action:
+        case PutFile():
+            return PutFile(action.path, action.after, action.before, action.mode, action.becomes, action.was)
+        case PutFolder():
+            return PutFolder(action.path, not action.made)
+        case MoveEntry():
+            return replace(action, path=action.new_path, new_path=action.path)
+        case _:
+            assert_never(action)

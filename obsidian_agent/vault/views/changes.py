@@ -1,0 +1,231 @@
+"""What can happen to a vault, as data: the changes that tools propose, and the operations that the executor carries out.
+
+A tool proposes `FileChange`s. `OverlayVault` (overlay.py) folds them and yields a `ChangeSet`: the ordered `Operation`s that lead
+from the vault on disk to the vault that was shown, and the net effect per path that people and programs see. Each file's content is
+written by exactly one `WriteFile`; structure (folders, moves, trash) is replayed in the order in which the steps did it.
+
+The net effect of a plan on each path, from where every file came and what it holds now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.transaction.inventory import Inventory
+
+
+def content_hash(data: bytes) -> str:
+    """SHA-256 of the bytes, as hex: the `hash` of the plan language."""
+    return hashlib.sha256(data).hexdigest()
+
+
+# --- what tools propose -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFile:
+    """A new file at a free path. Missing parents are made (and shown) by the overlay."""
+
+    path: VaultPath
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CursorMark:
+    """Where an editor's step leaves the cursor: an index in the text of the new content; whether it used up the run's selection."""
+
+    offset: int
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModifyFile:
+    """New content for a file that exists in the view. The tools of the editor also say where the cursor is then."""
+
+    path: VaultPath
+    content: bytes
+    cursor: CursorMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameEntry:
+    """A file or folder gets a new path. Missing parents of `new_path` are made. With `overwrite`, a file in the way goes to the trash."""
+
+    path: VaultPath
+    new_path: VaultPath
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEntry:
+    """A file or folder goes to the vault's own `.trash/` under a free name that the overlay picks."""
+
+    path: VaultPath
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFolder:
+    """A folder, with the parents it lacks. No change when it exists."""
+
+    path: VaultPath
+
+
+FileChange = CreateFile | ModifyFile | RenameEntry | DeleteEntry | MakeFolder
+
+
+# --- what the executor does ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MakeDir:
+    """mkdir of one folder whose parent exists."""
+
+    path: VaultPath
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Rename of a file or folder to a free path in an existing folder; with `trash`, into `.trash/`.
+
+    `before_hash` is the content hash of a file (None for a folder, or a file too large to be read): the file must still have it.
+    `inventory` is what was at the start in a folder that is moved, or the size and times of such a file: it must still be so.
+    """
+
+    path: VaultPath
+    new_path: VaultPath
+    folder: bool
+    before_hash: str | None
+    trash: bool = False
+    inventory: Inventory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    """The one write of a file: created when `before_hash` is None, else replaced while it still has that hash."""
+
+    path: VaultPath
+    before_hash: str | None
+    after_hash: str
+    content: bytes
+
+
+Operation = MakeDir | Move | WriteFile
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedOperation:
+    """An operation and the index (in the preview's list of instances) of the instance that causes it."""
+
+    operation: Operation
+    instance: int
+
+
+ChangeKind = Literal["create", "modify", "delete", "rename", "mkdir"]
+
+
+@dataclass(frozen=True, slots=True)
+class NetChange:
+    """The net effect on one path, as shown and approved.
+
+    `before` is where the old content can be read in the vault as it was (None: there was none), `content` the new content
+    (None: unchanged). A renamed and edited file is one rename with content. A folder that goes to the trash is one change; `files` counts
+    the files that go with it.
+    """
+
+    kind: ChangeKind
+    path: VaultPath
+    new_path: VaultPath | None = None
+    before: VaultPath | None = None
+    content: bytes | None = None
+    folder: bool = False
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """Everything a plan does to the vault: `operations` in the order of execution, `changes` as the net effect, sorted by path.
+
+    `joined` are pairs of instances, the second of which changed, moved or took away what the first had written.
+    """
+
+    operations: tuple[OwnedOperation, ...] = ()
+    changes: tuple[NetChange, ...] = ()
+    joined: frozenset[tuple[int, int]] = field(default=frozenset(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MovedFile:
+    """A file that is new, changed or elsewhere: where it is, where it was (None: new), its new bytes (None: as they were)."""
+
+    path: VaultPath
+    origin: VaultPath | None
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderMove:
+    """A folder of the vault at the start, and where it is now."""
+
+    origin: VaultPath
+    path: VaultPath
+
+    def after(self, old: VaultPath, new: VaultPath) -> FolderMove:
+        """This move, followed by a move of `old` to `new`."""
+        if self.path.nfc == old.nfc:
+            return FolderMove(self.origin, new)
+        return FolderMove(self.origin, self.path.rebased(old, new)) if self.path.within(old) else self
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """An entry of the vault at the start that went to the trash; for a folder, `files` counts what went with it."""
+
+    path: VaultPath
+    folder: bool
+    files: int
+
+
+def net_changes(
+    files: Iterable[MovedFile], folders: Iterable[VaultPath], moves: Sequence[FolderMove], deletions: Iterable[Deletion]
+) -> tuple[NetChange, ...]:
+    """The net changes, sorted by path: one a path, and two where something new stands at the place that something else left by a
+    rename, or where a deleted folder was: the one that leaves comes first. What a folder's move explains is not listed again, unless
+    its content changed too."""
+    gone = {
+        deletion.path.nfc: NetChange(
+            "delete", deletion.path, before=None if deletion.folder else deletion.path, folder=deletion.folder, files=deletion.files
+        )
+        for deletion in deletions
+    }
+    leaving = [NetChange("rename", m.origin, new_path=m.path, folder=True) for m in moves if m.origin.text != m.path.text]
+    arriving = [NetChange("mkdir", folder, folder=True) for folder in folders]
+    for file in files:
+        change = _file_change(file, moves)
+        if change is None:
+            continue
+        replaced = gone.get(change.path.nfc)
+        if change.kind == "create" and replaced is not None and not replaced.folder:
+            del gone[change.path.nfc]
+            change = NetChange("modify", change.path, before=replaced.path, content=change.content)
+        (leaving if change.kind == "rename" else arriving).append(change)
+    return tuple(sorted([*gone.values(), *leaving, *arriving], key=lambda change: change.path.text))
+
+
+def _file_change(file: MovedFile, moves: Sequence[FolderMove]) -> NetChange | None:
+    if file.origin is None:
+        return NetChange("create", file.path, content=file.content)
+    if file.origin.text == file.path.text:
+        return None if file.content is None else NetChange("modify", file.path, before=file.origin, content=file.content)
+    if file.content is None and _carried(file.origin, moves) == file.path.text:
+        return None
+    return NetChange("rename", file.origin, new_path=file.path, before=file.origin, content=file.content)
+
+
+def _carried(origin: VaultPath, moves: Sequence[FolderMove]) -> str:
+    """Where the folder moves alone would have brought a file: the deepest folder that moved decides."""
+    best = max((move for move in moves if origin.within(move.origin)), key=lambda move: len(move.origin.text), default=None)
+    return origin.text if best is None else origin.rebased(best.origin, best.path).text

@@ -1,0 +1,280 @@
+"""The vault as it is on disk, as a `VaultView`: names are found in NFC, and each folder is listed once."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.vault.filesystem.store import VaultStore, missing, not_a_file, not_a_folder
+from obsidian_agent.vault.filesystem.trees import ScanKind, kind_of
+from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
+from obsidian_agent.vault.transaction.inventory import Inventory, differences, inventory_of
+from obsidian_agent.vault.views.view import Entry, FileStat
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.index import VaultIndex
+
+
+@dataclass(slots=True)
+class _Item:
+    kind: ScanKind
+    link: bool
+
+
+@dataclass
+class _Listing:
+    """One folder as it was when it was listed; `items` by the name on disk, without protected names. Nobody can ask for `unreadable` ones."""
+
+    path: VaultPath
+    items: dict[str, _Item] = field(default_factory=dict)
+    unreadable: list[str] = field(default_factory=list)
+
+    @cached_property
+    def by_nfc(self) -> dict[str, str]:
+        return {unicodedata.normalize("NFC", name): name for name in self.items if not name.isascii()}
+
+    @cached_property
+    def by_key(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.items:
+            found.setdefault(collision_key(name), []).append(name)
+        return found
+
+    def name_of(self, name: str) -> str | None:
+        """The name on disk that equals `name` in NFC, the very same spelling first."""
+        if name in self.items:
+            return name
+        return None if name.isascii() else self.by_nfc.get(unicodedata.normalize("NFC", name))
+
+
+class DiskView:
+    """The disk behind one store. Listings are kept until `invalidate`, so a view belongs to one preview or one run.
+
+    `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it `index_of` scans files.
+    """
+
+    def __init__(self, store: VaultStore, make_index: Callable[[], VaultIndex] | None = None) -> None:
+        self._store = store
+        self._listings: dict[str, _Listing] = {}
+        self._closed: set[str] = set()
+        self._folders: dict[str, VaultPath | None] = {"": ROOT}
+        self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
+        self.make_index = make_index
+        self.index: VaultIndex | None = None
+        """Set and used by `index.index_of` only."""
+
+    @property
+    def unreadable_names(self) -> int:
+        """How much of what was listed so far is left out: entries whose names nobody could ask for, folders that may not be read."""
+        return sum(len(listing.unreadable) for listing in self._listings.values()) + len(self._closed)
+
+    def invalidate(self, folder: VaultPath) -> None:
+        """Forget what is known of a folder and everything below it, and the index."""
+        self.index = None
+        self._closed.clear()
+        for text in [text for text, listing in self._listings.items() if text == folder.text or listing.path.within(folder)]:
+            del self._listings[text]
+        self._folders = {"": ROOT}
+        self._twin_folders = {"": (ROOT,)}
+
+    def locate(self, path: VaultPath) -> Entry | None:
+        """See `VaultView.locate`. PathRefused for a link that leads out of the vault, to a protected name or nowhere."""
+        if path.is_root:
+            return Entry(ROOT, "folder")
+        found = self._item(path)
+        if found is None:
+            return None
+        real, item = found
+        if item.kind == "other":
+            if item.link:
+                raise self._link_refusal(real)
+            return None
+        return Entry(real, item.kind)
+
+    def twin(self, path: VaultPath) -> VaultPath | None:
+        """See `VaultView.twin`. Sees special files and bad links too: they are in the way."""
+        if path.is_root:
+            return ROOT
+        if (same := self._item(path)) is not None:
+            return same[0]
+        key = collision_key(path.name)
+        for folder in self._twins_of_folder(path.parent):
+            listing = self._listing(folder)
+            for name in listing.by_key.get(key, ()):
+                return from_disk(folder, name)
+        return None
+
+    def read(self, path: VaultPath) -> bytes:
+        """See `VaultView.read`."""
+        if not self._store.case_insensitive:
+            try:
+                return self._store.read(path)
+            except VaultError as error:
+                if error.code != "FILE_NOT_FOUND" or path.text.isascii():
+                    raise
+        found = self._item(path)
+        if found is None:
+            raise missing(path)
+        return self._store.read(found[0])
+
+    def stat(self, path: VaultPath) -> FileStat:
+        """See `VaultView.stat`."""
+        found = self._item(path)
+        status = self._store.stat(found[0]) if found else None
+        if status is None:
+            raise missing(path)
+        info, born_ns = status
+        if kind_of(info.st_mode) != "file":
+            raise not_a_file(path)
+        return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6)
+
+    def children(self, folder: VaultPath) -> list[Entry]:
+        """See `VaultView.children`."""
+        return sorted(self._entries(self._listing(self._existing_folder(folder))), key=_text)
+
+    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+        """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not; neither is what this user may not read."""
+        listings = self._listings_below(self._existing_folder(folder))
+        return iter(sorted((entry for listing in listings for entry in self._entries(listing)), key=_text))
+
+    def inventory(self, path: VaultPath) -> Inventory | None:
+        """What goes along when the file or folder at `path` is moved, as this view lists it; None on a platform where nothing can be moved.
+
+        PATH_NOT_ALLOWED for a link to a folder, which is not moved.
+        """
+        found = self._item(path)
+        if found is None:
+            raise missing(path)
+        real, item = found
+        if item.link and item.kind == "folder":
+            raise VaultError(f"{real} is a link to a folder, so it is left where it is.", code="PATH_NOT_ALLOWED", path=real.text)
+        return inventory_of(self._store, real, self._listed(real, item)) if self._store.root_fd >= 0 else None
+
+    def is_link(self, path: VaultPath) -> bool:
+        """Whether the entry at `path` is itself a link, to wherever it leads."""
+        found = self._item(path)
+        return found is not None and found[1].link
+
+    def differences(self, before: Inventory) -> Iterator[tuple[str, str]]:
+        """How what an inventory lists differs from what this view sees: paths, each with what became of it."""
+        found = self._item(before.path)
+        return differences(self._store, before, [] if found is None else self._listed(*found))
+
+    def _listed(self, path: VaultPath, item: _Item) -> Iterator[tuple[VaultPath, list[str]]]:
+        if item.kind != "folder":
+            return iter([(path.parent, [path.name])])
+        return ((listing.path, [*listing.items, *listing.unreadable]) for listing in self._listings_below(path))
+
+    def trash_names(self) -> set[str]:
+        """The names that are taken in the vault's `.trash/`; empty while there is none."""
+        try:
+            return {name for name, _, _ in self._store.scan(trash_path())}
+        except VaultError as error:
+            if error.code == "FILE_NOT_FOUND":
+                return set()
+            raise
+
+    def origin(self, path: VaultPath) -> VaultPath | None:
+        """On disk nothing has moved: the file's own path, or None when it is missing."""
+        entry = self.locate(path)
+        return entry.path if entry else None
+
+    def current(self, origin: VaultPath) -> VaultPath | None:
+        """As `origin`."""
+        return self.origin(origin)
+
+    def _item(self, path: VaultPath) -> tuple[VaultPath, _Item] | None:
+        folder = self._folder(path.parent)
+        if folder is None:
+            return None
+        listing = self._listing(folder)
+        name = listing.name_of(path.name)
+        return None if name is None else (from_disk(folder, name), listing.items[name])
+
+    def _folder(self, path: VaultPath) -> VaultPath | None:
+        """The folder at `path` under its spelling on disk."""
+        text = path.text
+        if text in self._folders:
+            return self._folders[text]
+        entry = self.locate(path)
+        self._folders[text] = found = entry.path if entry and entry.kind == "folder" else None
+        return found
+
+    def _twins_of_folder(self, path: VaultPath) -> tuple[VaultPath, ...]:
+        key = path.key
+        if key not in self._twin_folders:
+            name = collision_key(path.name)
+            self._twin_folders[key] = tuple(
+                from_disk(folder, twin)
+                for folder in self._twins_of_folder(path.parent)
+                for twin in self._listing(folder).by_key.get(name, ())
+                if self._listing(folder).items[twin].kind == "folder"
+            )
+        return self._twin_folders[key]
+
+    def _existing_folder(self, path: VaultPath) -> VaultPath:
+        entry = self.locate(path)
+        if entry is None:
+            raise missing(path)
+        if entry.kind != "folder":
+            raise not_a_folder(path)
+        return entry.path
+
+    def _listings_below(self, start: VaultPath) -> Iterator[_Listing]:
+        """The listing of a folder and of those below it, none through a link."""
+        pending = [start]
+        while pending:
+            here = pending.pop()
+            listing = self._listing(here) if here is start else self._listing_if_allowed(here)
+            yield listing
+            pending.extend(from_disk(here, name) for name, item in listing.items.items() if item.kind == "folder" and not item.link)
+
+    def _entries(self, listing: _Listing) -> Iterator[Entry]:
+        for name, item in listing.items.items():
+            if item.kind != "other":
+                yield Entry(from_disk(listing.path, name), item.kind)
+
+    def _listing_if_allowed(self, folder: VaultPath) -> _Listing:
+        """The listing of a folder met on a walk: empty (and counted) where it may not be read, empty when it is gone by now."""
+        try:
+            return self._listing(folder)
+        except VaultError as error:
+            if not isinstance(error.__cause__, (PermissionError, FileNotFoundError)):
+                raise
+            if isinstance(error.__cause__, PermissionError):
+                self._closed.add(folder.text)
+            return _Listing(folder)
+
+    def _link_refusal(self, path: VaultPath) -> VaultError:
+        """Why a link is not followed, in the store's own words."""
+        try:
+            self._store.resolve(path)
+            if self._store.stat(path) is not None:
+                return not_a_file(path)
+        except VaultError as refusal:
+            return refusal
+        return PathRefused(f"{path.text} is a link to something that does not exist.", code="PATH_OUTSIDE_VAULT", path=path.text)
+
+    def _listing(self, folder: VaultPath) -> _Listing:
+        known = self._listings.get(folder.text)
+        if known is None:
+            found = self._store.scan(folder)
+            known = self._listings[folder.text] = _Listing(folder)
+            for name, kind, link in found:
+                if protected(name):
+                    continue
+                try:
+                    from_disk(folder, name)
+                except PathRefused:
+                    known.unreadable.append(name)
+                else:
+                    known.items[name] = _Item(kind, link)
+        return known
+
+
+def _text(entry: Entry) -> str:
+    return entry.path.text

@@ -1,0 +1,81 @@
+"""A vault without what nobody else may know of: hidden files and folders do not exist, whichever way they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.filesystem.store import missing
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
+
+
+class HidingView:
+    """A `VaultView` of what is left of another one.
+
+    `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too.
+    """
+
+    def __init__(self, inner: VaultView, denied: Callable[[VaultPath], bool], real: Callable[[VaultPath], VaultPath]) -> None:
+        self.inner = inner
+        self.denied = denied
+        self._real = real
+        self._known: dict[str, bool] = {}
+        self.index: VaultIndex | None = None
+        """Set and used by `index.index_of` only."""
+
+    def hidden(self, path: VaultPath) -> bool:
+        """Whether it is hidden, or leads to something that is."""
+        known = self._known.get(path.text)
+        if known is None:
+            known = self._known[path.text] = self.denied(path) or self._leads_to_hidden(path)
+        return known
+
+    def locate(self, path: VaultPath) -> Entry | None:
+        """See `VaultView.locate`."""
+        return None if self.hidden(path) else self.inner.locate(path)
+
+    def twin(self, path: VaultPath) -> VaultPath | None:
+        """See `VaultView.twin`."""
+        found = self.inner.twin(path)
+        return None if found is None or self.hidden(found) else found
+
+    def read(self, path: VaultPath) -> bytes:
+        """See `VaultView.read`."""
+        self._refuse(path)
+        return self.inner.read(path)
+
+    def stat(self, path: VaultPath) -> FileStat:
+        """See `VaultView.stat`."""
+        self._refuse(path)
+        return self.inner.stat(path)
+
+    def children(self, folder: VaultPath) -> list[Entry]:
+        """See `VaultView.children`."""
+        self._refuse(folder)
+        return [entry for entry in self.inner.children(folder) if not self.denied(entry.path)]
+
+    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+        """See `VaultView.walk`."""
+        self._refuse(folder)
+        return (entry for entry in self.inner.walk(folder) if not self.denied(entry.path))
+
+    def origin(self, path: VaultPath) -> VaultPath | None:
+        """See `VaultView.origin`."""
+        return None if self.hidden(path) else self.inner.origin(path)
+
+    def current(self, origin: VaultPath) -> VaultPath | None:
+        """See `VaultView.current`."""
+        return None if self.hidden(origin) else self.inner.current(origin)
+
+    def _refuse(self, path: VaultPath) -> None:
+        if self.hidden(path):
+            raise missing(path)
+
+    def _leads_to_hidden(self, path: VaultPath) -> bool:
+        try:
+            real = self._real(path)
+        except VaultError:
+            return False  # a link to nowhere or out of the vault: the view below says what it says of those
+        return real.text != path.text and self.denied(real)

@@ -1,0 +1,346 @@
+"""A vault with changes folded over it: what each step of a dry run sees, and in the end the exact `ChangeSet`.
+
+The overlay keeps only what differs from its base. Moving a folder moves every entry below it in the books, so that looking anything up
+stays one dictionary access. Structure is logged as it happens; contents are held per file and written once, by the last instance that
+touched the file (a rename of it, or of a folder above it, counts as a touch): on disk a file that moves still has its first content,
+and every prefix of the operations is a consistent vault.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, assert_never
+
+from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.views.changes import (
+    ChangeSet,
+    CreateFile,
+    CursorMark,
+    DeleteEntry,
+    FileChange,
+    MakeDir,
+    MakeFolder,
+    ModifyFile,
+    Move,
+    MovedFile,
+    OwnedOperation,
+    RenameEntry,
+    WriteFile,
+    content_hash,
+    net_changes,
+)
+from obsidian_agent.vault.views.overlay_entries import Books, HashedBase, Node, StructureLog, Trail
+from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.index.index import VaultIndex
+
+
+class OverlayVault:
+    """A `VaultView` that accepts `FileChange`s. `now_ms` is the time that files written here have, frozen when the preview starts."""
+
+    def __init__(self, base: VaultView, now_ms: float) -> None:
+        self._base = HashedBase(base)
+        self._now_ms = now_ms
+        self._trail = Trail()
+        self._books = Books(self._trail)
+        self._log = StructureLog()
+        self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
+        self._joined: dict[tuple[int, int], None] = {}
+        self._trashed: dict[str, None] = {}
+        self.index: VaultIndex | None = None
+        """Set and used by `index.index_of` only."""
+
+    # --- looking ---------------------------------------------------------------------------------------------------------------
+
+    def locate(self, path: VaultPath) -> Entry | None:
+        node = self._books.get(path)
+        if node is not None:
+            return node.entry
+        return None if self._books.removed(path) else self._base.view.locate(path)
+
+    def twin(self, path: VaultPath) -> VaultPath | None:
+        same = self._books.get(path)
+        if same is not None:
+            return same.path
+        found = self._base.view.twin(path)
+        if found is not None and self._books.removed(found):
+            found = None
+        if found is not None and found.nfc == path.nfc:
+            return found
+        known = self._books.twin(path)
+        return found if known is None else known.path
+
+    def read(self, path: VaultPath) -> bytes:
+        node = self._books.get(path)
+        if node is None:
+            if self._books.removed(path):
+                raise _not_found(path)
+            return self._base.read(path)
+        if node.content is not None:
+            return node.content
+        if node.kind == "folder" or node.origin is None:
+            raise VaultError(f"{path} is a folder, not a note.", code="NOT_TEXT", path=path.text)
+        return self._base.read(node.origin)
+
+    def stat(self, path: VaultPath) -> FileStat:
+        node = self._books.get(path)
+        if node is None:
+            if self._books.removed(path):
+                raise _not_found(path)
+            return self._base.view.stat(path)
+        if node.content is None and node.origin is not None:
+            return self._base.view.stat(node.origin)
+        created = self._base.view.stat(node.origin).created_ms if node.origin is not None else self._now_ms
+        return FileStat(len(node.content or b""), self._now_ms, created)
+
+    def children(self, folder: VaultPath) -> list[Entry]:
+        entry = self.locate(folder)
+        if entry is None:
+            raise _not_found(folder)
+        if entry.kind == "file":
+            raise VaultError(f"{folder} is a file, not a folder.", code="NOT_A_FOLDER", path=folder.text)
+        found = [child for child in self._base.children(folder) if self._books.untouched(child)]
+        found.extend(node.entry for node in self._books.inside(folder))
+        return sorted(found, key=attrgetter("path.text"))
+
+    def walk(self, folder: VaultPath) -> Iterator[Entry]:
+        entry = self._base.view.locate(folder)
+        old: Iterator[Entry] = iter(())
+        if entry is not None and entry.kind == "folder":
+            old = filter(self._books.untouched, self._base.view.walk(entry.path))
+        new = sorted((node.entry for node in self._books.nodes if node.path.within(folder)), key=attrgetter("path.text"))
+        return heapq.merge(old, new, key=attrgetter("path.text"))
+
+    def origin(self, path: VaultPath) -> VaultPath | None:
+        node = self._books.get(path)
+        if node is not None:
+            return node.origin
+        return None if self._books.removed(path) else self._base.path_of(path)
+
+    def current(self, origin: VaultPath) -> VaultPath | None:
+        return self._books.current(origin) if self._books.moved(origin) else self._base.path_of(origin)
+
+    @property
+    def base(self) -> VaultView:
+        """The vault below the changes."""
+        return self._base.view
+
+    @property
+    def touched(self) -> Sequence[VaultPath]:
+        """Every path that a change has put, altered or taken away, in order, some more than once. It only grows: read on from where
+        you were, and ask `locate` what is there now."""
+        return self._books.touched
+
+    def moved_from(self, path: VaultPath) -> VaultPath | None:
+        """Where the unchanged content of the file at `path` lies below the changes; None when it is new or changed."""
+        node = self._books.get(path)
+        return node.origin if node is not None and node.content is None else None
+
+    def created_here(self, path: VaultPath) -> bool:
+        """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
+        return self._books.created(path)
+
+    def cursor_mark(self, origin: VaultPath) -> tuple[bytes, CursorMark] | None:
+        """The content that the last editor's step gave to the file that was at `origin` at the start, and where the cursor was then."""
+        return self._cursors.get(origin.nfc)
+
+    def trash_target(self, path: VaultPath) -> VaultPath:
+        """The free name that a deleted entry gets in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
+        taken = self._base.trash_names()
+        name, count = path.name, 1
+        while name.casefold() in taken or name.casefold() in self._trashed:
+            count += 1
+            name = f"{path.stem} {count}{path.name[len(path.stem) :]}"
+        return paths.trash_path(name)
+
+    # --- changing --------------------------------------------------------------------------------------------------------------
+
+    def apply(self, changes: Sequence[FileChange], instance: int) -> None:
+        """Fold the changes of instance number `instance`: all of them, or none. ToolError or VaultError leaves the overlay as it was."""
+        log, touched = self._log.mark(), len(self._books.touched)
+        try:
+            for change in changes:
+                self._fold(change, instance)
+        except BaseException:
+            self._trail.rewind()
+            self._log.rewind(log)
+            self._books.rewind(touched)
+            raise
+        finally:
+            self._trail.clear()
+
+    def _fold(self, change: FileChange, instance: int) -> None:
+        match change:
+            case CreateFile():
+                self._create(change, instance)
+            case ModifyFile():
+                self._modify(change, instance)
+            case RenameEntry():
+                self._rename(change, instance)
+            case DeleteEntry():
+                self._delete(change.path, instance)
+            case MakeFolder():
+                self._make_folders(change.path, instance)
+            case _:
+                assert_never(change)
+
+    def _create(self, change: CreateFile, instance: int) -> None:
+        twin = self.twin(change.path)
+        if twin is not None:
+            raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=change.path.text, hint="Choose another name.")
+        path = self._in_existing_spelling(change.path, instance)
+        self._books.put(Node(path, "file", None, change.content, instance), new=True)
+
+    def _modify(self, change: ModifyFile, instance: int) -> None:
+        entry = self.locate(change.path)
+        if entry is None:
+            raise _not_found(change.path)
+        if entry.kind == "folder":
+            raise ToolError(f"{entry.path} is a folder, not a note.", code="NOT_TEXT", path=entry.path.text)
+        node = self._books.get(entry.path)
+        origin = node.origin if node else entry.path
+        if change.cursor is not None and origin is not None:
+            self._trail.put(self._cursors, origin.nfc, (change.content, change.cursor))
+        if node is None:
+            self._base.hash_of(entry.path)
+            self._books.put(Node(entry.path, "file", entry.path, change.content, instance))
+        else:
+            self._join(node, instance)
+            self._books.rewrite(node, change.content, instance)
+
+    def _rename(self, change: RenameEntry, instance: int) -> None:
+        entry = self.locate(change.path)
+        if entry is None:
+            raise _not_found(change.path)
+        target = change.new_path
+        if target.text == entry.path.text:
+            return
+        if target.within(entry.path):
+            raise ToolError(f"{entry.path} cannot be moved into itself.", path=entry.path.text)
+        twin = self.twin(target)
+        if twin is not None and twin.text != entry.path.text:
+            there = self.locate(twin)
+            if not change.overwrite or entry.kind == "folder" or (there is not None and there.kind == "folder"):
+                raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
+            self._delete(twin, instance)
+        target = self._in_existing_spelling(target, instance)
+        if entry.kind == "folder":
+            self._move_folder(entry.path, target, instance)
+        else:
+            self._move_file(entry.path, target, instance)
+
+    def _move_file(self, path: VaultPath, target: VaultPath, instance: int) -> None:
+        node = self._books.get(path)
+        origin = node.origin if node else path
+        self._join(node, instance)
+        if origin is not None:
+            self._log.add(self._move_of(path, target, origin, folder=False), instance)
+        content = node.content if node else None
+        self._books.drop(path)
+        self._books.put(Node(target, "file", origin, content, instance), new=origin is None)
+
+    def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
+        below, origin = list(self.walk(path)), self.origin(path)
+        self._log.add(self._move_of(path, target, origin, folder=True), instance)
+        self._log.folder_moved(path, target, origin)
+        for entry in [Entry(path, "folder"), *below]:
+            node = self._books.get(entry.path)
+            origin = node.origin if node else entry.path
+            content = node.content if node else None
+            self._join(node, instance)
+            self._books.drop(entry.path)
+            self._books.put(Node(entry.path.rebased(path, target), entry.kind, origin, content, instance))
+
+    def _delete(self, path: VaultPath, instance: int) -> None:
+        entry = self.locate(path)
+        if entry is None:
+            raise _not_found(path)
+        folder = entry.kind == "folder"
+        below = list(self.walk(entry.path)) if folder else []
+        for item in [entry, *below]:
+            self._join(self._books.get(item.path), instance)
+        origin = self.origin(entry.path)
+        files = sum(1 for item in below if item.kind == "file")
+        if origin is None and folder and self._forget_new_folder(entry.path, below):
+            return
+        if origin is not None or folder:
+            trash = self.trash_target(entry.path)
+            self._log.add(self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance)
+            self._trail.put(self._trashed, trash.name.casefold(), None)
+        self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
+        for item in [*below, entry]:
+            self._books.drop(item.path)
+
+    def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
+        """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
+        if origin is not None and path.parent != target.parent and self._base.is_link(origin):
+            # What it leads to is said from the folder it lies in: from another one it would be another note, or none.
+            raise ToolError(f"{path} is a link, which would lead elsewhere from another folder.", code="PATH_NOT_ALLOWED", path=path.text)
+        before, inventory = (None, None) if origin is None else self._base.bound(origin, folder=folder)
+        return Move(path, target, folder, before, trash, inventory)
+
+    def _join(self, node: Node | None, instance: int) -> None:
+        """Note that an instance changes further what another one made, of which the operations keep the end only."""
+        if node is not None and node.touched != instance and (node.content is not None or node.origin is None):
+            self._trail.put(self._joined, (node.touched, instance), None)
+
+    def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
+        """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
+        inside = [folder, *(entry.path for entry in below)]
+        if any(self.origin(path) is not None for path in inside) or self._log.went_through(folder):
+            return False
+        self._log.forget_folders(inside)
+        for path in inside:
+            self._books.drop(path)
+        return True
+
+    def _make_folders(self, folder: VaultPath, instance: int) -> VaultPath:
+        """Make a folder and the parents it lacks; answer its path in the spelling of the vault."""
+        entry = self.locate(folder)
+        if entry is not None:
+            if entry.kind == "file":
+                raise ToolError(f"{folder} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=folder.text)
+            return entry.path
+        twin = self.twin(folder)
+        if twin is not None:
+            raise ToolError(f"The folder {twin} exists in another spelling.", code="FILE_EXISTS", path=folder.text, hint=f"Use {twin}.")
+        parent = self._make_folders(folder.parent, instance)
+        made = folder.rebased(folder.parent, parent)
+        self._log.add(MakeDir(made), instance)
+        self._books.put(Node(made, "folder", None, None, instance))
+        return made
+
+    # --- the result ------------------------------------------------------------------------------------------------------------
+
+    def change_set(self) -> ChangeSet:
+        """The operations in the order of execution and the net changes, as far as the plan has been folded."""
+        operations = list(self._log.operations)
+        for node in sorted(self._books.nodes, key=lambda node: (node.touched, node.path.text)):
+            if node.content is None:
+                continue
+            before = None if node.origin is None else self._base.hash_of(node.origin)
+            after = content_hash(node.content)
+            if before != after:
+                operations.append(OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched))
+        operations.sort(key=attrgetter("instance"))
+        files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._books.nodes if n.kind == "file"]
+        folders = [n.path for n in self._books.nodes if n.kind == "folder" and n.origin is None]
+        return ChangeSet(
+            tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions), frozenset(self._joined)
+        )
+
+    def _differs(self, node: Node) -> bool:
+        return node.content is not None and (node.origin is None or content_hash(node.content) != self._base.hash_of(node.origin))
+
+    def _in_existing_spelling(self, path: VaultPath, instance: int) -> VaultPath:
+        """The path below its parents as the vault spells them; missing parents are made."""
+        return path.rebased(path.parent, self._make_folders(path.parent, instance))
+
+
+def _not_found(path: VaultPath) -> VaultError:
+    return VaultError(f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text)

@@ -1,0 +1,307 @@
+"""Where everything is while a plan is folded: the entries that are not in the base under their path, and those of the base that are gone.
+
+The vault below an overlay: its bytes, read once where they are asked for in a row, and the hashes of what was read.
+
+What a plan does to the structure of a vault, in order, and what became of the folders and entries that were there at the start.
+
+What a proposal has replaced in an overlay's tables so far, so that one that fails half way leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.transaction.inventory import HASHED_FILE, Inventory
+from obsidian_agent.vault.views.changes import Deletion, FolderMove, MakeDir, Move, Operation, OwnedOperation, content_hash
+from obsidian_agent.vault.views.view import Entry, EntryKind, VaultView
+
+
+class HashedBase:
+    """Reads of a base view with the hash of everything read, and the names in its trash."""
+
+    def __init__(self, view: VaultView) -> None:
+        self.view = view
+        self._hashes: dict[str, str] = {}
+        self._inventories: dict[str, Inventory | None] = {}
+        self._last_read: tuple[str, bytes] | None = None
+        self._trash_names: frozenset[str] | None = None
+
+    def read(self, path: VaultPath) -> bytes:
+        """The bytes of a file; reading the one that was read last costs nothing."""
+        if self._last_read is not None and self._last_read[0] == path.nfc:
+            return self._last_read[1]
+        data = self.view.read(path)
+        self._hashes.setdefault(path.nfc, content_hash(data))
+        self._last_read = (path.nfc, data)
+        return data
+
+    def hash_of(self, path: VaultPath) -> str:
+        """The hash that a file had when it was read first."""
+        known = self._hashes.get(path.nfc)
+        if known is None:
+            self.read(path)
+            known = self._hashes[path.nfc]
+        return known
+
+    def bound(self, path: VaultPath, *, folder: bool) -> tuple[str | None, Inventory | None]:
+        """What an entry that is moved must still be: a file its hash, a folder, or a file over `HASHED_FILE`, its inventory."""
+        if not folder and self.view.stat(path).size <= HASHED_FILE:
+            return self.hash_of(path), None
+        known = self._inventories.get(path.nfc)
+        if known is None:
+            look = getattr(self.view, "inventory", None)
+            known = self._inventories[path.nfc] = None if look is None else look(path)
+        return None, known
+
+    def is_link(self, path: VaultPath) -> bool:
+        """Whether an entry is a link. Only a disk has them."""
+        look = getattr(self.view, "is_link", None)
+        return look is not None and look(path)
+
+    def path_of(self, path: VaultPath) -> VaultPath | None:
+        """The path as the base spells it; None: not there."""
+        entry = self.view.locate(path)
+        return entry.path if entry else None
+
+    def children(self, folder: VaultPath) -> list[Entry]:
+        """What is directly in a folder; nothing where there is none."""
+        entry = self.view.locate(folder)
+        return self.view.children(entry.path) if entry is not None and entry.kind == "folder" else []
+
+    def trash_names(self) -> frozenset[str]:
+        """The names taken in the trash, case folded."""
+        if self._trash_names is None:
+            names = getattr(self.view, "trash_names", None)
+            self._trash_names = frozenset(name.casefold() for name in names()) if names is not None else frozenset()
+        return self._trash_names
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An entry that is not in the base under this path: new, changed or moved here. `content` None means the bytes at `origin`."""
+
+    path: VaultPath
+    kind: EntryKind
+    origin: VaultPath | None
+    content: bytes | None
+    touched: int
+
+    @property
+    def entry(self) -> Entry:
+        """The entry as a view shows it."""
+        return Entry(self.path, self.kind)
+
+
+class Books:
+    """The entries that differ from the base, found by their path, by their folder and by where they came from."""
+
+    def __init__(self, trail: Trail) -> None:
+        self._trail = trail
+        self._nodes: dict[str, Node] = {}
+        self._children: dict[str, dict[str, Node]] = {}
+        self._twins: dict[str, dict[str, Node]] = {}
+        self._removed: dict[str, None] = {}
+        self._created: dict[str, None] = {}
+        self._current: dict[str, VaultPath | None] = {}
+        self._touched: list[VaultPath] = []
+
+    @property
+    def nodes(self) -> Collection[Node]:
+        """All entries that differ, in no order that means something."""
+        return self._nodes.values()
+
+    @property
+    def touched(self) -> Sequence[VaultPath]:
+        """Every path that was put, altered or dropped, in order, some more than once."""
+        return self._touched
+
+    def get(self, path: VaultPath) -> Node | None:
+        """The entry at `path`, if it differs from the base."""
+        return self._nodes.get(path.nfc)
+
+    def twin(self, path: VaultPath) -> Node | None:
+        """An entry whose path equals `path` in NFC and case folding."""
+        return next(iter(self._twins.get(path.key, {}).values()), None)
+
+    def inside(self, folder: VaultPath) -> Collection[Node]:
+        """The entries directly in a folder."""
+        return self._children.get(folder.nfc, {}).values()
+
+    def removed(self, path: VaultPath) -> bool:
+        """Whether what the base has at `path` is not there any more (something else may be)."""
+        return path.nfc in self._removed
+
+    def untouched(self, entry: Entry) -> bool:
+        """Whether an entry of the base still is what is found at its path."""
+        return entry.path.nfc not in self._removed and entry.path.nfc not in self._nodes
+
+    def created(self, path: VaultPath) -> bool:
+        """Whether a file was made whose path equals `path` in NFC and case folding."""
+        return path.key in self._created
+
+    def moved(self, origin: VaultPath) -> bool:
+        """Whether what the base has at `origin` was put somewhere or dropped: then `current` knows where it is."""
+        return origin.nfc in self._current
+
+    def current(self, origin: VaultPath) -> VaultPath | None:
+        """Where what the base has at `origin` is now; None: nowhere. Of what was `moved` only."""
+        return self._current[origin.nfc]
+
+    def put(self, node: Node, *, new: bool = False) -> None:
+        """Enter an entry; `new` when it is a file that the plan makes."""
+        nfc, path, trail = node.path.nfc, node.path, self._trail
+        self._touched.append(path)
+        trail.put(self._nodes, nfc, node)
+        trail.put(self._group(self._children, path.parent.nfc), nfc, node)
+        trail.put(self._group(self._twins, path.key), nfc, node)
+        if node.origin is not None:
+            trail.put(self._current, node.origin.nfc, path)
+        if new:
+            trail.put(self._created, path.key, None)
+
+    def rewrite(self, node: Node, content: bytes, instance: int) -> None:
+        """New bytes for an entry that is in the books."""
+        self.put(replace(node, content=content, touched=instance))
+
+    def drop(self, path: VaultPath) -> None:
+        """Nothing is at `path` any more."""
+        trail, node = self._trail, self._nodes.get(path.nfc)
+        self._touched.append(path)
+        if node is not None:
+            trail.drop(self._nodes, path.nfc)
+            trail.drop(self._children[path.parent.nfc], path.nfc)
+            trail.drop(self._twins[path.key], path.nfc)
+            trail.drop(self._created, path.key)
+        origin = node.origin if node else path
+        if origin is not None:
+            trail.put(self._current, origin.nfc, None)
+        trail.put(self._removed, path.nfc, None)
+
+    def rewind(self, touched: int) -> None:
+        """Forget that paths were touched after the first `touched` of them; their entries are put back by the trail."""
+        del self._touched[touched:]
+
+    def _group(self, groups: dict[str, dict[str, Node]], key: str) -> dict[str, Node]:
+        if key not in groups:
+            self._trail.put(groups, key, {})
+        return groups[key]
+
+
+@dataclass(frozen=True, slots=True)
+class LogMark:
+    """How far a log had come: its lists, and how many of their entries there were."""
+
+    operations: tuple[list[OwnedOperation], int]
+    folder_moves: tuple[list[FolderMove], int]
+    deletions: tuple[list[Deletion], int]
+
+
+class StructureLog:
+    """Moves, deletions and new folders as they happen. Contents are not in here: they are written once, at the end."""
+
+    def __init__(self) -> None:
+        self._operations: list[OwnedOperation] = []
+        self._folder_moves: list[FolderMove] = []
+        self._deletions: list[Deletion] = []
+
+    @property
+    def operations(self) -> Sequence[OwnedOperation]:
+        """In the order in which they were folded."""
+        return self._operations
+
+    @property
+    def folder_moves(self) -> Sequence[FolderMove]:
+        """The folders of the start that are elsewhere now."""
+        return self._folder_moves
+
+    @property
+    def deletions(self) -> Sequence[Deletion]:
+        """The entries of the start that are in the trash now; one inside a deleted folder is not listed again."""
+        return self._deletions
+
+    def mark(self) -> LogMark:
+        """How far the log has come. Lists only grow or are replaced by others, so this is enough to come back."""
+        moves, deletions = self._folder_moves, self._deletions
+        return LogMark((self._operations, len(self._operations)), (moves, len(moves)), (deletions, len(deletions)))
+
+    def rewind(self, mark: LogMark) -> None:
+        """Forget what came after a mark."""
+        self._operations, self._folder_moves, self._deletions = mark.operations[0], mark.folder_moves[0], mark.deletions[0]
+        for entries, count in (mark.operations, mark.folder_moves, mark.deletions):
+            del entries[count:]
+
+    def add(self, operation: Operation, instance: int) -> None:
+        """One more operation, of instance number `instance`."""
+        self._operations.append(OwnedOperation(operation, instance))
+
+    def folder_moved(self, path: VaultPath, target: VaultPath, origin: VaultPath | None) -> None:
+        """A folder went from `path` to `target`; `origin` is where it was at the start, None when the plan made it."""
+        self._folder_moves = [move.after(path, target) for move in self._folder_moves]
+        if origin is not None and not any(move.origin.nfc == origin.nfc for move in self._folder_moves):
+            self._folder_moves.append(FolderMove(origin, target))
+
+    def deleted(self, entries: Iterable[tuple[Entry, VaultPath | None]], files: int) -> None:
+        """An entry went to the trash: itself first, then what is below it, each with where it was at the start (None: new);
+        `files` of them are files. What had been moved into it from elsewhere goes with it and is noted by its old path."""
+        noted: list[VaultPath] = []
+        for number, (entry, origin) in enumerate(entries):
+            if number == 0:
+                self._forget_moves_into(entry.path)
+            if origin is None or any(origin.within(folder) for folder in noted):
+                continue
+            self._deletions.append(Deletion(origin, entry.kind == "folder", files if number == 0 else 0))
+            if entry.kind == "folder":
+                noted.append(origin)
+
+    def went_through(self, folder: VaultPath) -> bool:
+        """Whether any move had the folder, or something in it, as its start or its end."""
+        moves = (owned.operation for owned in self._operations if isinstance(owned.operation, Move))
+        return any(path == folder or path.within(folder) for move in moves for path in (move.path, move.new_path))
+
+    def forget_folders(self, folders: Collection[VaultPath]) -> None:
+        """The plan does not make these folders after all."""
+        gone = {path.nfc for path in folders}
+        kept = [o for o in self._operations if not (isinstance(o.operation, MakeDir) and o.operation.path.nfc in gone)]
+        self._operations = kept
+
+    def _forget_moves_into(self, gone: VaultPath) -> None:
+        self._folder_moves = [move for move in self._folder_moves if move.path.nfc != gone.nfc and not move.path.within(gone)]
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_ABSENT: Any = object()
+
+
+class Trail:
+    """Every change to a table goes through one of these; `rewind` puts back what there was at the last `clear`."""
+
+    def __init__(self) -> None:
+        self._replaced: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def put(self, table: dict[K, V], key: K, value: V) -> None:
+        """Enter a value."""
+        self._replaced.append((table, key, table.get(key, _ABSENT)))
+        table[key] = value
+
+    def drop(self, table: dict[K, V], key: K) -> None:
+        """Take a value out, if it is there."""
+        if key in table:
+            self._replaced.append((table, key, table.pop(key)))
+
+    def clear(self) -> None:
+        """What was done so far stays."""
+        self._replaced.clear()
+
+    def rewind(self) -> None:
+        """Take back everything since the last `clear`, last first."""
+        while self._replaced:
+            table, key, value = self._replaced.pop()
+            if value is _ABSENT:
+                del table[key]
+            else:
+                table[key] = value
