@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.keyboard import age
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -25,6 +26,9 @@ ASKING = ("ask", "undo", "saved", "save", "parameter", "recovery", "thread", "el
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
+
+LATE = 60.0
+"""Seconds that no machine takes to handle a key."""
 
 PATIENCE = 30.0
 """Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
@@ -55,6 +59,8 @@ class Driver:
         self.app, self.session, self.pilot = app, session, pilot
         self.now = time.monotonic() + 1.0
         app.keyboard.clock = lambda: self.now
+        # Between a key and its handling no time goes by, as slow as the machine may be, unless a test makes the key seconds old.
+        app.keyboard.age = lambda event: waited if (waited := age(event)) > LATE else 0.0
         self._threads = Threads()
         asyncio.get_running_loop().set_default_executor(self._threads)
 

@@ -21,7 +21,7 @@ from obsidian_agent.tui.screens.recovery import Recovery
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.entry import LineEntry
-from tui.driving import Driver, driving
+from tui.driving import LATE, Driver, driving
 from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path
 
 
@@ -88,9 +88,9 @@ async def test_a_key_answers_after_a_pause() -> None:
 
 async def test_a_key_that_was_pressed_before_the_dialog_came_answers_nothing_however_late_it_is_handled() -> None:
     async with over_a_message(Share(request())) as (app, answers):  # type: ignore[arg-type]
-        app.now += 5
+        app.now += LATE
         late = events.Key("a", "a")
-        late.time -= 6
+        late.time -= 2 * LATE
         app.app.post_message(late)
         await app.settle()
         assert answers == []
