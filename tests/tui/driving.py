@@ -30,7 +30,7 @@ SIZES = [(80, 24), (120, 40), (200, 50)]
 LATE = 60.0
 """Seconds that no machine takes to handle a key."""
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
 
 
@@ -90,7 +90,7 @@ class Driver:
     async def settle(self, *held: str) -> None:
         """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
 
-        `held`: groups of workers that the test itself holds up.
+        `held`: groups of workers that the test itself holds up. Over a dialog workers may wait for the answer, so only threads count.
         """
         await self.until(lambda: self._quiet(held))
 
@@ -98,8 +98,8 @@ class Driver:
         pumps = [self.app, *(widget for screen in self.app.screen_stack for widget in screen.walk_children(with_self=True))]
         return (
             not self._threads.busy
-            and all(worker.group in (*ASKING, *held) for worker in self.app.workers)
             and not any(pump.message_queue_size for pump in pumps)
+            and (len(self.app.screen_stack) > 1 or all(worker.group in (*ASKING, *held) for worker in self.app.workers))
         )
 
     async def until(self, true: Callable[[], object]) -> None:
