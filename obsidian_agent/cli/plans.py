@@ -25,7 +25,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.session import MissingInput, Session
+from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
 from obsidian_agent.cli.interrupts import interruptible
 from obsidian_agent.cli.output import Output, result_lines, show_changes, show_findings
@@ -35,6 +35,7 @@ from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.json_text import read_json
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.registry import TOOLS
