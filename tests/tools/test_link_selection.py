@@ -6,7 +6,7 @@ import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tools.editor.selection import LINK_SELECTION
-from obsidian_agent.vault.links.style import LinkStyle
+from obsidian_agent.vault.links.link_text import LinkStyle
 
 VAULT = {"a.md": "see cell theory now\n| x |\n|---|\n| cell |\n", "Notes/Cells.md": "", "Notes/cell.md": ""}
 

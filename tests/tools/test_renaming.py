@@ -9,7 +9,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tools.files.create import CREATE_FILE, WRITE_FILE
 from obsidian_agent.tools.files.move import DELETE, RENAME
 from obsidian_agent.tools.text.update import UPDATE_FILE
-from obsidian_agent.vault.links.style import LinkStyle
+from obsidian_agent.vault.links.link_text import LinkStyle
 
 
 def rename(vault, old, new, **more):

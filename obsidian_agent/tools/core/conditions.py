@@ -22,12 +22,12 @@ from obsidian_agent.tools.core.moment import made_ms, moment_ms
 from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
 from obsidian_agent.tools.properties.set import PropertyFilter, value_of
 from obsidian_agent.tools.search.names import tagged, unread
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.index.needle import Needle, folded_needle
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 _DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)|(?!\d))")
@@ -335,5 +335,5 @@ def _day(text: str | None, argument: str) -> date | None:
 
 
 def _is_empty(text: str) -> bool:
-    front = read.span(text)
+    front = find_frontmatter(text)
     return not (text[front.body_start :] if front is not None else text).strip("\ufeff \t\r\n")

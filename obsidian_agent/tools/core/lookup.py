@@ -12,9 +12,9 @@ from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, mo
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.tool import PathText, RunContext, ToolContext, ToolModel
-from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import Entry, VaultView
 
 

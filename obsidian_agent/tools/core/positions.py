@@ -9,7 +9,7 @@ from bisect import bisect_right
 from difflib import SequenceMatcher
 
 from obsidian_agent.tools.core.tool import Position
-from obsidian_agent.vault.markdown.text import BOM
+from obsidian_agent.vault.text import BOM
 
 _MATCHER_LIMIT = 4_000_000
 """Largest product of line counts that is compared line by line; beyond it a changed part counts as replaced as a whole."""

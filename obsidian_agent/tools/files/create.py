@@ -11,10 +11,10 @@ from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.lookup import new_path, now_ms
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.files.move import links_caught
-from obsidian_agent.vault.frontmatter.read import merge_new
-from obsidian_agent.vault.markdown.text import decode, encode
+from obsidian_agent.vault.frontmatter.properties import merge_new
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
 from obsidian_agent.vault.views.view import VaultView
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import NotesInput
 from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.paths.path import VaultPath
 
 
@@ -47,7 +47,7 @@ def _find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal:
             alike[unicodedata.normalize("NFC", path.stem).casefold()].append(path)
     else:
         for path, text in args.texts(ctx, problems):
-            front = read.span(text)
+            front = find_frontmatter(text)
             body = (text[front.body_start :] if front is not None else text).replace("\r\n", "\n").strip("\ufeff \t\n")
             if body:
                 alike[body].append(path)

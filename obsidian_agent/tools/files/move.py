@@ -18,7 +18,7 @@ from obsidian_agent.tools.core.lookup import find_entry, new_path
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.vault.index.facts import file_name
 from obsidian_agent.vault.index.index import VaultIndex, index_of
-from obsidian_agent.vault.markdown.base_file import base_links
+from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename

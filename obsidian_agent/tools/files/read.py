@@ -17,9 +17,9 @@ from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolC
 from obsidian_agent.vault.index.facts import note_facts
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.note import Link, ScannedNote, names_of, scan_lossy
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.scan.note import Link, ScannedNote, names_of, scan_lossy
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import content_hash
 from obsidian_agent.vault.views.view import Entry, VaultView
 

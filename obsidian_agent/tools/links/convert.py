@@ -18,15 +18,14 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.links.link_text import Edit, apply, link_target, markdown_encoded, relative_path
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.links.style import link_target, markdown_encoded
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.refactor.link_text import Edit, apply, relative_path
-from obsidian_agent.vault.scan.model import Link
-from obsidian_agent.vault.scan.note import links_in
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import ModifyFile
 from obsidian_agent.vault.views.view import VaultView
 

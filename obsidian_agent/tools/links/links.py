@@ -19,9 +19,9 @@ from obsidian_agent.tools.search.names import unread
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.markdown.note import Link
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.rules import extension
-from obsidian_agent.vault.scan.note import Link
 from obsidian_agent.vault.views.view import VaultView
 
 

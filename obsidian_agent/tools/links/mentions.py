@@ -17,10 +17,10 @@ from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import scan
-from obsidian_agent.vault.markdown.text import encode
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.scan.note import links_in
+from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _TAKEN: Final = re.compile(r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*")

@@ -12,14 +12,13 @@ from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolC
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import CANVAS, links_of, unresolved_name
+from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, spellings, target_edit
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.links.style import LinkStyle
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.refactor.link_text import Edit, Shape, apply, display_edit, shape_of, spellings, target_edit
-from obsidian_agent.vault.scan.model import Link
-from obsidian_agent.vault.scan.note import links_in
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 

@@ -14,14 +14,12 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, read_text
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.frontmatter.edit import check_new_key
-from obsidian_agent.vault.frontmatter.yaml_nodes import parse
+from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, parse_block, read_properties
 from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.markdown.lines import scan
-from obsidian_agent.vault.markdown.text import decode, encode
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 
@@ -46,7 +44,7 @@ def _rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal:
             continue
         paths.parse(path.text, PathUse.UPDATE)
         text = decode(ctx.view.read(path), path.text)
-        properties = read.read(text)
+        properties = read_properties(text)
         if args.from_ not in properties:
             continue
         if args.to in properties:
@@ -62,11 +60,11 @@ def _rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal:
 
 def renamed(text: str, old: str, new: str) -> str:
     """The text of a note with a property renamed. ToolError FRONTMATTER_INVALID when nothing but its name can be told to change."""
-    front = read.span(text)
-    block = parse(text[front.content_start : front.content_end]) if front is not None else None
+    front = find_frontmatter(text)
+    block = parse_block(text[front.content_start : front.content_end]) if front is not None else None
     if front is None or block is None:
         raise ToolError("The note has no properties.", code="FRONTMATTER_INVALID")
-    before = read.read(text)
+    before = read_properties(text)
     places = [entry for entry in block.entries if entry.key == old]
     if len(places) == 1:
         start, end = front.content_start + places[0].start, front.content_start + places[0].key_end
@@ -81,7 +79,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 def _read(text: str) -> dict[str, object] | None:
     try:
-        return read.read(text)
+        return read_properties(text)
     except VaultError:
         return None
 
@@ -119,7 +117,7 @@ def _inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     wanted = None if args.fields is None else {name.casefold() for name in args.fields}
-    there = {key.casefold() for key in read.read(text)}
+    there = {key.casefold() for key in read_properties(text)}
     values: dict[str, list[Any]] = {}
     cuts: list[tuple[int, int]] = []
     kept: list[str] = []
@@ -134,7 +132,7 @@ def _inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal:
         values.setdefault(next((name for name in values if name.casefold() == key.casefold()), key), []).extend(_values(found["value"]))
         cuts.append((line.start, line.next))
     properties = {key: _one_or_all(each) for key, each in values.items()}
-    changed = read.edit(text if args.keep else _without(text, cuts), set=properties) if properties else text
+    changed = edit_properties(text if args.keep else _without(text, cuts), set=properties) if properties else text
     warnings = tuple(
         Problem("PROPERTY_EXISTS", f"{path} has the property “{key}” already, so the field in its text stays.", path=path.text)
         for key in dict.fromkeys(kept)

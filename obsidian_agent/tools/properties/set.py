@@ -17,11 +17,11 @@ from pydantic import Field
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import edit_properties, read_properties
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.markdown.text import encode
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import FileChange, ModifyFile
 
 _LINK: Final = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")
@@ -106,12 +106,12 @@ class AddValuesOutput(ToolModel):
 def _add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
-    there = read.read(text).get(args.property)
+    there = read_properties(text).get(args.property)
     values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
     new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
     if not new:
         return Proposal(AddValuesOutput(path=path.text, values=values, changed=False))
-    changed = read.edit(text, set={args.property: [*values, *new]})
+    changed = edit_properties(text, set={args.property: [*values, *new]})
     return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=True), (ModifyFile(path, encode(changed)),))
 
 
@@ -138,7 +138,7 @@ class RemoveValuesInput(ToolModel):
 def _remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
-    there = read.read(text).get(args.property)
+    there = read_properties(text).get(args.property)
     values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
     unwanted = {_key(value) for value in args.values}
     kept = [value for value in values if _key(value) not in unwanted]
@@ -146,7 +146,7 @@ def _remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal:
         missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
         return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
     whole = not isinstance(there, list)
-    changed = read.edit(text, set={args.property: None if whole else kept})
+    changed = edit_properties(text, set={args.property: None if whole else kept})
     return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), (ModifyFile(path, encode(changed)),))
 
 
@@ -186,7 +186,7 @@ def _set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal:
         raise ToolError(f"{path} is no Markdown file, so it has no properties.", path=path.text)
     before = read_text(ctx.view, path)
     try:
-        after = read.edit(before, set=args.set, remove=args.remove, add_tags=args.add_tags, remove_tags=args.remove_tags)
+        after = edit_properties(before, set=args.set, remove=args.remove, add_tags=args.add_tags, remove_tags=args.remove_tags)
     except ObsidianAgentError as error:
         error.path = path.text
         raise

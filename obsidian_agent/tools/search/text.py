@@ -18,13 +18,13 @@ from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
 from obsidian_agent.tools.files.read import page
 from obsidian_agent.tools.search.names import tagged, unread
-from obsidian_agent.vault.index.gc_policy import no_collection
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text
 from obsidian_agent.vault.index.text_search import lines_with
-from obsidian_agent.vault.index.words import RankedNote, ranked, words_of
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.text import decode
 
 CONTEXT = 100
 """Characters that a preview shows on each side of the hit."""

@@ -13,8 +13,8 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns
-from obsidian_agent.vault.markdown.text import encode, newline_of
 from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")

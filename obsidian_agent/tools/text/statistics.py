@@ -16,8 +16,8 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput
 from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
 from obsidian_agent.tools.text.lists import ItemsInput, field_value
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.markdown.text import BOM
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.text import BOM
 
 _WORD: Final = re.compile(
     r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
@@ -43,7 +43,7 @@ def _count_words(args: NotesInput, ctx: ToolContext) -> Proposal:
     problems: list[Problem] = []
     files = []
     for path, text in args.texts(ctx, problems):
-        front = read.span(text)
+        front = find_frontmatter(text)
         body = text[front.body_start :] if front is not None else text.removeprefix(BOM)
         files.append(CountedNote(path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)))
     output = CountWordsOutput(

@@ -20,8 +20,8 @@ from obsidian_agent.tools.properties.set import value_of
 from obsidian_agent.tools.text.blocks import Blocks
 from obsidian_agent.tools.text.parse import TextOrPath
 from obsidian_agent.vault.markdown.lines import Line, scan
-from obsidian_agent.vault.markdown.text import encode, newline_of
 from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")

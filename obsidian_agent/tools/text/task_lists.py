@@ -21,8 +21,8 @@ from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add
 from obsidian_agent.tools.text.tasks import DUE, Priority, dressed, style_of, with_due
 from obsidian_agent.vault.index.facts import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import encode
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _TAG: Final = re.compile(r"(?:^|(?<=[\s(]))#([^\s#!\"$%&'()*+,.:;<=>?@\[\]^`{|}~\\]+)")

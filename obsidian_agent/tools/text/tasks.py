@@ -19,8 +19,8 @@ from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, dedented
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Task
-from obsidian_agent.vault.markdown.text import encode, split_lines
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import encode, split_lines
 from obsidian_agent.vault.views.changes import ModifyFile
 
 Style = Literal["emoji", "field"]

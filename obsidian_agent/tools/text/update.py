@@ -21,11 +21,11 @@ from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, T
 from obsidian_agent.tools.files.create import new_file
 from obsidian_agent.tools.files.move import links_caught
 from obsidian_agent.tools.links import anchors
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile, content_hash
 
 
@@ -42,7 +42,7 @@ class NoteBodyOutput(ToolModel):
 def _note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal:
     path = find_file(ctx.view, args.path)
     text = read_text(ctx.view, path)
-    front = read.span(text)
+    front = find_frontmatter(text)
     body = text[front.body_start :] if front is not None else text
     body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
     return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
