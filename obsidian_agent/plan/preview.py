@@ -253,7 +253,7 @@ class _DryRun:
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
         self.instances.append(Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason))
 
-    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal) -> None:
+    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal[Any]) -> None:
         """Warnings of one call: names that were cleaned, and what the tool says."""
         self._warn(Problem("PATH_INVALID", note, step.id, name) for note in notes)
         self._warn(warning.at(step.id, name) for warning in proposal.warnings)

@@ -9,7 +9,7 @@ from pydantic import Field
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import FilterContext
 from obsidian_agent.tools.core.lookup import path_of
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.templates import ListTemplate
 from obsidian_agent.tools.links.convert import LinkWriter
 from obsidian_agent.vault.paths.path import PathUse, clean_component, parse
@@ -36,7 +36,9 @@ class NewNamesOutput(ToolModel):
     count: int
 
 
-def _new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal:
+@tool("util.newNames", Risk.READ_ONLY)
+def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]:
+    """Other names for files by a pattern, to rename them with; those whose name would stay are left out."""
     template = ListTemplate(args.pattern, FilterContext(LinkWriter(ctx.view), ctx.run.now))
     made: list[NewName] = []
     for index, item in enumerate([item for item in args.items if item is not None], 1):
@@ -51,13 +53,3 @@ def _new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal:
         if to != path.text:
             made.append(NewName(path=path.text, to=to))
     return Proposal(NewNamesOutput(items=made, count=len(made)))
-
-
-NEW_NAMES = Tool(
-    name="util.newNames",
-    summary="Other names for files by a pattern, to rename them with; those whose name would stay are left out.",
-    risk=Risk.READ_ONLY,
-    input=NewNamesInput,
-    output=NewNamesOutput,
-    propose=_new_names,
-)

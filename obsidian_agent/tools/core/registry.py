@@ -2,113 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
+from obsidian_agent import tools as package
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.tools.core import new_names
 from obsidian_agent.tools.core.tool import Tool
-from obsidian_agent.tools.editor import selection, workspace
-from obsidian_agent.tools.editor import selection as link_selection
-from obsidian_agent.tools.editor import workspace as commands
-from obsidian_agent.tools.files import create, duplicates, move, periodic, read, templates
-from obsidian_agent.tools.files import read as reading
-from obsidian_agent.tools.links import convert, links, mentions, retarget
-from obsidian_agent.tools.links import convert as link_forms
-from obsidian_agent.tools.links import links as unresolved
-from obsidian_agent.tools.properties import rename, tags
-from obsidian_agent.tools.properties import rename as property_names
-from obsidian_agent.tools.properties import set as properties
-from obsidian_agent.tools.properties import set as property_values
-from obsidian_agent.tools.properties import tags as tag_lists
-from obsidian_agent.tools.properties import tags as untagging
-from obsidian_agent.tools.search import find, names, query, text
-from obsidian_agent.tools.text import arrange, lines, lists, parse, sections, statistics, tables, task_lists, tasks, update
-from obsidian_agent.tools.text import lines as taking
-from obsidian_agent.tools.text import sections as headings
-from obsidian_agent.tools.text import statistics as counting
-from obsidian_agent.tools.text import tables as table_rows
-from obsidian_agent.tools.text import task_lists as task_writing
-from obsidian_agent.tools.text import update as edits
-from obsidian_agent.tools.text import update as replacing
 
-BUILTIN_TOOLS: Final[tuple[Tool, ...]] = (
-    create.ENSURE_FOLDER,
-    create.CREATE_FILE,
-    reading.READ_FILE,
-    reading.READ_FILES,
-    create.WRITE_FILE,
-    edits.UPDATE_FILE,
-    lines.ADD_LINES,
-    taking.TAKE_LINES,
-    arrange.ARRANGE_LISTS,
-    arrange.ARRANGE_LIST,
-    replacing.REPLACE_TEXT,
-    move.RENAME,
-    move.DELETE,
-    properties.SET_FRONTMATTER,
-    tags.RENAME_TAG,
-    text.SEARCH_TEXT,
-    names.SEARCH_NAME,
-    names.SEARCH_TAG,
-    query.QUERY,
-    reading.LIST_FILES,
-    read.GET_METADATA,
-    links.GET_BACKLINKS,
-    links.GET_OUTGOING_LINKS,
-    links.GET_UNRESOLVED_LINKS,
-    selection.GET_SELECTION,
-    selection.REPLACE_SELECTION,
-    selection.INSERT_AT_CURSOR,
-    link_selection.LINK_SELECTION,
-    selection.GET_ACTIVE_FILE_PATH,
-    workspace.OPEN_FILE,
-    workspace.GET_CONTEXT,
-    commands.LIST_COMMANDS,
-    commands.RUN_COMMAND,
-    parse.PARSE_BULLETS,
-    parse.PARSE_HEADINGS,
-    parse.PARSE_TASKS,
-    parse.FORMAT_LIST,
-    parse.SLUGIFY_TITLE,
-    convert.LINK_BULLETS,
-    update.NOTE_BODY,
-    tasks.MARK_TASKS,
-    tasks.TAKE_TASKS,
-    task_writing.ADD_TASK,
-    task_writing.SET_TASK_DUE,
-    find.FIND,
-    task_lists.LIST_TASKS,
-    tag_lists.LIST_TAGS,
-    unresolved.LIST_UNRESOLVED,
-    unresolved.SUGGEST_LINKS,
-    retarget.RETARGET_LINKS,
-    retarget.REMOVE_LINKS,
-    mentions.LINK_MENTIONS,
-    duplicates.FIND_DUPLICATES,
-    link_forms.CONVERT_LINKS,
-    rename.INLINE_TO_PROPERTIES,
-    property_names.RENAME_PROPERTY,
-    property_values.ADD_VALUES,
-    property_values.REMOVE_VALUES,
-    untagging.REMOVE_TAGS,
-    sections.TAKE_SECTION,
-    headings.CHANGE_HEADING,
-    headings.SHIFT_HEADINGS,
-    sections.OUTLINE,
-    tables.PARSE_TABLE,
-    tables.FORMAT_TABLE,
-    new_names.NEW_NAMES,
-    table_rows.ADD_TABLE_ROW,
-    counting.COUNT_WORDS,
-    statistics.SUMMARIZE,
-    lists.SORT_ITEMS,
-    lists.FIELD_VALUES,
-    lists.GROUP_ITEMS,
-    templates.RENDER,
-    periodic.PERIOD_NOTE,
-)
+_LISTED: Final = (
+    "vault.ensureFolder", "vault.createFile", "vault.readFile", "vault.readFiles", "vault.writeFile", "vault.updateFile",
+    "vault.addLines", "vault.takeLines", "vault.arrangeLists", "util.arrangeList", "vault.replaceText", "vault.rename", "vault.delete",
+    "vault.setFrontmatter", "vault.renameTag", "vault.searchText", "vault.searchName", "vault.searchTag", "vault.query",
+    "vault.listFiles", "vault.getMetadata", "vault.getBacklinks", "vault.getOutgoingLinks", "vault.getUnresolvedLinks",
+    "editor.getSelection", "editor.replaceSelection", "editor.insertAtCursor", "editor.linkSelection", "editor.getActiveFilePath",
+    "workspace.openFile", "workspace.getContext", "commands.list", "commands.run", "util.parseMarkdownBullets", "util.parseHeadings",
+    "util.parseTasks", "util.formatList", "util.slugifyTitle", "util.linkBullets", "util.noteBody", "vault.markTasks", "vault.takeTasks",
+    "vault.addTask", "vault.setTaskDue", "vault.find", "vault.listTasks", "vault.listTags", "vault.listUnresolved", "vault.suggestLinks",
+    "vault.retargetLinks", "vault.removeLinks", "vault.linkMentions", "vault.findDuplicates", "vault.convertLinks",
+    "vault.inlineToProperties", "vault.renameProperty", "vault.addValues", "vault.removeValues", "vault.removeTags", "vault.takeSection",
+    "vault.changeHeading", "vault.shiftHeadings", "util.outline", "util.parseTable", "util.formatTable", "util.newNames",
+    "vault.addTableRow", "vault.countWords", "util.summarize", "util.sortItems", "util.fieldValues", "util.groupItems",
+    "template.render", "util.periodNote",
+)  # fmt: skip
+"""The order in which tools are listed, wherever they are defined; others come behind, by name."""
+
+
+def _found() -> Iterator[Tool]:
+    """The tools that the modules of this package define."""
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name != __name__:
+            yield from (each for each in vars(import_module(module.name)).values() if isinstance(each, Tool))
 
 
 def by_name(tools: Iterable[Tool]) -> Mapping[str, Tool]:
@@ -141,7 +67,9 @@ def from_wire(name: str) -> str:
     return dotted if dotted in TOOLS else _ALIASES.get(name) or _ALIASES.get(dotted) or name
 
 
-TOOLS: Final[Mapping[str, Tool]] = by_name(BUILTIN_TOOLS)
+_PLACES: Final = {name: place for place, name in enumerate(_LISTED)}
+
+TOOLS: Final[Mapping[str, Tool]] = by_name(sorted(set(_found()), key=lambda tool: (_PLACES.get(tool.name, len(_PLACES)), tool.name)))
 """All tools by name."""
 
-_ALIASES: Final[Mapping[str, str]] = MappingProxyType({alias: tool.name for tool in BUILTIN_TOOLS for alias in tool.aliases})
+_ALIASES: Final[Mapping[str, str]] = MappingProxyType({alias: tool.name for tool in TOOLS.values() for alias in tool.aliases})

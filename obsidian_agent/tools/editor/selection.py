@@ -13,10 +13,10 @@ from typing import Final
 from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
-from obsidian_agent.tools.core import tool
 from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
 from obsidian_agent.tools.core.positions import offset_of, position_of, shifted, utf16_length
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Selection, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.tool import Position as EditorPosition
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.links.style import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.markdown.text import encode, newline_of, with_newlines
@@ -49,7 +49,9 @@ class GetSelectionOutput(SparseOutput):
     range: Range | None = None
 
 
-def _get_selection(args: NoInput, ctx: ToolContext) -> Proposal:
+@tool("editor.getSelection", Risk.READ_ONLY)
+def get_selection(args: NoInput, ctx: ToolContext) -> Proposal[GetSelectionOutput]:
+    """The text that was selected when the run started, and its place."""
     selection, file = ctx.run.selection, ctx.run.active_file
     text = selection.text if selection else ""
     place = None
@@ -58,33 +60,16 @@ def _get_selection(args: NoInput, ctx: ToolContext) -> Proposal:
     return Proposal(GetSelectionOutput(text=text, is_empty=not text, file_path=file.text if file else None, range=place))
 
 
-GET_SELECTION = Tool(
-    name="editor.getSelection",
-    summary="The text that was selected when the run started, and its place.",
-    risk=Risk.READ_ONLY,
-    input=NoInput,
-    output=GetSelectionOutput,
-    propose=_get_selection,
-)
-
-
 class ActiveFileOutput(SparseOutput):
     path: str | None
 
 
-def _get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal:
+@tool("editor.getActiveFilePath", Risk.READ_ONLY)
+def get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal[ActiveFileOutput]:
+    """The path of the note that was open when the run started, or null."""
     file = ctx.run.active_file
     return Proposal(ActiveFileOutput(path=file.text if file else None))
 
-
-GET_ACTIVE_FILE_PATH = Tool(
-    name="editor.getActiveFilePath",
-    summary="The path of the note that was open when the run started, or null.",
-    risk=Risk.READ_ONLY,
-    input=NoInput,
-    output=ActiveFileOutput,
-    propose=_get_active_file_path,
-)
 
 # --- where to write -----------------------------------------------------------------------------------------------------------
 
@@ -155,7 +140,7 @@ class ActiveNote:
             raise Conflict(f"An earlier step changed the text around the cursor in {self.path}.", path=self.path.text)
         return Target(self.path, self.text, *now)
 
-    def _place(self, position: tool.Position) -> int:
+    def _place(self, position: EditorPosition) -> int:
         offset = offset_of(self.first_text, position)
         if offset is None:
             where = f"line {position.line}, column {position.ch}"
@@ -170,7 +155,7 @@ def _mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
     return None if found is None else (found[0].decode(), found[1])
 
 
-def wire(position: tool.Position) -> Position:
+def wire(position: EditorPosition) -> Position:
     """A place as outputs tell it."""
     return Position(line=position.line, ch=position.ch)
 
@@ -194,7 +179,9 @@ class InsertAtCursorOutput(ToolModel):
     inserted_chars: int = Field(description="In UTF-16 code units.")
 
 
-def _replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal:
+@tool("editor.replaceSelection", Risk.WRITES)
+def replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
+    """Replace the selected text of the active note; with nothing selected, insert at the cursor."""
     note = ActiveNote(ctx)
     selection = ctx.run.selection
     selected = selection is not None and bool(selection.text or selection.start != selection.end)
@@ -205,7 +192,9 @@ def _replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal:
     return edit.proposal(output, target, replaced=selected)
 
 
-def _insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal:
+@tool("editor.insertAtCursor", Risk.WRITES)
+def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCursorOutput]:
+    """Insert text at the cursor of the active note, or at its end when no cursor is known."""
     target = ActiveNote(ctx).cursor()
     edit = edit_at(target, args.text)
     output = InsertAtCursorOutput(file_path=target.path.text, position=wire(edit.start), inserted_chars=edit.length)
@@ -217,12 +206,12 @@ class Edit:
     """The note with the new text in place: where that is, and its length in UTF-16 code units."""
 
     text: str
-    start: tool.Position
-    end: tool.Position
+    start: EditorPosition
+    end: EditorPosition
     length: int
     cursor: int
 
-    def proposal(self, output: ToolModel, target: Target, *, replaced: bool) -> Proposal:
+    def proposal(self, output: Output, target: Target, *, replaced: bool) -> Proposal[Output]:
         """The change, which also tells later steps where the cursor is, unless it was unknown."""
         path = target.path
         mark = None if target.unknown else CursorMark(self.cursor, replaced)
@@ -243,25 +232,6 @@ def edit_at(target: Target, text: str) -> Edit:
     return Edit(changed, position_of(changed, len(before)), position_of(changed, end), utf16_length(inserted), end)
 
 
-REPLACE_SELECTION = Tool(
-    name="editor.replaceSelection",
-    summary="Replace the selected text of the active note; with nothing selected, insert at the cursor.",
-    risk=Risk.WRITES,
-    input=EditorInput,
-    output=ReplaceSelectionOutput,
-    propose=_replace_selection,
-)
-
-INSERT_AT_CURSOR = Tool(
-    name="editor.insertAtCursor",
-    summary="Insert text at the cursor of the active note, or at its end when no cursor is known.",
-    risk=Risk.WRITES,
-    input=EditorInput,
-    output=InsertAtCursorOutput,
-    propose=_insert_at_cursor,
-)
-
-
 _UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
 _LEAD: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?")
 """What stands before the words of a line: the mark of a list item, a checkbox, the marks of a heading."""
@@ -274,7 +244,9 @@ class LinkSelectionInput(ToolModel):
     heading: str | None = Field(default=None, min_length=1, description="A heading of it (its text, without #).")
 
 
-def _link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal:
+@tool("editor.linkSelection", Risk.WRITES)
+def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
+    """Turn the selected words into a link to a file; the words stay the text that it shows."""
     target = find_file(ctx.view, args.path)
     note, selection = ActiveNote(ctx), ctx.run.selection
     if selection is None or not selection.text.strip():
@@ -307,13 +279,3 @@ def _written(name: str, subpath: str, words: str, style: LinkStyle, *, in_table:
     if name == words and not subpath:
         return f"[[{words}]]"
     return f"[[{name}{subpath}{chr(92) if in_table else ''}|{words}]]"
-
-
-LINK_SELECTION = Tool(
-    name="editor.linkSelection",
-    summary="Turn the selected words into a link to a file; the words stay the text that it shows.",
-    risk=Risk.WRITES,
-    input=LinkSelectionInput,
-    output=ReplaceSelectionOutput,
-    propose=_link_selection,
-)

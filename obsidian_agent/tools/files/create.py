@@ -9,7 +9,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.lookup import new_path, now_ms
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.move import links_caught
 from obsidian_agent.vault.frontmatter.read import merge_new
 from obsidian_agent.vault.markdown.text import decode, encode
@@ -17,8 +17,6 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
 from obsidian_agent.vault.views.view import VaultView
-
-# --- vault.ensureFolder -------------------------------------------------------------------------------------------------------
 
 
 class EnsureFolderInput(ToolModel):
@@ -30,7 +28,9 @@ class EnsureFolderOutput(ToolModel):
     created: bool
 
 
-def _ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal:
+@tool("vault.ensureFolder", Risk.WRITES)
+def ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal[EnsureFolderOutput]:
+    """Make a folder, with the parents it lacks, unless it exists."""
     existing = ctx.view.twin(paths.parse(args.path, PathUse.FOLDER))
     if existing is None:
         path = new_path(ctx.view, args.path, PathUse.MAKE_FOLDER)
@@ -38,18 +38,6 @@ def _ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal:
     if not _is_folder(ctx.view, existing):
         raise ToolError(f"{existing} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=existing.text)
     return Proposal(EnsureFolderOutput(path=existing.text, created=False))
-
-
-ENSURE_FOLDER = Tool(
-    name="vault.ensureFolder",
-    summary="Make a folder, with the parents it lacks, unless it exists.",
-    risk=Risk.WRITES,
-    input=EnsureFolderInput,
-    output=EnsureFolderOutput,
-    propose=_ensure_folder,
-)
-
-# --- vault.createFile ---------------------------------------------------------------------------------------------------------
 
 
 class CreateFileInput(ToolModel):
@@ -67,7 +55,9 @@ class CreateFileOutput(ToolModel):
     mtime_ms: float | None = None
 
 
-def _create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal:
+@tool("vault.createFile", Risk.WRITES, aliases=("obsidian.create_note",))
+def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileOutput]:
+    """Make a new file. Never overwrites: an existing file is left alone."""
     path = new_path(ctx.view, args.path)
     made_here = _made_by_plan(ctx.view, path)
     twin = ctx.view.twin(path)
@@ -93,7 +83,7 @@ _TRIED_ONE_BY_ONE = 50
 """Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
 
 
-def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal:
+def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal[CreateFileOutput]:
     if _is_folder(ctx.view, twin):
         raise ToolError(f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name.")
     if not args.if_not_exists:
@@ -135,19 +125,6 @@ def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
     return free
 
 
-CREATE_FILE = Tool(
-    name="vault.createFile",
-    summary="Make a new file. Never overwrites: an existing file is left alone.",
-    risk=Risk.WRITES,
-    input=CreateFileInput,
-    output=CreateFileOutput,
-    propose=_create_file,
-    aliases=("obsidian.create_note",),
-)
-
-# --- vault.writeFile ----------------------------------------------------------------------------------------------------------
-
-
 class WriteFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     content: LongText = Field(description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture.")
@@ -162,7 +139,9 @@ class WriteFileOutput(ToolModel):
     mtime_ms: float
 
 
-def _write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal:
+@tool("vault.writeFile", Risk.WRITES)
+def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutput]:
+    """Replace the whole content of a file, or make it."""
     path, before = _target(args.path, ctx.view)
     if before is not None:
         decode(before, path.text)
@@ -204,13 +183,3 @@ def new_file(text: str, view: VaultView) -> VaultPath:
 def _is_folder(view: VaultView, path: VaultPath) -> bool:
     entry = view.locate(path)
     return entry is not None and entry.kind == "folder"
-
-
-WRITE_FILE = Tool(
-    name="vault.writeFile",
-    summary="Replace the whole content of a file, or make it.",
-    risk=Risk.WRITES,
-    input=WriteFileInput,
-    output=WriteFileOutput,
-    propose=_write_file,
-)

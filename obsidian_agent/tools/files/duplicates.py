@@ -10,7 +10,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import NotesInput
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -39,7 +39,9 @@ class FindDuplicatesOutput(ToolModel):
     notes: int = Field(description="The number of notes in all groups.")
 
 
-def _find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal:
+@tool("vault.findDuplicates", Risk.READ_ONLY)
+def find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal[FindDuplicatesOutput]:
+    """Groups of notes with the same text or the same name; empty notes have no text to share."""
     problems: list[Problem] = []
     alike: dict[str, list[VaultPath]] = defaultdict(list)
     if args.by == "name":
@@ -61,13 +63,3 @@ def _group(paths: list[VaultPath]) -> DuplicateGroup:
     name = paths[0].stem
     notes = [DuplicateNote(path=path.text, name=path.stem, group=name) for path in paths]
     return DuplicateGroup(key=name, items=notes, count=len(notes))
-
-
-FIND_DUPLICATES = Tool(
-    name="vault.findDuplicates",
-    summary="Groups of notes with the same text or the same name; empty notes have no text to share.",
-    risk=Risk.READ_ONLY,
-    input=FindDuplicatesInput,
-    output=FindDuplicatesOutput,
-    propose=_find_duplicates,
-)

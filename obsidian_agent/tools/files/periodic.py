@@ -13,7 +13,7 @@ from pydantic import Field
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.lookup import SparseOutput
 from obsidian_agent.tools.core.moment import format_moment
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 
 Period = Literal["day", "week", "month", "quarter", "year"]
@@ -73,7 +73,9 @@ class _Habit(NamedTuple):
     format: str
 
 
-def _period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal:
+@tool("util.periodNote", Risk.READ_ONLY)
+def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteOutput]:
+    """Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one."""
     if args.period == "day":
         return Proposal(_daily_note(ctx, int(args.offset)))
     notes = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note]
@@ -133,13 +135,3 @@ def _first_day(period: Period, today: date, offset: int) -> date:
     if not 1 <= months // 12 <= 9999:
         raise ToolError("There is no such year.")
     return date(months // 12, months % 12 + 1, 1)
-
-
-PERIOD_NOTE = Tool(
-    name="util.periodNote",
-    summary="Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one.",
-    risk=Risk.READ_ONLY,
-    input=PeriodNoteInput,
-    output=PeriodNoteOutput,
-    propose=_period_note,
-)

@@ -17,7 +17,7 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import MISSING, FilterCall, FilterContext, apply_filters, parse_call, refuse_unknown, text_of
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 
 _VARIABLE: Final = re.compile(r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}")
 _TEMPLATER: Final = re.compile(
@@ -46,7 +46,9 @@ class RenderOutput(ToolModel):
     unknown: list[str] = Field(description="Variables that stay as they are, because nothing says what they stand for.")
 
 
-def _render(args: RenderInput, ctx: ToolContext) -> Proposal:
+@tool("template.render", Risk.READ_ONLY)
+def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
+    """The text of a note template with {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values filled in."""
     path = find_file(ctx.view, args.path)
     rendering = _Rendering(args, ctx)
     text = _TEMPLATER.sub(rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path)))
@@ -91,16 +93,6 @@ class _Rendering:
         days = {"tomorrow": 1, "yesterday": -1}.get(found["day"], 0)
         moment = parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
         return format_moment(moment, found["format"] or "YYYY-MM-DD")
-
-
-RENDER = Tool(
-    name="template.render",
-    summary="The text of a note template with {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values filled in.",
-    risk=Risk.READ_ONLY,
-    input=RenderInput,
-    output=RenderOutput,
-    propose=_render,
-)
 
 
 _PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL)

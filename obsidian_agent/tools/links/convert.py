@@ -16,7 +16,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.links.style import link_target, markdown_encoded
@@ -68,7 +68,9 @@ class ConvertLinksOutput(ToolModel):
     count: int = Field(description="How many links were written anew.")
 
 
-def _convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.convertLinks", Risk.WRITES)
+def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[ConvertLinksOutput]:
+    """Write the links of a note as wikilinks or as Markdown links; each leads where it did."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     data = ctx.view.read(path)
     decode(data, path.text)
@@ -143,16 +145,6 @@ def _destination(text: str) -> str | None:
     return None if re.search(r"[\n\r\\]", written) else written
 
 
-CONVERT_LINKS = Tool(
-    name="vault.convertLinks",
-    summary="Write the links of a note as wikilinks or as Markdown links; each leads where it did.",
-    risk=Risk.WRITES,
-    input=ConvertLinksInput,
-    output=ConvertLinksOutput,
-    propose=_convert_links,
-)
-
-
 _LEAD = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
 
 
@@ -169,7 +161,9 @@ class LinkBulletsOutput(ToolModel):
     count: int = Field(description="How many items became links.")
 
 
-def _link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal:
+@tool("util.linkBullets", Risk.READ_ONLY)
+def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulletsOutput]:
+    """Turn the items of a list into links to notes; markers, checkboxes and all other lines stay."""
     bullets = edits.bullets(args.text)
     if len(bullets) != len(args.notes):
         raise ToolError(
@@ -213,13 +207,3 @@ def _path(note: Any) -> str | None:
         path: str = note["path"]
         return path
     raise ToolError("A note is an object with path, a path, or null.")
-
-
-LINK_BULLETS = Tool(
-    name="util.linkBullets",
-    summary="Turn the items of a list into links to notes; markers, checkboxes and all other lines stay.",
-    risk=Risk.READ_ONLY,
-    input=LinkBulletsInput,
-    output=LinkBulletsOutput,
-    propose=_link_bullets,
-)

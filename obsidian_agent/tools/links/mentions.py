@@ -11,7 +11,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import NotesInput, find_file
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.convert import LinkWriter
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import index_of
@@ -33,7 +33,9 @@ class LinkMentionsInput(NotesInput):
     aliases: bool = Field(default=True, description="Whether its aliases count as its name.")
 
 
-def _link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal:
+@tool("vault.linkMentions", Risk.WRITES)
+def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
+    """Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
     names = [target.stem, *(index_of(ctx.view).facts(target).aliases if args.aliases else ())]
     pattern = _pattern([name for name in names if name.strip()])
@@ -100,13 +102,3 @@ def _written(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[st
         pieces += before, link
         end = found.end()
     return "".join([*pieces, text[end:]]), places
-
-
-LINK_MENTIONS = Tool(
-    name="vault.linkMentions",
-    summary="Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay.",
-    risk=Risk.WRITES,
-    input=LinkMentionsInput,
-    output=ChangedLinksOutput,
-    propose=_link_mentions,
-)

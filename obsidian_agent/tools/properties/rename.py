@@ -13,7 +13,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, read_text
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.frontmatter.edit import check_new_key
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
@@ -35,7 +35,9 @@ class RenamePropertyOutput(ToolModel):
     total: int
 
 
-def _rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal:
+@tool("vault.renameProperty", Risk.WRITES)
+def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
+    """Rename a property in a note, some notes or a folder; its value and place stay. A note that has both names is left alone."""
     check_new_key(args.to)
     index = index_of(ctx.view)
     files: list[str] = []
@@ -86,16 +88,6 @@ def _read(text: str) -> dict[str, object] | None:
         return None
 
 
-RENAME_PROPERTY = Tool(
-    name="vault.renameProperty",
-    summary="Rename a property in a note, some notes or a folder; its value and place stay. A note that has both names is left alone.",
-    risk=Risk.WRITES,
-    input=RenamePropertyInput,
-    output=RenamePropertyOutput,
-    propose=_rename_property,
-)
-
-
 _FIELD: Final = re.compile(
     r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?", re.UNICODE
 )
@@ -115,7 +107,9 @@ class InlineOutput(ToolModel):
     count: int
 
 
-def _inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal:
+@tool("vault.inlineToProperties", Risk.WRITES)
+def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[InlineOutput]:
+    """Turn inline fields (key:: value on a line of its own) into properties; a property that is there stays as it is."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     wanted = None if args.fields is None else {name.casefold() for name in args.fields}
@@ -162,13 +156,3 @@ def _without(text: str, cuts: list[tuple[int, int]]) -> str:
     for start, end in reversed(cuts):
         text = text[:start] + text[end:]
     return text
-
-
-INLINE_TO_PROPERTIES = Tool(
-    name="vault.inlineToProperties",
-    summary="Turn inline fields (key:: value on a line of its own) into properties; a property that is there stays as it is.",
-    risk=Risk.WRITES,
-    input=InlineInput,
-    output=InlineOutput,
-    propose=_inline_to_properties,
-)

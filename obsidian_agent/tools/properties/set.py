@@ -16,7 +16,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import link_key
@@ -103,7 +103,9 @@ class AddValuesOutput(ToolModel):
     changed: bool
 
 
-def _add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal:
+@tool("vault.addValues", Risk.WRITES)
+def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
+    """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     there = read.read(text).get(args.property)
@@ -115,18 +117,6 @@ def _add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal:
     return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=True), (ModifyFile(path, encode(changed)),))
 
 
-ADD_VALUES = Tool(
-    name="vault.addValues",
-    summary="Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter.",
-    risk=Risk.WRITES,
-    input=AddValuesInput,
-    output=AddValuesOutput,
-    propose=_add_values,
-)
-
-# --- vault.removeValues -------------------------------------------------------------------------------------------------------
-
-
 class RemoveValuesInput(ToolModel):
     path: PathText = Field(min_length=1)
     property: str = Field(
@@ -135,7 +125,9 @@ class RemoveValuesInput(ToolModel):
     values: list[Any] = Field(min_length=1, description="In any case; a link by its text or target.")
 
 
-def _remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal:
+@tool("vault.removeValues", Risk.WRITES)
+def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
+    """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     there = read.read(text).get(args.property)
@@ -157,16 +149,6 @@ def _key(value: Any) -> str:
     return text
 
 
-REMOVE_VALUES = Tool(
-    name="vault.removeValues",
-    summary="Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter.",
-    risk=Risk.WRITES,
-    input=RemoveValuesInput,
-    output=AddValuesOutput,
-    propose=_remove_values,
-)
-
-
 class SetFrontmatterInput(ToolModel):
     path: PathText = Field(min_length=1, description="A Markdown file.")
     set: dict[str, Any] = Field(default_factory=dict, description="New values by property: text, number, true, false, null, list or map.")
@@ -180,7 +162,9 @@ class SetFrontmatterOutput(ToolModel):
     changed: bool
 
 
-def _set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal:
+@tool("vault.setFrontmatter", Risk.WRITES)
+def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[SetFrontmatterOutput]:
+    """Set and remove properties of a note, add and remove its tags; no other character changes."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     if not path.is_note:
         raise ToolError(f"{path} is no Markdown file, so it has no properties.", path=path.text)
@@ -192,13 +176,3 @@ def _set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal:
         raise
     changes: tuple[FileChange, ...] = () if after == before else (ModifyFile(path, encode(after)),)
     return Proposal(SetFrontmatterOutput(path=path.text, changed=bool(changes)), changes)
-
-
-SET_FRONTMATTER = Tool(
-    name="vault.setFrontmatter",
-    summary="Set and remove properties of a note, add and remove its tags; no other character changes.",
-    risk=Risk.WRITES,
-    input=SetFrontmatterInput,
-    output=SetFrontmatterOutput,
-    propose=_set_frontmatter,
-)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.search.names import unread
 from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import index_of
@@ -35,7 +35,9 @@ class ListTagsOutput(ToolModel):
     count: int
 
 
-def _list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal:
+@tool("vault.listTags", Risk.READ_ONLY)
+def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]:
+    """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
     index = index_of(ctx.view)
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
@@ -46,16 +48,6 @@ def _list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal:
             counts[key] = counts.get(key, 0) + 1
     items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
     return Proposal(ListTagsOutput(items=items, count=len(items)), warnings=unread(index))
-
-
-LIST_TAGS = Tool(
-    name="vault.listTags",
-    summary="The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each.",
-    risk=Risk.READ_ONLY,
-    input=ListTagsInput,
-    output=ListTagsOutput,
-    propose=_list_tags,
-)
 
 
 class RenameTagInput(ToolModel):
@@ -74,7 +66,9 @@ class RenameTagOutput(ToolModel):
     total: int
 
 
-def _rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal:
+@tool("vault.renameTag", Risk.WRITES)
+def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutput]:
+    """Rename a tag everywhere, in properties and text; nested tags follow."""
     rename = TagRename.checked(args.from_, args.to)
     index = index_of(ctx.view)
     files: list[RetaggedFile] = []
@@ -96,16 +90,6 @@ def _rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal:
     return Proposal(output, tuple(changes), (*warnings, *unread(index)))
 
 
-RENAME_TAG = Tool(
-    name="vault.renameTag",
-    summary="Rename a tag everywhere, in properties and text; nested tags follow.",
-    risk=Risk.WRITES,
-    input=RenameTagInput,
-    output=RenameTagOutput,
-    propose=_rename_tag,
-)
-
-
 class RemoveTagsInput(ToolModel):
     path: PathText = Field(min_length=1)
     tags: list[str] | None = Field(default=None, description="With or without #; nested tags are others. Without it: all tags.")
@@ -117,19 +101,11 @@ class RemoveTagsOutput(ToolModel):
     changed: bool
 
 
-def _remove_tags(args: RemoveTagsInput, ctx: ToolContext) -> Proposal:
+@tool("vault.removeTags", Risk.WRITES)
+def remove_tags(args: RemoveTagsInput, ctx: ToolContext) -> Proposal[RemoveTagsOutput]:
+    """Take tags out of a note, from its properties and its text; vault.setFrontmatter only knows those in properties."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     before = ctx.view.read(path)
     after, count = untag(before, args.tags, path.text)
     output = RemoveTagsOutput(path=path.text, count=count, changed=after != before)
     return Proposal(output, (ModifyFile(path, after),) if after != before else ())
-
-
-REMOVE_TAGS = Tool(
-    name="vault.removeTags",
-    summary="Take tags out of a note, from its properties and its text; vault.setFrontmatter only knows those in properties.",
-    risk=Risk.WRITES,
-    input=RemoveTagsInput,
-    output=RemoveTagsOutput,
-    propose=_remove_tags,
-)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.conditions import Condition, Judge, own_day
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.read import page
 from obsidian_agent.tools.properties.set import value_of
 from obsidian_agent.vault.paths.path import VaultPath
@@ -65,7 +65,9 @@ class FindOutput(ToolModel):
     has_more: bool
 
 
-def _find(args: FindInput, ctx: ToolContext) -> Proposal:
+@tool("vault.find", Risk.READ_ONLY)
+def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
     judge = Judge(ctx)
     fits = judge.check(args.where)
     found = [path for path in judge.index.files() if _is_kind(path, args.kind) and fits(path)]
@@ -115,13 +117,3 @@ def _comparable(value: Any) -> tuple[int, float, str] | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 1, 0.0, str(value).casefold()
     return 0, float(value), ""
-
-
-FIND = Tool(
-    name="vault.find",
-    summary="The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not.",
-    risk=Risk.READ_ONLY,
-    input=FindInput,
-    output=FindOutput,
-    propose=_find,
-)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import SparseOutput
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.read import page
 from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex, index_of
@@ -36,10 +36,9 @@ class FindOutput(ToolModel):
     has_more: bool
 
 
-# --- vault.searchName ---------------------------------------------------------------------------------------------------------
-
-
-def _search_name(args: FindInput, ctx: ToolContext) -> Proposal:
+@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
+def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
     wanted = None if args.limit is None else args.offset + args.limit
     found = index_of(ctx.view).names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
@@ -56,20 +55,9 @@ def _alias(hit: NameHit) -> dict[str, str]:
     return {} if hit.alias is None else {"alias": hit.alias}
 
 
-SEARCH_NAME = Tool(
-    name="vault.searchName",
-    summary="Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query.",
-    risk=Risk.READ_ONLY,
-    input=FindInput,
-    output=FindOutput,
-    propose=_search_name,
-    aliases=("search_vault_by_name",),
-)
-
-# --- vault.searchTag ----------------------------------------------------------------------------------------------------------
-
-
-def _search_tag(args: FindInput, ctx: ToolContext) -> Proposal:
+@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
+def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find the notes with a tag, in properties or text; nested tags are included."""
     index = index_of(ctx.view)
     found = tagged(index, args.query, ROOT)
     shown, more = page(found, args.limit, args.offset)
@@ -89,14 +77,3 @@ def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Probl
     problems = index.problems
     wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
     return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
-
-
-SEARCH_TAG = Tool(
-    name="vault.searchTag",
-    summary="Find the notes with a tag, in properties or text; nested tags are included.",
-    risk=Risk.READ_ONLY,
-    input=FindInput,
-    output=FindOutput,
-    propose=_search_tag,
-    aliases=("search_vault_by_tag",),
-)

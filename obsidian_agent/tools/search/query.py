@@ -8,7 +8,7 @@ from pydantic import Field
 
 from obsidian_agent.tools.core.conditions import WHEN, Condition, Judge
 from obsidian_agent.tools.core.lookup import find_folder
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.read import page
 from obsidian_agent.tools.properties.set import PropertyFilter
 from obsidian_agent.tools.search.find import ORDERS, FoundBriefly, ordered
@@ -40,7 +40,9 @@ class QueryOutput(ToolModel):
     has_more: bool
 
 
-def _query(args: QueryInput, ctx: ToolContext) -> Proposal:
+@tool("vault.query", Risk.READ_ONLY)
+def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
+    """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
     judge = Judge(ctx)
     folder = find_folder(ctx.view, args.folder)
     shared = ("tag", "name", "modified_before", "modified_after", "created_before", "created_after")
@@ -59,13 +61,3 @@ def _query(args: QueryInput, ctx: ToolContext) -> Proposal:
     below = "" if folder.is_root else f"{folder.text}/"
     warnings = tuple(problem for problem in judge.warnings() if (problem.path or "").startswith(below))
     return Proposal(QueryOutput(files=files, count=len(files), has_more=more), warnings=warnings)
-
-
-QUERY = Tool(
-    name="vault.query",
-    summary="The notes that meet all conditions: folder, tag, properties, name, text, dates.",
-    risk=Risk.READ_ONLY,
-    input=QueryInput,
-    output=QueryOutput,
-    propose=_query,
-)

@@ -15,7 +15,7 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_folder
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.read import page
 from obsidian_agent.tools.search.names import tagged, unread
 from obsidian_agent.vault.index.gc_policy import no_collection
@@ -59,7 +59,9 @@ class SearchTextOutput(ToolModel):
     scanned: int = Field(description="The number of notes that were read.")
 
 
-def _search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal:
+@tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
+def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
+    """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
     question = Question(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
     folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
@@ -138,17 +140,6 @@ def preview(line: str, span: Span) -> str:
     hit = line[start:end] if end - start <= LONGEST_HIT else f"{line[start : start + LONGEST_HIT]}…"
     right = end + CONTEXT
     return f"{'…' if left else ''}{line[left:start]}{hit}{line[end:right]}{'…' if right < len(line) else ''}"
-
-
-SEARCH_TEXT = Tool(
-    name="vault.searchText",
-    summary="Find the lines of notes (Markdown files) that hold a text or match a pattern.",
-    risk=Risk.READ_ONLY,
-    input=SearchTextInput,
-    output=SearchTextOutput,
-    propose=_search_text,
-    aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"),
-)
 
 
 PAGE: Final = 50

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import find_file, read_text
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns
 from obsidian_agent.vault.markdown.text import encode, newline_of
 from obsidian_agent.vault.paths.path import PathUse
@@ -149,9 +149,6 @@ def _marked(item: _Item, mark: Mark, newline: str) -> list[str]:
     return [line if line.endswith("\n") else line + newline for line in (first, *moved)]
 
 
-# --- vault.arrangeLists -------------------------------------------------------------------------------------------------------
-
-
 class ArrangeListsInput(ArrangeOptions):
     path: PathText = Field(min_length=1)
     heading: str | None = Field(default=None, description="Only the lists below this heading (its text, without #).")
@@ -163,25 +160,15 @@ class ArrangeListsOutput(ToolModel):
     changed: bool
 
 
-def _arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal:
+@tool("vault.arrangeLists", Risk.WRITES)
+def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[ArrangeListsOutput]:
+    """Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     after, lists = arranged(text, Blocks.of(text).within(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
     warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
     return Proposal(output, (ModifyFile(path, encode(after)),) if after != text else (), warnings)
-
-
-ARRANGE_LISTS = Tool(
-    name="vault.arrangeLists",
-    summary="Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along.",
-    risk=Risk.WRITES,
-    input=ArrangeListsInput,
-    output=ArrangeListsOutput,
-    propose=_arrange_lists,
-)
-
-# --- util.arrangeList ---------------------------------------------------------------------------------------------------------
 
 
 class ArrangeListInput(ArrangeOptions):
@@ -192,15 +179,7 @@ class ArrangeListOutput(ToolModel):
     text: str
 
 
-def _arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal:
+@tool("util.arrangeList", Risk.READ_ONLY)
+def arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal[ArrangeListOutput]:
+    """The same with the lists of a text, such as the selection."""
     return Proposal(ArrangeListOutput(text=arranged(args.text, None, args)[0]))
-
-
-ARRANGE_LIST = Tool(
-    name="util.arrangeList",
-    summary="The same with the lists of a text, such as the selection.",
-    risk=Risk.READ_ONLY,
-    input=ArrangeListInput,
-    output=ArrangeListOutput,
-    propose=_arrange_list,
-)

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from obsidian_agent.tools.core.filters import FilterContext
-from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.templates import ListTemplate
 from obsidian_agent.tools.links.convert import LinkWriter
 
@@ -37,15 +37,14 @@ def field_value(item: Any, field: str | None) -> Any:
     return value
 
 
-# --- util.sortItems -----------------------------------------------------------------------------------------------------------
-
-
 class SortItemsInput(ItemsInput):
     by: str | None = Field(default=None, description="A field such as name or frontmatter.year; the items themselves when absent.")
     descending: bool = False
 
 
-def _sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal:
+@tool("util.sortItems", Risk.READ_ONLY)
+def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[ItemsOutput]:
+    """Items in the order of a field, numbers before texts, those without it last."""
     items = args.present()
     known = [item for item in items if _order(field_value(item, args.by)) is not None]
     known.sort(key=lambda item: _order(field_value(item, args.by)) or (0, 0.0, ""), reverse=args.descending)
@@ -64,23 +63,13 @@ def _order(value: Any) -> tuple[int, float, str] | None:
     return 1, 0.0, str(value).casefold()
 
 
-SORT_ITEMS = Tool(
-    name="util.sortItems",
-    summary="Items in the order of a field, numbers before texts, those without it last.",
-    risk=Risk.READ_ONLY,
-    input=SortItemsInput,
-    output=ItemsOutput,
-    propose=_sort_items,
-)
-
-# --- util.fieldValues ---------------------------------------------------------------------------------------------------------
-
-
 class FieldValuesInput(ItemsInput):
     by: str = Field(min_length=1, description="The field whose values are wanted, such as path.")
 
 
-def _field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal:
+@tool("util.fieldValues", Risk.READ_ONLY)
+def field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal[ItemsOutput]:
+    """The values of one field of all items, for example their paths; lists are joined, missing ones left out."""
     values = [value for item in args.present() for value in _each(field_value(item, args.by))]
     return Proposal(ItemsOutput(items=values, count=len(values)))
 
@@ -91,18 +80,6 @@ def _each(value: Any) -> Iterator[Any]:
         yield from value
     elif value is not None:
         yield value
-
-
-FIELD_VALUES = Tool(
-    name="util.fieldValues",
-    summary="The values of one field of all items, for example their paths; lists are joined, missing ones left out.",
-    risk=Risk.READ_ONLY,
-    input=FieldValuesInput,
-    output=ItemsOutput,
-    propose=_field_values,
-)
-
-# --- util.groupItems ----------------------------------------------------------------------------------------------------------
 
 
 class GroupItemsInput(ItemsInput):
@@ -130,7 +107,9 @@ class GroupItemsOutput(ToolModel):
     count: int
 
 
-def _group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal:
+@tool("util.groupItems", Risk.READ_ONLY)
+def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsOutput]:
+    """Items by the values of a field, groups in alphabetical order, each with the text of its items when a template is given."""
     groups: dict[str, tuple[str, list[Any]]] = {}
     rest: list[Any] = []
     members: list[GroupMember] = []
@@ -165,13 +144,3 @@ def _group_name(value: Any) -> str:
         target, bar, shown = text[2:-2].partition("|")
         return (shown if bar else target.rpartition("/")[2]).strip()
     return text
-
-
-GROUP_ITEMS = Tool(
-    name="util.groupItems",
-    summary="Items by the values of a field, groups in alphabetical order, each with the text of its items when a template is given.",
-    risk=Risk.READ_ONLY,
-    input=GroupItemsInput,
-    output=GroupItemsOutput,
-    propose=_group_items,
-)

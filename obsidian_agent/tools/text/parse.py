@@ -8,12 +8,10 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.tools.core.filters import FilterContext
 from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.templates import ListTemplate
 from obsidian_agent.tools.links.convert import LinkWriter
 from obsidian_agent.vault.markdown import edits
-
-# --- util.parseMarkdownBullets ------------------------------------------------------------------------------------------------
 
 
 class ParseBulletsInput(ToolModel):
@@ -33,24 +31,14 @@ class ParseBulletsOutput(ToolModel):
     count: int
 
 
-def _parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal:
+@tool("util.parseMarkdownBullets", Risk.READ_ONLY)
+def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[ParseBulletsOutput]:
+    """The list items of a text, bulleted and numbered."""
     items = [
         BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=edits.slug(bullet.text), checked=bullet.checked)
         for bullet in edits.bullets(args.text)
     ]
     return Proposal(ParseBulletsOutput(items=items, count=len(items)))
-
-
-PARSE_BULLETS = Tool(
-    name="util.parseMarkdownBullets",
-    summary="The list items of a text, bulleted and numbered.",
-    risk=Risk.READ_ONLY,
-    input=ParseBulletsInput,
-    output=ParseBulletsOutput,
-    propose=_parse_bullets,
-)
-
-# --- util.parseHeadings -------------------------------------------------------------------------------------------------------
 
 
 class TextOrPath(ToolModel):
@@ -89,7 +77,9 @@ class ParseHeadingsOutput(ToolModel):
     count: int
 
 
-def _parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal:
+@tool("util.parseHeadings", Risk.READ_ONLY)
+def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[ParseHeadingsOutput]:
+    """The headings of a text or a file, with what stands below each."""
     text = args.read(ctx)
     items = [
         HeadingItem(
@@ -111,18 +101,6 @@ def _without_blank_lines(body: str) -> str:
     return "\n".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\r") if filled else ""
 
 
-PARSE_HEADINGS = Tool(
-    name="util.parseHeadings",
-    summary="The headings of a text or a file, with what stands below each.",
-    risk=Risk.READ_ONLY,
-    input=ParseHeadingsInput,
-    output=ParseHeadingsOutput,
-    propose=_parse_headings,
-)
-
-# --- util.parseTasks ----------------------------------------------------------------------------------------------------------
-
-
 class TaskItem(ToolModel):
     text: str
     status: str = Field(description="The character in the checkbox: a blank is open, x is done.")
@@ -134,21 +112,11 @@ class ParseTasksOutput(ToolModel):
     count: int
 
 
-def _parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal:
+@tool("util.parseTasks", Risk.READ_ONLY)
+def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTasksOutput]:
+    """The list items with a checkbox of a text or a file."""
     items = [TaskItem(text=task.text, status=task.status, line=task.line) for task in edits.tasks(args.read(ctx))]
     return Proposal(ParseTasksOutput(items=items, count=len(items)))
-
-
-PARSE_TASKS = Tool(
-    name="util.parseTasks",
-    summary="The list items with a checkbox of a text or a file.",
-    risk=Risk.READ_ONLY,
-    input=TextOrPath,
-    output=ParseTasksOutput,
-    propose=_parse_tasks,
-)
-
-# --- util.formatList ----------------------------------------------------------------------------------------------------------
 
 
 class FormatListInput(ToolModel):
@@ -162,22 +130,12 @@ class FormatListOutput(ToolModel):
     count: int
 
 
-def _format_list(args: FormatListInput, ctx: ToolContext) -> Proposal:
+@tool("util.formatList", Risk.READ_ONLY)
+def format_list(args: FormatListInput, ctx: ToolContext) -> Proposal[FormatListOutput]:
+    """Join items into one text; items that are null (skipped instances) are left out."""
     template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
     texts = [template.fill(item, index) for index, item in enumerate(args.items) if item is not None]
     return Proposal(FormatListOutput(text=args.separator.join(texts), count=len(texts)))
-
-
-FORMAT_LIST = Tool(
-    name="util.formatList",
-    summary="Join items into one text; items that are null (skipped instances) are left out.",
-    risk=Risk.READ_ONLY,
-    input=FormatListInput,
-    output=FormatListOutput,
-    propose=_format_list,
-)
-
-# --- util.slugifyTitle --------------------------------------------------------------------------------------------------------
 
 
 class SlugifyInput(ToolModel):
@@ -190,15 +148,7 @@ class SlugifyOutput(ToolModel):
     slug: str
 
 
-def _slugify(args: SlugifyInput, ctx: ToolContext) -> Proposal:
+@tool("util.slugifyTitle", Risk.READ_ONLY)
+def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
+    """A short lower-case name made from a title."""
     return Proposal(SlugifyOutput(slug=edits.slug(args.title, args.separator, args.max_length)))
-
-
-SLUGIFY_TITLE = Tool(
-    name="util.slugifyTitle",
-    summary="A short lower-case name made from a title.",
-    risk=Risk.READ_ONLY,
-    input=SlugifyInput,
-    output=SlugifyOutput,
-    propose=_slugify,
-)

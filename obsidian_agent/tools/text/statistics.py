@@ -14,7 +14,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.lists import ItemsInput, field_value
 from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.markdown.text import BOM
@@ -39,7 +39,9 @@ class CountWordsOutput(ToolModel):
     count: int = Field(description="The number of notes.")
 
 
-def _count_words(args: NotesInput, ctx: ToolContext) -> Proposal:
+@tool("vault.countWords", Risk.READ_ONLY)
+def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput]:
+    """The words and characters of a note, of some notes or of a folder, without properties."""
     problems: list[Problem] = []
     files = []
     for path, text in args.texts(ctx, problems):
@@ -50,16 +52,6 @@ def _count_words(args: NotesInput, ctx: ToolContext) -> Proposal:
         files=files, words=sum(file.words for file in files), characters=sum(file.characters for file in files), count=len(files)
     )
     return Proposal(output, warnings=tuple(problems))
-
-
-COUNT_WORDS = Tool(
-    name="vault.countWords",
-    summary="The words and characters of a note, of some notes or of a folder, without properties.",
-    risk=Risk.READ_ONLY,
-    input=NotesInput,
-    output=CountWordsOutput,
-    propose=_count_words,
-)
 
 
 _NUMBER: Final = re.compile(r"[-−]?\d[\d.,'’  ]*")
@@ -93,7 +85,9 @@ class SummarizeOutput(SparseOutput):
     missing: list[Any] = Field(description="The items without a number there.")
 
 
-def _summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal:
+@tool("util.summarize", Risk.READ_ONLY)
+def summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal[SummarizeOutput]:
+    """The sum, average, least and most of a field that is a number in items, such as a property of notes."""
     items = args.present()
     by = args.by or _guessed(items)
     measured: list[tuple[Any, Decimal]] = []
@@ -176,13 +170,3 @@ def _guessed(items: list[Any]) -> str:
         message = f"The numbers could be those of {names}." if often else "None of the properties is a number."
         raise ToolError(message, code="ARGUMENT_INVALID", hint="Say which property is meant.")
     return f"{_PROPERTIES}.{chosen[0]}"
-
-
-SUMMARIZE = Tool(
-    name="util.summarize",
-    summary="The sum, average, least and most of a field that is a number in items, such as a property of notes.",
-    risk=Risk.READ_ONLY,
-    input=SummarizeInput,
-    output=SummarizeOutput,
-    propose=_summarize,
-)

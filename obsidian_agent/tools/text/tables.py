@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import text_of
 from obsidian_agent.tools.core.lookup import find_file, path_of, read_text
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.convert import LinkWriter
 from obsidian_agent.tools.properties.set import value_of
 from obsidian_agent.tools.text.blocks import Blocks
@@ -40,7 +40,9 @@ class ParseTableOutput(ToolModel):
     count: int
 
 
-def _parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal:
+@tool("util.parseTable", Risk.READ_ONLY)
+def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput]:
+    """The rows of the first Markdown table of a text or a file, with their cells by column."""
     lines = list(scan(args.read(ctx)))
     rule = rule_below(lines)
     if rule is None:
@@ -79,16 +81,6 @@ def _pieces(row: str) -> Iterator[str]:
         at = end + 1
 
 
-PARSE_TABLE = Tool(
-    name="util.parseTable",
-    summary="The rows of the first Markdown table of a text or a file, with their cells by column.",
-    risk=Risk.READ_ONLY,
-    input=TextOrPath,
-    output=ParseTableOutput,
-    propose=_parse_table,
-)
-
-
 class FormatTableInput(ToolModel):
     items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
     columns: list[str] = Field(min_length=1, description="Properties, one column each, after a first one with links to the files.")
@@ -99,7 +91,9 @@ class FormatTableOutput(ToolModel):
     count: int
 
 
-def _format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal:
+@tool("util.formatTable", Risk.READ_ONLY)
+def format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal[FormatTableOutput]:
+    """A Markdown table of files: a link to each, and the properties that are wanted as columns."""
     writer = LinkWriter(ctx.view)
     rows = [["Note", *args.columns], ["---"] * (len(args.columns) + 1)]
     for item in args.items:
@@ -114,16 +108,6 @@ def _format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal:
 
 def _cell(value: Any) -> str:
     return ", ".join(map(_cell, value)) if isinstance(value, list) else text_of(value)
-
-
-FORMAT_TABLE = Tool(
-    name="util.formatTable",
-    summary="A Markdown table of files: a link to each, and the properties that are wanted as columns.",
-    risk=Risk.READ_ONLY,
-    input=FormatTableInput,
-    output=FormatTableOutput,
-    propose=_format_table,
-)
 
 
 _PARTS: Final = re.compile(r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)")
@@ -153,7 +137,9 @@ class AddTableRowOutput(ToolModel):
     line: int = Field(description="From 1.")
 
 
-def _add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal:
+@tool("vault.addTableRow", Risk.WRITES)
+def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTableRowOutput]:
+    """Add a row at the end or start of a table in a note, with its cells by column or in order."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     blocks = Blocks.of(text)
@@ -241,13 +227,3 @@ def _written(values: list[str], like: str) -> str:
     return (
         f"{lead}{'|' if opened else ''}{'|'.join(cells_made)}{'|' if closed else ''}".rstrip() if opened else "|".join(cells_made).strip()
     )
-
-
-ADD_TABLE_ROW = Tool(
-    name="vault.addTableRow",
-    summary="Add a row at the end or start of a table in a note, with its cells by column or in order.",
-    risk=Risk.WRITES,
-    input=AddTableRowInput,
-    output=AddTableRowOutput,
-    propose=_add_table_row,
-)

@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.conditions import whole_words
 from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, read_text
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add_lines
 from obsidian_agent.tools.text.tasks import DUE, Priority, dressed, style_of, with_due
@@ -54,7 +54,9 @@ class ListTasksOutput(ToolModel):
     count: int
 
 
-def _list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.listTasks", Risk.READ_ONLY)
+def list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal[ListTasksOutput]:
+    """The tasks of a note, of some notes or of a folder, by status, tag, text, heading and due date."""
     problems: list[Problem] = []
     items = [item for path, text in args.texts(ctx, problems) for item in _of_note(args, path, text) if _is_wanted(args, item)]
     return Proposal(ListTasksOutput(items=items, count=len(items)), warnings=tuple(problems))
@@ -100,16 +102,6 @@ def _state(status: str) -> str:
     return "done" if status in _DONE else "cancelled" if status in _CANCELLED else "open"
 
 
-LIST_TASKS = Tool(
-    name="vault.listTasks",
-    summary="The tasks of a note, of some notes or of a folder, by status, tag, text, heading and due date.",
-    risk=Risk.READ_ONLY,
-    input=ListTasksInput,
-    output=ListTasksOutput,
-    propose=_list_tasks,
-)
-
-
 _DAY = "YYYY-MM-DD."
 
 
@@ -117,9 +109,6 @@ def _a_day(value: str | None) -> str | None:
     if value is not None:
         date.fromisoformat(value)
     return value
-
-
-# --- vault.addTask ------------------------------------------------------------------------------------------------------------
 
 
 class AddTaskInput(ToolModel):
@@ -135,14 +124,16 @@ class AddTaskInput(ToolModel):
     _check = field_validator("due")(_a_day)
 
 
-def _add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal:
+@tool("vault.addTask", Risk.WRITES)
+def add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]:
+    """Add an open task at the end or start of a note or section, perhaps with due date and priority, in the form of the tasks there."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     note, text = read_text(ctx.view, path), args.text.strip()
     if args.due is not None or args.priority is not None:
         style = style_of(note, path, ctx)
         first, newline, rest = text.partition("\n")
         text = dressed(first, style, priority=args.priority, due=args.due) + newline + rest
-    return add_lines(AddLinesInput(path=path.text, content=f"- [ ] {text}", heading=args.heading or _home(note), at=args.at), ctx)
+    return add_lines.propose(AddLinesInput(path=path.text, content=f"- [ ] {text}", heading=args.heading or _home(note), at=args.at), ctx)
 
 
 def _home(note: str) -> str | None:
@@ -151,18 +142,6 @@ def _home(note: str) -> str | None:
     places = {next((heading.text for heading in reversed(headings) if heading.line < task.line), None) for task in edits.tasks(note)}
     home = places.pop() if len(places) == 1 else None
     return home if home is not None and sum(heading.text == home for heading in headings) == 1 else None
-
-
-ADD_TASK = Tool(
-    name="vault.addTask",
-    summary="Add an open task at the end or start of a note or section, perhaps with due date and priority, in the form of the tasks there.",
-    risk=Risk.WRITES,
-    input=AddTaskInput,
-    output=AddedLinesOutput,
-    propose=_add_task,
-)
-
-# --- vault.setTaskDue ---------------------------------------------------------------------------------------------------------
 
 
 class SetTaskDueInput(ToolModel):
@@ -180,7 +159,9 @@ class SetTaskDueOutput(ToolModel):
     text: str = Field(description="The task's line.")
 
 
-def _set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal:
+@tool("vault.setTaskDue", Risk.WRITES)
+def set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal[SetTaskDueOutput]:
+    """Give the one task of a note that holds a text another due date, or its first one."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     blocks = Blocks.of(text)
@@ -197,13 +178,3 @@ def _set_task_due(args: SetTaskDueInput, ctx: ToolContext) -> Proposal:
     lines[found[0] - 1] = line + old[len(body) :]
     output = SetTaskDueOutput(path=path.text, line=found[0], text=line.strip())
     return Proposal(output, (ModifyFile(path, encode("".join(lines))),) if line != body else ())
-
-
-SET_TASK_DUE = Tool(
-    name="vault.setTaskDue",
-    summary="Give the one task of a note that holds a text another due date, or its first one.",
-    risk=Risk.WRITES,
-    input=SetTaskDueInput,
-    output=SetTaskDueOutput,
-    propose=_set_task_due,
-)

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, read_text
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, dedented
 from obsidian_agent.vault.markdown import edits
@@ -114,9 +114,6 @@ class TasksOfInput(ToolModel):
     heading: str | None = Field(default=None, description="Only tasks below this heading (its text, without #).")
 
 
-# --- vault.markTasks ----------------------------------------------------------------------------------------------------------
-
-
 class MarkTasksInput(TasksOfInput):
     status: str = Field(default="x", min_length=1, max_length=1, pattern=r"[^\]\r\n]", description="The character for the checkbox.")
     only: str | None = Field(
@@ -137,7 +134,9 @@ class MarkTasksOutput(ToolModel):
     count: int
 
 
-def _mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.markTasks", Risk.WRITES)
+def mark_tasks(args: MarkTasksInput, ctx: ToolContext) -> Proposal[MarkTasksOutput]:
+    """Tick the open tasks of a note or of one of its sections, or give them another mark."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     lines = split_lines(text)
@@ -185,18 +184,6 @@ def _is_dated(args: MarkTasksInput, text: str, path: VaultPath, ctx: ToolContext
     return args.done_date == "always" or tells_when_done(text, path, ctx)
 
 
-MARK_TASKS = Tool(
-    name="vault.markTasks",
-    summary="Tick the open tasks of a note or of one of its sections, or give them another mark.",
-    risk=Risk.WRITES,
-    input=MarkTasksInput,
-    output=MarkTasksOutput,
-    propose=_mark_tasks,
-)
-
-# --- vault.takeTasks ----------------------------------------------------------------------------------------------------------
-
-
 class TakeTasksInput(TasksOfInput):
     into: PathText | None = Field(default=None, description=anchors.INTO)
 
@@ -219,7 +206,9 @@ class TakeTasksOutput(ToolModel):
     count: int
 
 
-def _take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.takeTasks", Risk.WRITES)
+def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutput]:
+    """Take the open tasks out of a note or of one of its sections, with what is nested below them, to put them elsewhere."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = read_text(ctx.view, path)
     blocks = Blocks.of(text)
@@ -252,16 +241,6 @@ def _common_heading(text: str, line: int, there: Container[str]) -> str | None:
     """The innermost heading over a line that another note has too."""
     over = [each for each in edits.headings(text) if each.line < line <= text.count("\n", 0, each.section_end) + 1 and each.text in there]
     return over[-1].text if over else None
-
-
-TAKE_TASKS = Tool(
-    name="vault.takeTasks",
-    summary="Take the open tasks out of a note or of one of its sections, with what is nested below them, to put them elsewhere.",
-    risk=Risk.WRITES,
-    input=TakeTasksInput,
-    output=TakeTasksOutput,
-    propose=_take_tasks,
-)
 
 
 def _tasks(text: str, heading: str | None) -> Iterator[Task]:
