@@ -25,8 +25,8 @@ from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.result import Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
 from obsidian_agent.plan.validate import Validated, validate
+from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
-from obsidian_agent.tools.links.convert import LinkWriter
 from obsidian_agent.vault.index.gc_policy import no_collection
 from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.views.overlay import OverlayVault

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.tools.core.filters import LinkWriter
 
 VAULT = {
     "Note.md": "",

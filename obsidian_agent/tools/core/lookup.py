@@ -5,13 +5,14 @@ Which notes a step works on: those of another step, or those of a folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.tool import PathText, RunContext, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, ToolContext, ToolModel
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
@@ -130,3 +131,44 @@ def path_of(item: Any) -> str:
         path: str = item["path"]
         return path
     raise ToolError("An item of files is an object with path, or a path.", hint="Give the files of another step: $steps.find.files.")
+
+
+def value_of(properties: Mapping[str, Any], key: str) -> Any:
+    """A property's value; where no name is spelled so, that of the one which differs in case alone; None when there is none."""
+    if key in properties:
+        return properties[key]
+    folded = key.casefold()
+    return next((value for name, value in properties.items() if name.casefold() == folded), None)
+
+
+T = TypeVar("T")
+
+
+def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T], bool]:
+    """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
+    end = len(items) if limit is None else offset + limit
+    return items[offset:end], end < len(items)
+
+
+def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:
+    """Warnings for the notes (all, or those named) of which nothing is known."""
+    problems = index.problems
+    wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
+    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
+
+
+class TextOrPath(ToolModel):
+    text: LongText | None = None
+    path: PathText | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> TextOrPath:
+        if (self.text is None) == (self.path is None):
+            raise ValueError("give exactly one of text and path")
+        return self
+
+    def read(self, ctx: ToolContext) -> str:
+        """The text itself, or that of the file at `path`."""
+        if self.path is None:
+            return self.text or ""
+        return read_text(ctx.view, find_file(ctx.view, self.path))

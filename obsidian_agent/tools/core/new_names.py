@@ -7,11 +7,10 @@ from typing import Any
 from pydantic import Field
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.filters import FilterContext
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
 from obsidian_agent.tools.core.lookup import path_of
-from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.files.templates import ListTemplate
-from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, clean_component, parse
 
 
@@ -53,3 +52,19 @@ def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]
         if to != path.text:
             made.append(NewName(path=path.text, to=to))
     return Proposal(NewNamesOutput(items=made, count=len(made)))
+
+
+class SlugifyInput(ToolModel):
+    title: str
+    separator: str = "-"
+    max_length: Whole | None = Field(default=None, ge=1)
+
+
+class SlugifyOutput(ToolModel):
+    slug: str
+
+
+@tool("util.slugifyTitle", Risk.READ_ONLY)
+def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
+    """A short lower-case name made from a title."""
+    return Proposal(SlugifyOutput(slug=edits.slug(args.title, args.separator, args.max_length)))

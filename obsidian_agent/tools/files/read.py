@@ -5,31 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterable
+from typing import Any, Final
 
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
-from obsidian_agent.tools.core.lookup import SparseOutput, find_file, find_folder
+from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, find_folder, page
 from obsidian_agent.tools.core.moment import made_ms
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.index.facts import note_facts
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.text import BOM, decode
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.scan.note import Link, ScannedNote, names_of, scan_lossy
 from obsidian_agent.vault.views.changes import content_hash
 from obsidian_agent.vault.views.view import Entry, VaultView
-
-T = TypeVar("T")
-
-
-def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T], bool]:
-    """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
-    end = len(items) if limit is None else offset + limit
-    return items[offset:end], end < len(items)
 
 
 class ReadFileInput(ToolModel):
@@ -250,3 +244,38 @@ def _warnings(path: VaultPath, note: ScannedNote) -> tuple[Problem, ...]:
     if note.properties_broken:
         found.append(Problem("FRONTMATTER_INVALID", f"The properties of {path} are no YAML, so they count as none.", path=path.text))
     return tuple(found)
+
+
+_WORD: Final = re.compile(
+    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
+    r"|[぀-ヿ一-鿿]"
+)
+"""A number, a word with what apostrophes and hyphens join, or one character of a script without blanks."""
+
+
+class CountedNote(ToolModel):
+    path: str
+    words: int
+    characters: int = Field(description="Blanks and line ends included.")
+
+
+class CountWordsOutput(ToolModel):
+    files: list[CountedNote]
+    words: int
+    characters: int
+    count: int = Field(description="The number of notes.")
+
+
+@tool("vault.countWords", Risk.READ_ONLY)
+def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput]:
+    """The words and characters of a note, of some notes or of a folder, without properties."""
+    problems: list[Problem] = []
+    files = []
+    for path, text in args.texts(ctx, problems):
+        front = read.span(text)
+        body = text[front.body_start :] if front is not None else text.removeprefix(BOM)
+        files.append(CountedNote(path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)))
+    output = CountWordsOutput(
+        files=files, words=sum(file.words for file in files), characters=sum(file.characters for file in files), count=len(files)
+    )
+    return Proposal(output, warnings=tuple(problems))

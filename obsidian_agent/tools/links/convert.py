@@ -14,44 +14,19 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import find_file
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.index.index import VaultIndex, index_of
-from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.links.style import link_target, markdown_encoded
+from obsidian_agent.vault.links.style import markdown_encoded
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.text import decode
-from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.link_text import Edit, apply, relative_path
 from obsidian_agent.vault.scan.model import Link
 from obsidian_agent.vault.scan.note import links_in
 from obsidian_agent.vault.views.changes import ModifyFile
-from obsidian_agent.vault.views.view import VaultView
-
-
-class LinkWriter:
-    """Makes wikilinks for one state of a vault; the names of all files are read once, when first needed."""
-
-    def __init__(self, view: VaultView) -> None:
-        self._view = view
-        self._resolver: LinkResolver | None = None
-
-    def __call__(self, text: str) -> str:
-        """`[[Name]]` or `[[folder/Name]]` when `text` is the path of a file, `[[text]]` for any other text."""
-        try:
-            entry = self._view.locate(paths.parse(text, PathUse.READ))
-        except VaultError:
-            entry = None
-        return f"[[{self.target(entry.path)}]]" if entry is not None and entry.kind == "file" else f"[[{text}]]"
-
-    def target(self, path: VaultPath) -> str:
-        """What stands between the brackets of a link to `path` that means it from every note."""
-        if self._resolver is None:
-            self._resolver = LinkResolver(entry.path for entry in self._view.walk(ROOT) if entry.kind == "file")
-        return link_target(self._resolver, path, path)
-
 
 _WIKI: Final = frozenset(("wikilink", "embed"))
 _UNSAFE_LABEL: Final = re.compile(r"[\[\]\n\r]")

@@ -13,9 +13,8 @@ from pydantic import Field
 from rapidfuzz import fuzz, process, utils
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, unread
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.search.names import unread
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key

@@ -10,9 +10,9 @@ import regex
 from pydantic import Field
 
 from obsidian_agent.errors import Problem
+from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import NotesInput, find_file
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.links.convert import LinkWriter
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.markdown import edits

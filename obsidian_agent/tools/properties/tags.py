@@ -10,9 +10,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, unread
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.search.names import unread
 from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.paths import path as paths

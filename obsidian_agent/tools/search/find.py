@@ -9,9 +9,8 @@ from pydantic import Field
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.conditions import Condition, Judge, own_day
+from obsidian_agent.tools.core.lookup import page, value_of
 from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.files.read import page
-from obsidian_agent.tools.properties.set import value_of
 from obsidian_agent.vault.paths.path import VaultPath
 
 _PROPERTY = "frontmatter."

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pydantic import Field
 
-from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import SparseOutput
+from obsidian_agent.tools.core.conditions import tagged
+from obsidian_agent.tools.core.lookup import SparseOutput, page, unread
 from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.files.read import page
-from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.index.name_search import NameHit
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.paths.rules import extension
 
 
@@ -63,17 +59,3 @@ def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     shown, more = page(found, args.limit, args.offset)
     items = [FoundFile(path=path.text, name=path.stem) for path in shown]
     return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))
-
-
-def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
-    """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
-    if not tag_key(tag):
-        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
-    return index.tagged(tag, folder)
-
-
-def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:
-    """Warnings for the notes (all, or those named) of which nothing is known."""
-    problems = index.problems
-    wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
-    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)

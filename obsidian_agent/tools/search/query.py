@@ -6,11 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from obsidian_agent.tools.core.conditions import WHEN, Condition, Judge
-from obsidian_agent.tools.core.lookup import find_folder
+from obsidian_agent.tools.core.conditions import WHEN, Condition, Judge, PropertyFilter
+from obsidian_agent.tools.core.lookup import find_folder, page
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.files.read import page
-from obsidian_agent.tools.properties.set import PropertyFilter
 from obsidian_agent.tools.search.find import ORDERS, FoundBriefly, ordered
 from obsidian_agent.vault.index.needle import folded_needle
 

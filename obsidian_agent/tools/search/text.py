@@ -13,11 +13,10 @@ from typing import Final, Literal
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_folder
+from obsidian_agent.tools.core.conditions import tagged
+from obsidian_agent.tools.core.lookup import find_folder, page, unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.files.read import page
-from obsidian_agent.tools.search.names import tagged, unread
 from obsidian_agent.vault.index.gc_policy import no_collection
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text

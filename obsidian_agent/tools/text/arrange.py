@@ -10,9 +10,10 @@ from typing import Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns
+from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.text import encode, newline_of
 from obsidian_agent.vault.paths.path import PathUse
 from obsidian_agent.vault.views.changes import ModifyFile
@@ -183,3 +184,30 @@ class ArrangeListOutput(ToolModel):
 def arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal[ArrangeListOutput]:
     """The same with the lists of a text, such as the selection."""
     return Proposal(ArrangeListOutput(text=arranged(args.text, None, args)[0]))
+
+
+class ParseBulletsInput(ToolModel):
+    text: LongText
+
+
+class BulletItem(SparseOutput):
+    text: str = Field(description="Without marker, checkbox and block id.")
+    raw: str = Field(description="The whole line.")
+    depth: int = Field(description="From 0.")
+    slug: str
+    checked: bool | None = Field(default=None, description="Absent without a checkbox.")
+
+
+class ParseBulletsOutput(ToolModel):
+    items: list[BulletItem]
+    count: int
+
+
+@tool("util.parseMarkdownBullets", Risk.READ_ONLY)
+def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[ParseBulletsOutput]:
+    """The list items of a text, bulleted and numbered."""
+    items = [
+        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=edits.slug(bullet.text), checked=bullet.checked)
+        for bullet in edits.bullets(args.text)
+    ]
+    return Proposal(ParseBulletsOutput(items=items, count=len(items)))

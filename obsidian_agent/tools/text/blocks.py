@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from obsidian_agent.tools.core.conditions import whole_words
+from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.markdown.text import split_lines

@@ -10,10 +10,8 @@ from typing import Any
 
 from pydantic import Field
 
-from obsidian_agent.tools.core.filters import FilterContext
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
 from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.files.templates import ListTemplate
-from obsidian_agent.tools.links.convert import LinkWriter
 
 
 class ItemsOutput(ToolModel):
@@ -144,3 +142,22 @@ def _group_name(value: Any) -> str:
         target, bar, shown = text[2:-2].partition("|")
         return (shown if bar else target.rpartition("/")[2]).strip()
     return text
+
+
+class FormatListInput(ToolModel):
+    items: list[Any]
+    template: LongText = Field(description="One item: {field}, {field|filter}, {item} and {index} (from 0), such as - {path|link}")
+    separator: str = "\n"
+
+
+class FormatListOutput(ToolModel):
+    text: str
+    count: int
+
+
+@tool("util.formatList", Risk.READ_ONLY)
+def format_list(args: FormatListInput, ctx: ToolContext) -> Proposal[FormatListOutput]:
+    """Join items into one text; items that are null (skipped instances) are left out."""
+    template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now))
+    texts = [template.fill(item, index) for index, item in enumerate(args.items) if item is not None]
+    return Proposal(FormatListOutput(text=args.separator.join(texts), count=len(texts)))

@@ -11,11 +11,11 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.lookup import TextOrPath, find_file, read_text
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
-from obsidian_agent.tools.text.parse import TextOrPath
+from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
 from obsidian_agent.vault.markdown.text import decode, encode, newline_of, with_newlines
@@ -225,3 +225,67 @@ def _item(heading: str, link: bool) -> str:
     shown = heading.replace("[[", "").replace("]]", "").replace("|", "-")
     target = " ".join(target.split())
     return f"[[#{target}]]" if target == heading else f"[[#{target}|{shown}]]"
+
+
+class ParseHeadingsInput(TextOrPath):
+    level: Whole | None = Field(default=None, ge=1, le=6, description="Only headings of this level.")
+
+
+class HeadingItem(ToolModel):
+    text: str
+    level: int
+    slug: str
+    content: str = Field(
+        description="What stands below it, up to the next heading of its level or a higher one, without blank lines at both ends."
+    )
+    line: int = Field(description="From 1.")
+
+
+class ParseHeadingsOutput(ToolModel):
+    items: list[HeadingItem]
+    count: int
+
+
+@tool("util.parseHeadings", Risk.READ_ONLY)
+def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[ParseHeadingsOutput]:
+    """The headings of a text or a file, with what stands below each."""
+    text = args.read(ctx)
+    items = [
+        HeadingItem(
+            text=heading.text,
+            level=heading.level,
+            slug=edits.slug(heading.text),
+            content=_without_blank_lines(text[heading.end : heading.section_end]),
+            line=heading.line,
+        )
+        for heading in edits.headings(text)
+        if args.level is None or heading.level == args.level
+    ]
+    return Proposal(ParseHeadingsOutput(items=items, count=len(items)))
+
+
+def _without_blank_lines(body: str) -> str:
+    lines = body.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\r") if filled else ""
+
+
+class NoteBodyInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
+
+
+class NoteBodyOutput(ToolModel):
+    path: str
+    body: str = Field(description="The text below the properties, without blank lines at both ends.")
+
+
+@tool("util.noteBody", Risk.READ_ONLY)
+def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
+    """The text of a note without its properties."""
+    path = find_file(ctx.view, args.path)
+    text = read_text(ctx.view, path)
+    front = read.span(text)
+    body = text[front.body_start :] if front is not None else text
+    body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
+    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))

@@ -13,46 +13,9 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput
+from obsidian_agent.tools.core.lookup import SparseOutput
 from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.lists import ItemsInput, field_value
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.markdown.text import BOM
-
-_WORD: Final = re.compile(
-    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
-    r"|[぀-ヿ一-鿿]"
-)
-"""A number, a word with what apostrophes and hyphens join, or one character of a script without blanks."""
-
-
-class CountedNote(ToolModel):
-    path: str
-    words: int
-    characters: int = Field(description="Blanks and line ends included.")
-
-
-class CountWordsOutput(ToolModel):
-    files: list[CountedNote]
-    words: int
-    characters: int
-    count: int = Field(description="The number of notes.")
-
-
-@tool("vault.countWords", Risk.READ_ONLY)
-def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput]:
-    """The words and characters of a note, of some notes or of a folder, without properties."""
-    problems: list[Problem] = []
-    files = []
-    for path, text in args.texts(ctx, problems):
-        front = read.span(text)
-        body = text[front.body_start :] if front is not None else text.removeprefix(BOM)
-        files.append(CountedNote(path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)))
-    output = CountWordsOutput(
-        files=files, words=sum(file.words for file in files), characters=sum(file.characters for file in files), count=len(files)
-    )
-    return Proposal(output, warnings=tuple(problems))
-
 
 _NUMBER: Final = re.compile(r"[-−]?\d[\d.,'’  ]*")
 _AFFIX: Final = re.compile(r"[^\W\d_]{0,4}[€$£¥%]?\.?", re.UNICODE)

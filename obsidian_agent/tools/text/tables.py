@@ -12,13 +12,10 @@ from typing import Any, Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.filters import text_of
-from obsidian_agent.tools.core.lookup import find_file, path_of, read_text
+from obsidian_agent.tools.core.filters import LinkWriter, text_of
+from obsidian_agent.tools.core.lookup import TextOrPath, find_file, path_of, read_text, value_of
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.links.convert import LinkWriter
-from obsidian_agent.tools.properties.set import value_of
 from obsidian_agent.tools.text.blocks import Blocks
-from obsidian_agent.tools.text.parse import TextOrPath
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.markdown.text import encode, newline_of
 from obsidian_agent.vault.paths.path import PathUse

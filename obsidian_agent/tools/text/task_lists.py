@@ -13,8 +13,8 @@ from typing import Final, Literal
 from pydantic import Field, field_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.conditions import whole_words
 from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, read_text
+from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add_lines

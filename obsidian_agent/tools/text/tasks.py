@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.lookup import TextOrPath, find_file, read_text
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, dedented
@@ -252,3 +252,21 @@ def _tasks(text: str, heading: str | None) -> Iterator[Task]:
     first = text.count("\n", 0, section.start) + 1
     last = text.count("\n", 0, section.end) + (not text[: section.end].endswith("\n"))
     yield from (task for task in edits.tasks(text) if first <= task.line <= last)
+
+
+class TaskItem(ToolModel):
+    text: str
+    status: str = Field(description="The character in the checkbox: a blank is open, x is done.")
+    line: int = Field(description="From 1.")
+
+
+class ParseTasksOutput(ToolModel):
+    items: list[TaskItem]
+    count: int
+
+
+@tool("util.parseTasks", Risk.READ_ONLY)
+def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTasksOutput]:
+    """The list items with a checkbox of a text or a file."""
+    items = [TaskItem(text=task.text, status=task.status, line=task.line) for task in edits.tasks(args.read(ctx))]
+    return Proposal(ParseTasksOutput(items=items, count=len(items)))

@@ -20,34 +20,11 @@ from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, ex
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.create import new_file
 from obsidian_agent.tools.files.move import links_caught
-from obsidian_agent.tools.links import anchors
-from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile, content_hash
-
-
-class NoteBodyInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
-
-
-class NoteBodyOutput(ToolModel):
-    path: str
-    body: str = Field(description="The text below the properties, without blank lines at both ends.")
-
-
-@tool("util.noteBody", Risk.READ_ONLY)
-def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
-    """The text of a note without its properties."""
-    path = find_file(ctx.view, args.path)
-    text = read_text(ctx.view, path)
-    front = read.span(text)
-    body = text[front.body_start :] if front is not None else text
-    body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
-    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
 
 
 class UpdateFileInput(ToolModel):
