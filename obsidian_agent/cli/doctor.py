@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     """The registry."""
     from obsidian_agent.offline.recipe import packaged
-    from obsidian_agent.tools.core.registry import TOOLS
+    from obsidian_agent.tools.registry import TOOLS
 
     recipes = [
         {"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()
@@ -59,7 +59,7 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
 def schema_command(options: argparse.Namespace, out: Output) -> Exit:
     """The JSON Schemas of plans and of the tools' arguments."""
     from obsidian_agent.plan.model import plan_schema, tools_schema
-    from obsidian_agent.tools.core.registry import TOOLS
+    from obsidian_agent.tools.registry import TOOLS
 
     schema = plan_schema() if options.what == "plan" else tools_schema(TOOLS.values())
     out.document(schema)

@@ -17,7 +17,7 @@ from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import key_of
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 ACTIVE: Final = "${activeFile}"
 """The value of a note that means the one that is open, whichever that is when the plan runs."""

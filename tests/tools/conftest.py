@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import Position, Proposal, RunContext, Selection, ToolContext
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.plan.marks import marks_of
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.tools.core.tool import Tool
+from obsidian_agent.tools.registry import TOOLS
 
 REST: dict[str, dict[str, Any]] = {
     "vault.createFile": {"content": "x"},

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 # --- vault.rename -------------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.tools.core.registry import TOOLS, aliases, by_name, from_wire, wire_name
 from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.registry import TOOLS, aliases, by_name, from_wire, wire_name
 
 READ_ONLY = {
     "vault.readFile",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.search.text import preview
+from obsidian_agent.tools.search.search import preview
 
 VAULT = {"b.md": "one\ntwo Cat\n", "A/a.md": "cat\r\ncat cat\r\n", "A/x.txt": "cat", "bad.md": b"cat\xff", "empty.md": ""}
 

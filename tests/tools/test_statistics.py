@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.text.statistics import number_of
+from obsidian_agent.tools.text.items import number_of
 
 
 def note(name, **properties):

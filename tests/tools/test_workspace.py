@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.registry import TOOLS
 
 
 def test_open_file(bench):

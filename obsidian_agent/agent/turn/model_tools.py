@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from obsidian_agent.agent.turn.signatures import Detail, clause, compact_schema
 from obsidian_agent.providers.base import ToolOffer
-from obsidian_agent.tools.core.registry import wire_name
 from obsidian_agent.tools.core.tool import Tool
+from obsidian_agent.tools.registry import wire_name
 
 PROPOSE_PLAN: Final = "propose_plan"
 DESCRIBE_TOOLS: Final = "describe_tools"

@@ -1,6 +1,6 @@
 """The filters of the plan language: `{field|filter}` in `util.formatList`, `${path|filter}` in references.
 
-A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `MISSING` until `default` replaces
+A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `Missing` until `default` replaces
 it; what is still missing at the end is the caller's error to tell.
 """
 
@@ -42,13 +42,17 @@ Filter = Callable[[Any, str, FilterContext], Any]
 
 
 class Missing(Enum):
-    """The type of `MISSING`, so that it can be told apart from every value that JSON knows."""
+    """A value that is not there, told apart from every value that JSON knows; the member's value is the error it becomes in the end."""
 
-    MISSING = "missing"
+    VALUE = "REFERENCE_ERROR"
+    SELECTION = "NO_SELECTION"
 
 
-MISSING: Final = Missing.MISSING
+MISSING: Final = Missing.VALUE
 """A reference that leads nowhere."""
+
+NO_SELECTION: Final = Missing.SELECTION
+"""The selection, where nothing is selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContex
     """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
     refuse_unknown(calls)
     for call in calls:
-        if value is not MISSING or call.name == "default":
+        if not isinstance(value, Missing) or call.name == "default":
             value = FILTERS[call.name](value, call.argument or "", context)
     return value
 
@@ -108,7 +112,7 @@ def _json(value: Any, argument: str, context: FilterContext) -> str:
 
 
 def _default(value: Any, argument: str, context: FilterContext) -> Any:
-    return argument if value is MISSING or value is None or value == "" else value
+    return argument if isinstance(value, Missing) or value is None or value == "" else value
 
 
 def _join(value: Any, argument: str, context: FilterContext) -> str:
@@ -179,7 +183,7 @@ class ListTemplate:
         parts = [self._texts[0]]
         for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
             value = apply_filters(_look_up(path, item, index), calls, self._context)
-            if value is MISSING:
+            if isinstance(value, Missing):
                 raise ToolError(f"Item {index} has no {'.'.join(path)!r}.", code="REFERENCE_ERROR", hint=_hint(item))
             parts += text_of(value), text
         return "".join(parts)
