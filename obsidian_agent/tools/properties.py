@@ -24,7 +24,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, read_text, unread
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, modified, open_note, read_text, unread
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.frontmatter.edit import check_new_key
@@ -54,8 +54,7 @@ class AddValuesOutput(ToolModel):
 @tool("vault.addValues", Risk.WRITES)
 def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
     """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     there = read.read(text).get(args.property)
     values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
     new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
@@ -76,8 +75,7 @@ class RemoveValuesInput(ToolModel):
 @tool("vault.removeValues", Risk.WRITES)
 def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
     """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     there = read.read(text).get(args.property)
     values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
     unwanted = {_key(value) for value in args.values}
@@ -211,8 +209,7 @@ class InlineOutput(ToolModel):
 @tool("vault.inlineToProperties", Risk.WRITES)
 def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[InlineOutput]:
     """Turn inline fields (key:: value on a line of its own) into properties; a property that is there stays as it is."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     wanted = None if args.fields is None else {name.casefold() for name in args.fields}
     there = {key.casefold() for key in read.read(text)}
     values: dict[str, list[Any]] = {}
@@ -235,7 +232,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
         for key in dict.fromkeys(kept)
     )
     output = InlineOutput(path=path.text, properties=properties, count=len(properties))
-    return Proposal(output, (ModifyFile(path, encode(changed)),) if changed != text else (), warnings)
+    return Proposal(output, modified(path, text, changed), warnings)
 
 
 def _values(text: str) -> list[Any]:

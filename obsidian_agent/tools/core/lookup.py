@@ -1,7 +1,4 @@
-"""How tools find and read what their path arguments name, with the errors that all of them share.
-
-Which notes a step works on: those of another step, or those of a folder.
-"""
+"""What tools share: finding and reading what their arguments name, the errors and warnings for it, and the form of their answers."""
 
 from __future__ import annotations
 
@@ -10,12 +7,14 @@ from typing import Any, TypeVar
 
 from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, ToolContext, ToolModel
+from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.text import decode, encode
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.views.changes import FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
 
 
@@ -76,6 +75,28 @@ def read_text(view: VaultView, path: VaultPath) -> str:
     return decode(view.read(path), path.text)
 
 
+def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
+    """The file that `text` names, to be changed, and the text in it. Errors as of `find_file` and `read_text`."""
+    path = find_file(ctx.view, text, PathUse.UPDATE)
+    return path, read_text(ctx.view, path)
+
+
+def modified(path: VaultPath, before: str, after: str) -> tuple[FileChange, ...]:
+    """The change that gives a file another text; none when it is the same."""
+    return () if after == before else (ModifyFile(path, encode(after)),)
+
+
+def without_properties(text: str) -> str:
+    """The text of a note below its properties."""
+    front = read.span(text)
+    return text if front is None else text[front.body_start :]
+
+
+def left_out(path: VaultPath, error: ObsidianAgentError) -> Problem:
+    """The warning for a file of many that cannot be read."""
+    return Problem(error.code, f"{path} is left out: {error.message}", path=path.text)
+
+
 def notes_below(view: VaultView, folder: VaultPath) -> Iterator[VaultPath]:
     """The Markdown files below a folder, sorted by path."""
     return (entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note)
@@ -120,7 +141,7 @@ class NotesInput(ToolModel):
             except VaultError as error:
                 if self.path is not None:
                     raise
-                problems.append(Problem(error.code, f"{path} is left out: {error.message}", path=path.text))
+                problems.append(left_out(path, error))
 
 
 def path_of(item: Any) -> str:

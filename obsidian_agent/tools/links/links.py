@@ -13,7 +13,7 @@ from pydantic import Field
 from rapidfuzz import fuzz, process, utils
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, unread
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out, unread
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
@@ -125,7 +125,7 @@ def dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems:
     try:
         links = links_of(source, ctx.view.read(source))
     except VaultError as error:
-        problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+        problems.append(left_out(source, error))
         return
     yield from (link for link in links if link.target and index.resolve(link.target, source) is None)
 

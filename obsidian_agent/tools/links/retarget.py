@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex, index_of
@@ -67,7 +67,7 @@ def _living(index: VaultIndex, source: VaultPath, target: VaultPath | None, ctx:
         data = ctx.view.read(source)
         decode(data, source.text)
     except VaultError as error:
-        problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+        problems.append(left_out(source, error))
         return
     for link in links_of(source, data):
         found = index.resolve(link.target, source) if link.target else None

@@ -11,13 +11,13 @@ from typing import Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.lookup import open_note
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
-from obsidian_agent.tools.text.blocks import Blocks, LineKind, Mark, dedented, indented, renumbered
+from obsidian_agent.tools.text.blocks import Blocks, LineKind, Mark, dedented, indented, renumbered, section_lines
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.text import BOM, encode, newline_of
-from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ModifyFile, content_hash
 
 _DEFAULT: Final = "-"
@@ -53,10 +53,9 @@ class AddLinesInput(ToolModel):
 def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]:
     """Add text at the end or start of a note or section; list items take the marker and indentation of the list that they join."""
     args = args if args.heading else args.model_copy(update={"heading": None})
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    numbers = blocks.within(text, args.heading)
+    numbers = section_lines(text, args.heading)
     content = args.content.replace("\r\n", "\n").rstrip("\n")
     neighbour = _neighbour(blocks, numbers, last=args.at == "end")
     as_item = args.as_item is True or (args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers))
@@ -206,8 +205,7 @@ class TakeLinesOutput(ToolModel):
 @tool("vault.takeLines", Risk.WRITES)
 def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutput]:
     """Take lines, list items (with what is nested in them) or rows of tables out of a note, found by their text, or replace them."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
     found = _found(args, path, text, blocks)
     if args.expect_count is not None and len(found) != args.expect_count:
@@ -224,7 +222,7 @@ def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutp
 
 def _found(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> list[int]:
     """The lines that are meant; what is nested in one that is meant goes with it."""
-    numbers = blocks.within(text, args.heading)
+    numbers = section_lines(text, args.heading)
     if args.line is not None:
         number = numbers.start + args.line - 1
         if number not in numbers or number > len(blocks.lines) or blocks.kind(number) not in _KINDS[args.kind]:

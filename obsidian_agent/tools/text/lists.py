@@ -10,13 +10,11 @@ from typing import Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
+from obsidian_agent.tools.core.lookup import SparseOutput, modified, open_note
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.text.blocks import Blocks, Mark, columns
+from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import encode, newline_of
-from obsidian_agent.vault.paths.path import PathUse
-from obsidian_agent.vault.views.changes import ModifyFile
+from obsidian_agent.vault.markdown.text import newline_of
 
 _MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")
 _PIECE: Final = re.compile(r"\d+|\D+")
@@ -164,12 +162,11 @@ class ArrangeListsOutput(ToolModel):
 @tool("vault.arrangeLists", Risk.WRITES)
 def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[ArrangeListsOutput]:
     """Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
-    after, lists = arranged(text, Blocks.of(text).within(text, args.heading), args)
+    path, text = open_note(ctx, args.path)
+    after, lists = arranged(text, section_lines(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
     warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
-    return Proposal(output, (ModifyFile(path, encode(after)),) if after != text else (), warnings)
+    return Proposal(output, modified(path, text, after), warnings)
 
 
 class ArrangeListInput(ArrangeOptions):

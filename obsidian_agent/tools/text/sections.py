@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import TextOrPath, find_file, read_text
+from obsidian_agent.tools.core.lookup import TextOrPath, find_file, modified, open_note, read_text
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
@@ -67,8 +67,7 @@ class ChangeHeadingOutput(ToolModel):
 @tool("vault.changeHeading", Risk.WRITES)
 def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[ChangeHeadingOutput]:
     """Give a heading another text or level; links to it follow, and the headings in its section keep their distance."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     found = edits.section(text, args.heading).heading
     level = args.level or found.level
     title = args.to.strip() if args.to is not None else None
@@ -134,7 +133,7 @@ def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[Shift
             message = f"“{heading.text}” would be of level {level}; there are six."
             raise ToolError(message, path=path.text, hint="Shift by fewer levels, or only headings of one level.")
         after = _with_heading(after, heading, level, None)
-    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), (ModifyFile(path, encode(after)),) if after != text else ())
+    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), modified(path, text, after))
 
 
 class TakeSectionInput(ToolModel):
@@ -158,8 +157,7 @@ class TakeSectionOutput(ToolModel):
 @tool("vault.takeSection", Risk.WRITES)
 def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSectionOutput]:
     """Take a section out of a note, with its heading and everything below it, to put it elsewhere; links to its headings can follow."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     found = edits.section(text, args.heading)
     start = found.heading.start
     taken = text[start : found.end]

@@ -13,12 +13,11 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import LinkWriter, text_of
-from obsidian_agent.tools.core.lookup import TextOrPath, find_file, path_of, read_text, value_of
+from obsidian_agent.tools.core.lookup import TextOrPath, open_note, path_of, value_of
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.text.blocks import Blocks
+from obsidian_agent.tools.text.blocks import Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.markdown.text import encode, newline_of
-from obsidian_agent.vault.paths.path import PathUse
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
@@ -137,10 +136,9 @@ class AddTableRowOutput(ToolModel):
 @tool("vault.addTableRow", Risk.WRITES)
 def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTableRowOutput]:
     """Add a row at the end or start of a table in a note, with its cells by column or in order."""
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+    path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    numbers = blocks.within(text, args.heading)
+    numbers = section_lines(text, args.heading)
     rule = rule_below([line for line in blocks.scanned if line.number in numbers])
     if rule is None:
         raise ToolError(f"There is no table in {path}.", code="MARKER_NOT_FOUND", path=path.text)
