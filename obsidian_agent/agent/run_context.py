@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.tools.core.positions import offset_of
 from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
+from obsidian_agent.tools.editor import offset_of
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.style import link_style
 from obsidian_agent.vault.markdown.text import decode

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.tools.core.lookup import left_out
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of
@@ -99,7 +100,7 @@ def redirected(
             data = ctx.view.read(source)
             decode(data, source.text)
         except VaultError as error:
-            problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+            problems.append(left_out(source, error))
             continue
         content, count = rewritten(data, source, note, change, index, ctx.run.link_style)
         if count:
