@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal.blobs import StoredPart
-from obsidian_agent.vault.filesystem import sync
+from obsidian_agent.vault.filesystem import system_calls
 
 LASTING: Final = ("seq", "run_id", "kind", "time", "unix", "goal", "plan_hash", "token", "source", "run", "count")
 CHANGING: Final = ("status", "applied", "reversed", "undone", "effects", "bytes", "kept", "plan", "cuts", "boot")
@@ -148,7 +148,7 @@ class Register:
             try:
                 os.write(fd, b"".join(entry.line() for entry in entries))
                 os.fsync(fd)
-                sync.flush_disk(fd)
+                system_calls.flush_disk(fd)
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(fd, size)
@@ -172,11 +172,11 @@ class Register:
         finally:
             os.close(fd)
         draft.replace(self.file)
-        if sync.FOLDERS_OPEN:
+        if system_calls.FOLDERS_OPEN:
             with suppress(OSError):
                 folder = os.open(self.file.parent, os.O_RDONLY)
                 try:
-                    sync.flush_folder(folder)
+                    system_calls.flush_folder(folder)
                 finally:
                     os.close(folder)
 
