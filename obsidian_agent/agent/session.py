@@ -1,4 +1,4 @@
-"""One vault, one planner: what front ends talk to.
+"""One vault, one planner: what front ends conversation to.
 
 A turn is a short script: freeze the context, plan, validate, dry-run; what it yields is data, and approval is the caller's. The
 synchronous `dry_run` and `apply` are the core that headless commands call on the main thread; the async iterators are the same for
@@ -32,7 +32,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.index_follower import Following
+from obsidian_agent.agent.index_follower import IndexFollower
 from obsidian_agent.agent.macros.store import SavedActions
 from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.agent.streaming import events_of
@@ -46,9 +46,9 @@ from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, diff_of
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.gc_policy import no_collection
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import NetChange
 from obsidian_agent.vault.views.disk import DiskView
 
@@ -99,7 +99,7 @@ class Session:
         self.focus = Focus()
         self._clock = clock
         self._open = _Open(None, None, {})
-        self._following: Following | None = None
+        self._following: IndexFollower | None = None
         self._conversation: Conversation | None = None
         self.settings = LiveSettings()
         """The settings in use; call `settings_changed` after a change."""
@@ -161,7 +161,7 @@ class Session:
     def follow(self, tell: Callable[[IndexStatus], None]) -> None:
         """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block, and may be done once."""
         if self._make_keeper is not None and self._following is None:
-            self._following = Following(self.store.real_path, lambda: cast("IndexKeeper", self.keeper), tell)
+            self._following = IndexFollower(self.store.real_path, lambda: cast("IndexKeeper", self.keeper), tell)
             self._following.start()
 
     def unfollow(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from obsidian_agent.bootstrap import build_chats, build_insight, build_session
+from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, ask
 from obsidian_agent.cli.parser import UsageError
@@ -27,8 +27,8 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.themes import DARK
 
-    chats = build_chats(wiring, session)
-    insight = build_insight(wiring, session, chats)
+    chats = build_threads(wiring, session)
+    insight = build_app_services(wiring, session, chats)
     app = ObsidianAgentApp(
         session,
         chats=chats,

@@ -38,7 +38,7 @@ from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed,
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
 """What a planner may answer when an instruction must not be followed."""
@@ -97,7 +97,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step."""
-    from obsidian_agent.offline.filling import escaped
+    from obsidian_agent.offline.recipe_plan import escaped
 
     step = {"id": "rename", "tool": "vault.rename", "args": {"from": escaped(options.old), "to": escaped(options.new)}}
     goal = f"Rename {options.old} to {options.new}"

@@ -17,7 +17,7 @@ from typing import Any, Final
 from obsidian_agent.agent.events import PlanningRetry, PlanReady, TurnFailed
 from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE
 from obsidian_agent.agent.turn.calls import ProposalCall
-from obsidian_agent.agent.turn.signatures import usage_of
+from obsidian_agent.agent.turn.model_tools import usage_of
 from obsidian_agent.agent.turn.tool_round import Round, Surroundings
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan import preview
