@@ -88,11 +88,12 @@ async def test_a_later_turn_silences_an_earlier_one() -> None:
 
 async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does() -> None:
     screen = Screen()
-    session = FakeSession(pace=0.005)
+    session = FakeSession(gate=asyncio.Event())
     bridge = Bridge(session, screen.batches.append)
     assert bridge.cancel_run() is False
     task = asyncio.create_task(bridge.execute(sample_preview(plan_of())))
-    await asyncio.sleep(0.02)
+    while not session.called("execute"):
+        await asyncio.sleep(0)
     assert bridge.writing
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -100,6 +101,8 @@ async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does()
     assert bridge.writing
     assert bridge.cancel_run() is True
     assert bridge.cancel_run() is False
+    assert session.gate is not None
+    session.gate.set()
     await bridge.written()
     finished = screen.events[-1]
     assert isinstance(finished, RunFinished)
