@@ -12,9 +12,9 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
-from obsidian_agent.tui.commands import Commands
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.keyboard import Keyboard
-from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.palette import Commands
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
     from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.config.live import LiveSettings
-    from obsidian_agent.tui.port import Session
+    from obsidian_agent.tui.session_port import Session
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class ObsidianAgentApp(App[None]):
                 await main.talk.close()
             self.exit()
             return
-        from obsidian_agent.tui.screens.confirm import Confirm
+        from obsidian_agent.tui.screens.dialogs import Confirm
 
         text = "A plan is being applied. The run stops after the current file and can be undone; quit then."
 

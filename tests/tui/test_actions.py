@@ -16,10 +16,10 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.first_start import FirstStart
+from obsidian_agent.tui.screens.macros import Candidates
+from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.likely import Likely
+from obsidian_agent.tui.widgets.prompt import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving

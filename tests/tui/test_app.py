@@ -37,20 +37,16 @@ from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.confirm import Confirm
-from obsidian_agent.tui.screens.conflicts import Conflicts
-from obsidian_agent.tui.screens.diff import DiffScreen
+from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
 from obsidian_agent.tui.screens.history import History
+from obsidian_agent.tui.screens.json_editor import PlanEditor
+from obsidian_agent.tui.screens.macros import Candidates, SaveAction
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.plan_editor import PlanEditor
-from obsidian_agent.tui.screens.recovery import Recovery
-from obsidian_agent.tui.screens.save_action import SaveAction
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.plan_list import PlanList
-from obsidian_agent.tui.widgets.progress import RunLog
-from obsidian_agent.tui.widgets.result import ResultList
+from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
 from tui.driving import driving
 from tui.fakes import (

@@ -8,7 +8,7 @@ import pytest
 
 from obsidian_agent.agent.events import AgentEvent, RunFinished, TextDelta, TurnFailed
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.tui.bridge import Bridge
+from obsidian_agent.tui.event_stream import Bridge
 from tui.fakes import FakeSession, plan_of, sample_preview
 
 

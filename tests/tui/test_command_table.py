@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tui.command_table import COMMANDS, called, completing
+from obsidian_agent.tui.commands import COMMANDS, called, completing
 
 
 def test_names_are_unique_and_can_be_written() -> None:

@@ -12,8 +12,8 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.dialogs import Report
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.report import Report
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
 from obsidian_agent.tui.screens.trust import CustomList, Reading, Trust
 from obsidian_agent.vault.filesystem.store import VaultStore

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from obsidian_agent.tui.literals import literals
 from obsidian_agent.tui.screens.json_editor import editable
+from obsidian_agent.tui.screens.macros import literals
 from tui.fakes import plan_of
 
 

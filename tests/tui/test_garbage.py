@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 
-from obsidian_agent.tui.garbage import NEVER, Garbage
+from obsidian_agent.tui.gc_policy import NEVER, Garbage
 
 
 def test_full_passes_happen_when_nobody_types_and_only_then() -> None:

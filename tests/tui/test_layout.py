@@ -12,7 +12,7 @@ from obsidian_agent.agent.events import PlanReady, PreviewReady
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
-from obsidian_agent.tui.widgets.plan_list import PlanList
+from obsidian_agent.tui.widgets.plan import PlanList
 from tui.driving import SIZES, Driver, driving
 from tui.fakes import FakeSession, Macro, change, history_entries, plan_of, preview_of, sample_answer
 

@@ -15,7 +15,7 @@ from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.widgets.sources import Source
+from obsidian_agent.tui.widgets.transcript import Source
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tui.report import redacted, report
+from obsidian_agent.tui.screens.unexpected import redacted, report
 
 
 def test_paths_quotes_and_keys_are_left_out() -> None:

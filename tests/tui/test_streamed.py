@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from obsidian_agent.tui.markdown_text import render
-from obsidian_agent.tui.streamed import MOST, PART, Part, Splitter
+from obsidian_agent.tui.markdown_text import MOST, PART, Part, Splitter, render
 
 PARAGRAPH = "Some words that make a line.\n" * 5
 CODE = "```python\n" + "print('x')\n\n" * 400 + "```\n"

@@ -15,13 +15,12 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Flag
 from obsidian_agent.providers.plugin_index import CommunityPlugin
 from obsidian_agent.tools.core.tool import Risk
-from obsidian_agent.tui import tellings
-from obsidian_agent.tui.retelling import Cited, looked, told
-from obsidian_agent.tui.screens.inserting import insertion
-from obsidian_agent.tui.screens.report import wrapped
+from obsidian_agent.tui import report_lines
+from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
-from obsidian_agent.tui.screens.threads import age
-from obsidian_agent.tui.unasked import unasked
+from obsidian_agent.tui.screens.threads import age, insertion
+from obsidian_agent.tui.transcript_entries import Cited, looked, told
+from obsidian_agent.tui.turn.controller import unasked
 from tui.fakes import change, plan_of, preview_of, vault_path
 
 BAD = "x\x1b[2J"
@@ -37,26 +36,30 @@ def entry(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_ledger_newest_first_and_harmless() -> None:
-    assert "Nothing" in text(tellings.sent_lines([], None))
-    said = text(tellings.sent_lines([entry(tool="context"), entry(tool=BAD, provider=BAD, conversation="t2", files=[{"path": BAD}])], "t1"))
+    assert "Nothing" in text(report_lines.sent_lines([], None))
+    said = text(
+        report_lines.sent_lines([entry(tool="context"), entry(tool=BAD, provider=BAD, conversation="t2", files=[{"path": BAD}])], "t1")
+    )
     assert said.index("␛") < said.index("with your message")
     assert "▸ 2026-01-02 03:04:05  openai/x https://a  with your message" in said
     assert "A.md: its text, 1,200 characters; allowed by you, for the conversation" in said
     assert "\x1b" not in said
-    assert f"and {5:,} earlier" in text(tellings.sent_lines([entry()] * (tellings.MOST + 5), None))
+    assert f"and {5:,} earlier" in text(report_lines.sent_lines([entry()] * (report_lines.MOST + 5), None))
 
 
 def test_what_would_be_sent() -> None:
-    assert "No model" in text(tellings.outlook_lines(None))
+    assert "No model" in text(report_lines.outlook_lines(None))
     item = ShareItem(vault_path("Diary.md"), Level.TEXT, 1, 1)
     question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
     use = Use(1000, system=300, history=200, reply=100, known=False)
-    said = text(tellings.outlook_lines(Outlook("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),))))
+    said = text(
+        report_lines.outlook_lines(Outlook("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),)))
+    )
     for words in ("To p/m at https://a", "60%", "1,000 (a guess)", "at most $0.0123", "asked about Diary.md", "x␛[2J"):
         assert words in said
     assert "\x1b" not in said
-    assert "not known" in text(tellings.outlook_lines(Outlook("p", "", "", use, None)))
-    assert tellings.gauge(Use(100, system=250), 4) == "████ 250%"
+    assert "not known" in text(report_lines.outlook_lines(Outlook("p", "", "", use, None)))
+    assert report_lines.gauge(Use(100, system=250), 4) == "████ 250%"
 
 
 def test_statistics() -> None:
@@ -65,23 +68,23 @@ def test_statistics() -> None:
         TurnUsage("a/b", 3000, 50, cost=None, first=1.5),
         TurnUsage("local", 10, 5),
     ]
-    said = text(tellings.usage_lines(turns, []))
+    said = text(report_lines.usage_lines(turns, []))
     for words in ("2 turns, 3 requests", "4,000 tokens in, 12% of them remembered", "$0.0100 and 1 turns without", "1.50 s at worst"):
         assert words in said
     assert "no model was asked" in said
-    assert tellings.usage_in_a_line(turns[:1]) == "1,000 in · 50 out · $0.0100"
-    assert "conversation $0.0100" in tellings.usage_in_a_line(turns[:2])
-    assert tellings.kept_lines([Kept("Index", "3 files", "/state/x")]) == [("Index: 3 files", "$foreground"), ("  /state/x", "$quiet")]
+    assert report_lines.usage_in_a_line(turns[:1]) == "1,000 in · 50 out · $0.0100"
+    assert "conversation $0.0100" in report_lines.usage_in_a_line(turns[:2])
+    assert report_lines.kept_lines([Kept("Index", "3 files", "/state/x")]) == [("Index: 3 files", "$foreground"), ("  /state/x", "$quiet")]
 
 
 def test_plugins() -> None:
     plugin = CommunityPlugin(id="t", name="Tasks", author=BAD, description=BAD, repo="o/r")
     found = FoundPlugins((FoundPlugin(plugin, 1.0, True, True),), datetime(2026, 1, 2, tzinfo=UTC), True)
-    said = text(tellings.plugin_lines(found))
+    said = text(report_lines.plugin_lines(found))
     assert "Tasks  ✓ on" in said
     assert "could not be renewed" in said
     assert "\x1b" not in said
-    assert "No plugin" in text(tellings.plugin_lines(FoundPlugins((), datetime(2026, 1, 2, tzinfo=UTC), False)))
+    assert "No plugin" in text(report_lines.plugin_lines(FoundPlugins((), datetime(2026, 1, 2, tzinfo=UTC), False)))
 
 
 def test_long_lines_go_on_indented() -> None:

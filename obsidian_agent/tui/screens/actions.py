@@ -13,18 +13,17 @@ from textual.widgets import Input
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.choices import Choice, ChoiceList
-from obsidian_agent.tui.screens.confirm import Confirm
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.json_editor import JsonEditor
-from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.entry import LineEntry
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.tui.bridge import Bridge
-    from obsidian_agent.tui.port import Imported, Macro
+    from obsidian_agent.tui.event_stream import Bridge
+    from obsidian_agent.tui.session_port import Imported, Macro
 
 
 SAVED = "Saved"

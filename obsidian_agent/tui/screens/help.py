@@ -9,9 +9,9 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui.command_table import COMMANDS
-from obsidian_agent.tui.keys import KEYS, PLACES, readable
-from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.bindings import KEYS, PLACES, readable
+from obsidian_agent.tui.commands import COMMANDS
+from obsidian_agent.tui.screens.dialogs import Modal
 
 KEYS_WIDTH = 24
 

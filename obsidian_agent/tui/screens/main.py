@@ -1,55 +1,65 @@
-"""The main screen: puts panes and flows together and says who answers which message."""
+"""The main screen: puts panes and flows together and says who answers which message.
+
+What happens when the person decides: each wish that a pane posts, answered in one place.
+
+What becomes of a message that was sent: a command, a turn, or a remark on why it is neither.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from obsidian_agent.tui.bridge import Bridge, merged
-from obsidian_agent.tui.garbage import Garbage
-from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.commands import Called, called
+from obsidian_agent.tui.event_stream import Bridge, merged
+from obsidian_agent.tui.gc_policy import Garbage
 from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, OutsideRequested, SettingChanged, ThreadDeleted, WorkEnded
-from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.choosing import Choosing
-from obsidian_agent.tui.screens.completing import Completing
-from obsidian_agent.tui.screens.conversing import Conversing
-from obsidian_agent.tui.screens.deciding import Deciding, Wish
-from obsidian_agent.tui.screens.desk import Desk
+from obsidian_agent.tui.screens.actions import MACRO, Actions
+from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
 from obsidian_agent.tui.screens.history import History, HistoryRequest
-from obsidian_agent.tui.screens.informed import Informed
-from obsidian_agent.tui.screens.inserting import Inserting
+from obsidian_agent.tui.screens.json_editor import PlanEditor
+from obsidian_agent.tui.screens.macros import Saving
+from obsidian_agent.tui.screens.models import Choosing
 from obsidian_agent.tui.screens.open_note import OpenNote
-from obsidian_agent.tui.screens.room import Room
-from obsidian_agent.tui.screens.saving import Saving
-from obsidian_agent.tui.screens.sending import Sending
-from obsidian_agent.tui.screens.suggesting import Suggesting
-from obsidian_agent.tui.screens.telling import Telling
-from obsidian_agent.tui.screens.turns import Turns
-from obsidian_agent.tui.screens.undoing import Undoing
-from obsidian_agent.tui.talk import Talk
-from obsidian_agent.tui.unasked import unasked
+from obsidian_agent.tui.screens.reports import Informed, Room, Telling
+from obsidian_agent.tui.screens.suggestions import Completing, Suggesting
+from obsidian_agent.tui.screens.threads import Conversing, Inserting
+from obsidian_agent.tui.screens.undo import Undoing
+from obsidian_agent.tui.screens.workspace import Desk
+from obsidian_agent.tui.turn.controller import NO_SELECTION, Turns, unasked
+from obsidian_agent.tui.turn.thread import Talk
 from obsidian_agent.tui.widgets.chat import ChatPane
-from obsidian_agent.tui.widgets.panes import Panes
+from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
-from obsidian_agent.tui.widgets.progress import ProgressPane
 from obsidian_agent.tui.widgets.prompt import Prompt
-from obsidian_agent.tui.widgets.result import ResultPane
-from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
+from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.agent.threads.manager import Chats
     from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.commands import Command
     from obsidian_agent.tui.keyboard import Keyboard
-    from obsidian_agent.tui.port import Session
-    from obsidian_agent.tui.screens.router import Router
-    from obsidian_agent.tui.talk import Ask
+    from obsidian_agent.tui.screens.history import HistoryRequest
+    from obsidian_agent.tui.screens.macros import Saving
+    from obsidian_agent.tui.screens.undo import Undoing
+    from obsidian_agent.tui.screens.workspace import Desk
+    from obsidian_agent.tui.session_port import Session
+    from obsidian_agent.tui.turn.controller import Turns
+    from obsidian_agent.tui.turn.router import Router
+    from obsidian_agent.tui.turn.thread import Ask
+
 
 TIDY_SECONDS = 20.0
 WARM_UP_SECONDS = 0.5
@@ -135,7 +145,7 @@ class MainScreen(Screen[None]):
     @on(EventsArrived)
     def _events_arrived(self, message: EventsArrived) -> None:
         if self._router is None:
-            from obsidian_agent.tui.screens.router import Router
+            from obsidian_agent.tui.turn.router import Router
 
             self._router = Router(self.turns)
         if message.dropped != self.bridge.dropped:
@@ -261,3 +271,184 @@ class MainScreen(Screen[None]):
                 self.deciding.history(request)
 
         self.app.push_screen(History(self.bridge), chosen)
+
+
+Wish = PlanPane.Decided | PlanPane.StepToggled | PlanPane.DetailRequested | ProgressPane.CancelRequested | ResultPane.Wanted
+
+
+class Deciding:
+    """Knows the flows; holds nothing."""
+
+    def __init__(self, desk: Desk, turns: Turns, undoing: Undoing, saving: Saving) -> None:
+        self._desk = desk
+        self._turns = turns
+        self._undoing = undoing
+        self._saving = saving
+
+    def answer(self, wish: Wish) -> None:
+        """Do what was wished."""
+        match wish:
+            case PlanPane.Decided():
+                self._plan(wish.decision, wish.preview)
+            case PlanPane.StepToggled():
+                self._turns.toggle(wish.step_id)
+            case PlanPane.DetailRequested():
+                self._desk.app.push_screen(DiffScreen(wish.title, wish.content))
+            case ProgressPane.CancelRequested():
+                self._turns.cancel()
+            case ResultPane.Wanted():
+                self._result(wish.what, wish.result)
+            case _:
+                assert_never(wish)
+
+    def _plan(self, decision: str, preview: Preview) -> None:
+        match decision:
+            case "approve":
+                self._turns.approve(preview)
+            case "cancel" if self._turns.engine.phase == "planning":
+                self._turns.cancel()
+            case "reject" | "cancel":
+                self._turns.reject()
+            case "edit":
+                self._edit()
+            case "undo":
+                self._desk.run(self._ask_undo, "undo")
+
+    def _edit(self) -> None:
+        pending = self._turns.pending
+        if pending is None or self._turns.engine.phase != "idle":
+            return
+
+        def edited(document: Mapping[str, Any] | None) -> None:
+            if document is not None:
+                self._turns.preview(document, frozenset(), pending.preview.context.params, message=pending.message)
+
+        self._desk.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
+
+    def _result(self, what: str, result: ExecutionResult) -> None:
+        match what:
+            case "undo":
+                self._desk.run(partial(self._undoing.undo, result.run_id), "undo")
+            case "save":
+                applied = self._turns.last
+                if applied is not None and result.run_id is not None:
+                    self._desk.run(partial(self._saving.save, result.run_id, applied.preview.approved_plan), "save")
+            case "close":
+                self._desk.panes.work.show("idle")
+                self._desk.panes.go("chat")
+
+    def history(self, request: HistoryRequest) -> None:
+        """Undo a run of the past, whole or in part, or redo."""
+        if self._turns.engine.phase == "running":
+            self._desk.panes.chat.hint("A plan is being applied. Undo waits until it is done.")
+            return
+        match request.what:
+            case "undo":
+                self._desk.run(partial(self._undoing.undo, request.run_id), "undo")
+            case "step" if request.run_id is not None:
+                self._desk.run(partial(self._undoing.back_to_step, request.run_id), "undo")
+            case _:
+                self._desk.run(self._undoing.redo, "undo")
+
+    def run_saved(self, name: str) -> None:
+        """Preview a saved action."""
+        if self._turns.engine.phase == "running":
+            self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
+            return
+        self._desk.run(partial(self._saving.run, name), "saved", exclusive=True)
+
+    def run_action(self, name: str) -> None:
+        """The form of an action of the menu, or its preview where it takes nothing; `macro:NAME` is one of the person's."""
+        if name.startswith(MACRO):
+            self.run_saved(name.removeprefix(MACRO))
+        elif self._turns.engine.phase == "running":
+            self._desk.panes.chat.hint("A plan is being applied. Try again when it is done.")
+        else:
+            self._desk.run(partial(self._saving.run_recipe, name), "saved", exclusive=True)
+
+    def bring_back(self) -> None:
+        """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""
+        last = self._turns.last
+        if self._turns.pending is not None:
+            self._desk.panes.chat.hint("A plan waits already. Approve or reject it; then /plan brings back the last one.")
+            return
+        if last is None or self._turns.engine.phase != "idle":
+            self._desk.panes.chat.hint("There is no earlier plan.")
+            return
+        self._desk.freeze_focus()
+        self._turns.preview(last.plan.to_json(), frozenset(), last.preview.context.params, message=last.message)
+
+    async def _ask_undo(self) -> None:
+        if await self._desk.app.push_screen_wait(
+            Confirm("Undo", "Undo the last run? The plan on the screen is computed again afterwards.", "Undo")
+        ):
+            await self._undoing.undo(None)
+            pending = self._turns.pending
+            if pending is not None:
+                self._turns.preview(pending.plan.to_json(), frozenset(), pending.preview.context.params, message=pending.message)
+
+
+_ABOUT_SELECTION: Final = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
+
+
+class Sending:
+    """`run` carries out a command with what followed its name."""
+
+    def __init__(self, desk: Desk, turns: Turns, keyboard: Keyboard, run: Callable[[Command, str], object]) -> None:
+        self._desk = desk
+        self._turns = turns
+        self._run = run
+        self._keyboard = keyboard
+        self._warned_about: str | None = None
+
+    def take(self, text: str) -> None:
+        """A message of the person's."""
+        chat, selection = self._desk.panes.chat, self._desk.panes.attention()[1]
+        if (call := called(text)) is not None:
+            self._call(call)
+        elif self._turns.engine.phase != "idle":
+            chat.hint("Still working on the last message. Esc cancels it.")
+        elif not text:
+            chat.hint("Type what should happen with the selection." if selection else NO_SELECTION)
+        elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
+            self._warned_about = text
+            chat.hint(f"{NO_SELECTION}\nEnter once more sends the message without a selection.")
+        else:
+            self._warned_about = None
+            chat.hint("")
+            chat.prompt.accept()
+            self._say(text)
+
+    def say_again(self) -> None:
+        """The last message once more."""
+        last = next((text for text in reversed(self._desk.panes.chat.prompt.said) if called(text) is None), None)
+        if last is not None:
+            self.take(last)
+        else:
+            self._desk.panes.chat.hint("There is no earlier message.")
+
+    def repair(self) -> None:
+        """Ask for a plan that repairs what a run left unlike its preview."""
+        if self._turns.repair and self._turns.engine.phase == "idle":
+            self._say(self._turns.repair)
+        else:
+            self._desk.panes.chat.hint("There is nothing to repair.")
+
+    def _say(self, text: str) -> None:
+        self._keyboard.sent()
+        self._desk.panes.chat.transcript.say("you", text)
+        self._desk.freeze_focus()
+        self._turns.send(text)
+
+    def _call(self, call: Called) -> None:
+        """A command that was written instead of a message."""
+        chat, command = self._desk.panes.chat, call.command
+        if command is None:
+            chat.hint(f"There is no command /{call.name}. /help lists all.")
+        elif command.needs and not call.rest:
+            chat.hint(f"Write it as /{command.name} {command.hint}.")
+        else:
+            chat.hint("")
+            chat.prompt.accept()
+            self._keyboard.used()
+            self._run(command, call.rest)

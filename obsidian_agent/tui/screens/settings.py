@@ -14,15 +14,15 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.messages import SettingChanged
-from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.config.live import LiveSettings, SettingRow
-    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.tui.event_stream import Bridge
 
     Row = SettingRow | str
 

@@ -12,14 +12,14 @@ from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.tasks import Task, TaskPlan
     from obsidian_agent.agent.threads.manager import Chats
-    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.tui.event_stream import Bridge
 
 _STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("✗", "$error"), "skipped": ("↷", "$warning")}
 

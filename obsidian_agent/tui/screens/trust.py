@@ -12,16 +12,15 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.screens.report import ReportList, wrapped
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.report_lines import Line
+from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
 from obsidian_agent.tui.screens.share import readable_size
-from obsidian_agent.tui.tellings import Line
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.vault_agents.library import Customs, Library, Listed
-    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.tui.event_stream import Bridge
 
 _STANDINGS = {"trusted": ("✓ trusted", "$success"), "new": ("○ new    ", "$quiet"), "changed": ("▲ changed", "$warning")}
 

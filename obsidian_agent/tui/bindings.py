@@ -250,6 +250,6 @@ def markdown() -> str:
     for place, title in PLACES.items():
         parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]
         parts += [f"| {readable(key.keys)} | {key.help} | `{key.id}` |" for key in KEYS if key.place == place]
-    from obsidian_agent.tui import command_table
+    from obsidian_agent.tui import commands
 
-    return "\n".join(parts) + "\n\n" + command_table.markdown()
+    return "\n".join(parts) + "\n\n" + commands.markdown()

@@ -14,8 +14,8 @@ from obsidian_agent.tui.background import in_background
 if TYPE_CHECKING:
     from textual.app import App
 
-    from obsidian_agent.tui.bridge import Bridge
-    from obsidian_agent.tui.retelling import Speaker
+    from obsidian_agent.tui.event_stream import Bridge
+    from obsidian_agent.tui.transcript_entries import Speaker
     from obsidian_agent.tui.widgets.panes import Panes
 
 
@@ -59,7 +59,7 @@ class Desk:
 
     async def open_outside(self, path: str) -> None:
         """Show a note in Obsidian, where there is a desktop."""
-        from obsidian_agent.tui.outside import in_obsidian
+        from obsidian_agent.tui.obsidian_uri import in_obsidian
 
         place = await self.bridge.call(self.bridge.session.place_of, path)
         if not await self.bridge.call(in_obsidian, place):

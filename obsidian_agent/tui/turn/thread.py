@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.tui.event_stream import Bridge
 
 Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
 """Asks the person about sharing; the text names the conversation when it is not the one on the screen."""

@@ -1,24 +1,33 @@
-"""Who answers and how: the model, the agent of the vault, keys, settings, and what of the vault is trusted."""
+"""Who answers and how: the model, the agent of the vault, keys, settings, and what of the vault is trusted.
+
+The one card of a first start: a model runs on this machine, and nobody has said yet whether it shall be used.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.app import ComposeResult
+
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.themes import SHORT
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.local_models import Offer
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.providers.local_services import LocalService
-    from obsidian_agent.tui.screens.desk import Desk
-    from obsidian_agent.tui.screens.informed import Informed
-    from obsidian_agent.tui.screens.room import Room
-    from obsidian_agent.tui.talk import Talk
+    from obsidian_agent.tui.screens.reports import Informed, Room
+    from obsidian_agent.tui.screens.workspace import Desk
+    from obsidian_agent.tui.turn.thread import Talk
+
 
 DEFAULT = "default"
 NOBODY = "none"
@@ -64,7 +73,7 @@ class Choosing:
         self._informed.run(partial(self._model, name))
 
     async def _model(self, name: str, insight: Insight) -> None:
-        from obsidian_agent.tui.screens.pick import Pick
+        from obsidian_agent.tui.screens.dialogs import Pick
 
         call = self._desk.bridge.call
         wanted = name
@@ -87,7 +96,7 @@ class Choosing:
 
     async def _of_service(self, vendor: str, insight: Insight) -> str:
         """A model of one service, from its own list where it gives one."""
-        from obsidian_agent.tui.screens.pick import Pick
+        from obsidian_agent.tui.screens.dialogs import Pick
 
         self._desk.panes.chat.hint(f"Asking {vendor.rstrip('/')} for its models…")
         try:
@@ -104,7 +113,6 @@ class Choosing:
     async def first(self) -> None:
         """At a first start, when nobody has chosen: offer the model that runs on this machine, or say how it is without one."""
         from obsidian_agent.agent.local_models import first_offer
-        from obsidian_agent.tui.screens.first_start import MENU, NO_MODEL, USE, FirstStart
 
         settings = self._settings
         found = await first_offer(settings) if settings is not None else None
@@ -137,7 +145,7 @@ class Choosing:
 
     async def _service(self, settings: LiveSettings, insight: Insight) -> None:
         """A service, its key, and one of its models, for all conversations."""
-        from obsidian_agent.tui.screens.pick import Pick
+        from obsidian_agent.tui.screens.dialogs import Pick
 
         hint = "Keys are kept in the system's keyring, or where there is none in a file that only you can read; never in a vault."
         rows = await self._desk.bridge.call(insight.key_sources)
@@ -153,8 +161,7 @@ class Choosing:
         self._informed.run(partial(self._key, vendor))
 
     async def _key(self, vendor: str, insight: Insight) -> None:
-        from obsidian_agent.tui.screens.pick import Pick
-        from obsidian_agent.tui.screens.secret import Secret
+        from obsidian_agent.tui.screens.dialogs import Pick, Secret
 
         call = self._desk.bridge.call
         wanted: str | None = vendor
@@ -182,7 +189,7 @@ class Choosing:
         self._informed.run(partial(self._agent, name))
 
     async def _agent(self, name: str, insight: Insight) -> None:
-        from obsidian_agent.tui.screens.pick import Pick
+        from obsidian_agent.tui.screens.dialogs import Pick
 
         call, current = self._desk.bridge.call, self._talk.current
         agents = (await call(insight.customs.library)).agents
@@ -215,3 +222,39 @@ class Choosing:
         elif name == "keymap":
             self._desk.app.set_keymap(current.keymap)
         self._room.look()
+
+
+USE, MENU, SERVICE = "use", "menu", "service"
+
+NO_MODEL = "No model is chosen: what you say is looked for among the actions, and F2 has them all. /key and /model use a service."
+"""Said where nothing runs on this machine that could be offered."""
+
+
+class FirstStart(Modal[str]):
+    """Dismisses with the answer; Escape is none, and the next start asks again."""
+
+    BINDINGS = bindings("card")
+
+    def __init__(self, offer: Offer) -> None:
+        title = f"{terminal_text.shortened(offer.title, 40)} with {terminal_text.shortened(offer.model, 80)} runs here. Use it?"
+        super().__init__(
+            title, "Nothing is downloaded. /model and the settings (F5) change it at any time. Esc: asked again at the next start."
+        )
+
+    def body(self) -> ComposeResult:
+        yield ChoiceList(
+            [
+                Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
+                Choice(MENU, "Only the menu", "what is certain at once, forms for the rest", "2"),
+                Choice(SERVICE, "A service with a key", "OpenAI, Anthropic, Gemini and others", "3"),
+            ]
+        )
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).focus()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(event.list.rows[event.index].key)
+
+    def action_pick(self, index: int) -> None:
+        self.dismiss(self.query_one(ChoiceList).rows[index].key)

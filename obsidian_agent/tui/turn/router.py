@@ -29,11 +29,11 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui.retelling import Cited, looked
+from obsidian_agent.tui.transcript_entries import Cited, looked
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
-    from obsidian_agent.tui.screens.turns import Turns
+    from obsidian_agent.tui.turn.controller import Turns
 
 PROPOSE_PLAN = "propose_plan"
 _PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")

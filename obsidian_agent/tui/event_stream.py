@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import AgentEvent
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.tui.port import Session
+    from obsidian_agent.tui.session_port import Session
 
 P = ParamSpec("P")
 R = TypeVar("R")

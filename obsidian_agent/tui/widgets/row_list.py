@@ -1,11 +1,16 @@
-"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost."""
+"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost.
+
+A plain list of lines to choose from, used by several screens.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from textual import events
+from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -14,7 +19,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from obsidian_agent.tui.keys import bindings
+from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import bindings
 
 T = TypeVar("T")
 CACHED_ROWS = 512
@@ -201,3 +207,35 @@ class VirtualList(ScrollView, Generic[T], can_focus=True):
             top = self.cursor - 1 if self.cursor and not self.can_stop(self.rows[self.cursor - 1]) else self.cursor
             height = self.cursor - top + 1
             self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One line: a main text, something dim beside it, a word in front. Texts are made safe when drawn."""
+
+    key: str
+    text: str
+    note: str = ""
+    word: str = ""
+    word_style: str = "$primary"
+    word_width: int = field(default=0)
+
+
+class ChoiceList(VirtualList[Choice]):
+    """Shows `Choice`s; its height is that of its rows."""
+
+    DEFAULT_CSS = "ChoiceList { height: auto; }"
+    BINDINGS = [Binding("enter", "choose", "Choose", key_display="⏎")]
+
+    def draw_row(self, row: Choice, width: int) -> Content:
+        word = f"{terminal_text.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""
+        return Content.assemble(
+            (" ", ""),
+            (word, row.word_style),
+            (terminal_text.shortened(row.text, 300), "$foreground"),
+            (f"  {terminal_text.shortened(row.note, 300)}" if row.note else "", "$quiet"),
+        )
+
+    def set_choices(self, choices: Sequence[Choice], cursor: int | None = None) -> None:
+        """Other lines."""
+        self.set_rows(choices, cursor)
