@@ -23,21 +23,12 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
     wiring = wiring_of(options, app=True)
     session = build_session(wiring)
-    settings = wiring.settings.current
     from obsidian_agent.tui.app import ObsidianAgentApp
-    from obsidian_agent.tui.themes import DARK
 
-    chats = build_chats(wiring, session)
-    insight = build_insight(wiring, session, chats)
-    app = ObsidianAgentApp(
-        session,
-        chats=chats,
-        insight=insight,
-        settings=wiring.settings,
-        theme=settings.theme or DARK,
-        keymap=settings.keymap,
-        first_start=not (wiring.offline or wiring.model),
-    )
+    threads = build_chats(wiring, session)
+    services = build_insight(wiring, session, threads)
+    first_start = not (wiring.offline or wiring.model)
+    app = ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, first_start=first_start)
     app.run()
     return Exit.DONE
 

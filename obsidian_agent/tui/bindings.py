@@ -240,7 +240,7 @@ def readable(keys: str) -> str:
 
 
 def markdown() -> str:
-    """The text of docs/keys.md: all keys, and the commands of the message box."""
+    """The keys as docs/keys.md lists them."""
     parts = [
         "# Keys",
         "",
@@ -250,6 +250,4 @@ def markdown() -> str:
     for place, title in PLACES.items():
         parts += ["", f"## {title}", "", "| key | does | id |", "|---|---|---|"]
         parts += [f"| {readable(key.keys)} | {key.help} | `{key.id}` |" for key in KEYS if key.place == place]
-    from obsidian_agent.tui import commands
-
-    return "\n".join(parts) + "\n\n" + commands.markdown()
+    return "\n".join(parts) + "\n\n"

@@ -1,4 +1,4 @@
-"""The only place where the app runs the core: one turn or run at a time, events in batches, blocking calls in threads."""
+"""The events of the core on their way to the screen: one turn or run at a time, in batches, in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, cast
+
+from textual.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -16,14 +18,29 @@ if TYPE_CHECKING:
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tui.session_port import Session
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 BATCH_SECONDS = 0.08
 """How long events are collected before the screen gets them: about twelve times a second."""
 
 BREATH = 64
 """After so many events without a pause the event loop gets a turn."""
+
+
+class EventsArrived(Message):
+    """A batch of events of the turn or run that is going on, in order. `dropped`: how often the stream had left something behind."""
+
+    def __init__(self, events: Sequence[AgentEvent], dropped: int) -> None:
+        super().__init__()
+        self.events = tuple(events)
+        self.dropped = dropped
+
+
+class WorkEnded(Message):
+    """A turn, preview or run is over. `token` says which; `cancelled` when it was stopped before it came to an end."""
+
+    def __init__(self, token: int, *, cancelled: bool) -> None:
+        super().__init__()
+        self.token = token
+        self.cancelled = cancelled
 
 
 def merged(events: Sequence[AgentEvent]) -> list[AgentEvent]:
@@ -44,11 +61,10 @@ def merged(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     return found
 
 
-class Bridge:
+class EventStream:
     """Runs what the session yields and hands the events to `deliver`, in order, never more often than the screen can show."""
 
-    def __init__(self, session: Session, deliver: Callable[[Sequence[AgentEvent]], object]) -> None:
-        self.session = session
+    def __init__(self, deliver: Callable[[Sequence[AgentEvent]], object]) -> None:
         self._deliver = deliver
         self._pending: list[AgentEvent] = []
         self._last_delivery = 0.0
@@ -64,10 +80,6 @@ class Bridge:
     def writing(self) -> bool:
         """Whether a plan is being applied right now."""
         return self._cancel_run is not None
-
-    async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """A blocking call of the session, in a thread."""
-        return await asyncio.to_thread(function, *args, **kwargs)
 
     async def follow(self, events: AsyncIterator[AgentEvent]) -> None:
         """Deliver the events of a turn, preview or run until it ends. An error of the core that escapes becomes a `TurnFailed`.
@@ -105,15 +117,15 @@ class Bridge:
         self._epoch += 1
         self.dropped += 1
 
-    async def execute(self, preview: Preview) -> None:
+    async def execute(self, session: Session, preview: Preview) -> None:
         """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
         cancel = self._cancel_run = threading.Event()
         self._idle.clear()
-        await asyncio.shield(self._apply(preview, cancel))
+        await asyncio.shield(self._apply(session.execute(preview, cancel)))
 
-    async def _apply(self, preview: Preview, cancel: threading.Event) -> None:
+    async def _apply(self, events: AsyncIterator[AgentEvent]) -> None:
         try:
-            await self.follow(self.session.execute(preview, cancel))
+            await self.follow(events)
         finally:
             self._cancel_run = None
             self._idle.set()

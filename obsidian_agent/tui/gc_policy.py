@@ -12,7 +12,7 @@ STILL_SECONDS = 2.0
 """So long nothing has been typed before a full pass."""
 
 
-class Garbage:
+class GcPolicy:
     """While it is on, full passes happen in `tidy` only; young objects are collected as ever."""
 
     def __init__(self) -> None:

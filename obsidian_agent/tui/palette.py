@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -33,16 +34,18 @@ class Commands(Provider):
     async def startup(self) -> None:
         self._commands = list(self._own())
         screen = cast("MainScreen", self.screen)
-        for macro in await screen.bridge.call(screen.bridge.session.saved.list):
-            told = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
-            self._commands.append(Entry(f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}", told, _runner(screen, macro.name)))
+        for macro in await asyncio.to_thread(screen.session.saved.list):
+            what = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
+            self._commands.append(
+                Entry(f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}", what, partial(screen.run_macro, macro.name))
+            )
 
     def _own(self) -> Iterator[Entry]:
         screen = cast("MainScreen", self.screen)
         app = self.app
         for command in COMMANDS:
             if not command.needs:
-                yield Entry(command.title, f"{command.help} · /{command.name}", partial(command.run, screen, ""))
+                yield Entry(command.title, f"{command.help} · /{command.name}", partial(screen.run_command, command))
         yield Entry("Theme: dark", "", lambda: setattr(app, "theme", DARK))
         yield Entry("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
         yield Entry("Theme: choose…", "All themes", app.action_change_theme)
@@ -57,10 +60,6 @@ class Commands(Provider):
             score = matcher.match(command.name)
             if score > 0:
                 yield Hit(score, _shown(matcher.highlight(command.name), command.help), command.run, command.name)
-
-
-def _runner(screen: MainScreen, name: str) -> Callable[[], None]:
-    return lambda: screen.deciding.run_saved(name)
 
 
 def _shown(name: Content, help_text: str) -> Content:

@@ -10,6 +10,7 @@ from obsidian_agent import terminal_text
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import Kept
     from obsidian_agent.agent.context.budget import Use
+    from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.agent.plugins import FoundPlugins
     from obsidian_agent.agent.turn.request_preview import Outlook
     from obsidian_agent.agent.turn.usage import TurnUsage
@@ -164,3 +165,24 @@ def plugin_lines(found: FoundPlugins) -> list[Line]:
         lines = [("No plugin fits these words.", "$quiet"), ("", "")]
     age = f"The list is of {found.fetched_at:%Y-%m-%d %H:%M}" + (", and could not be renewed" if found.stale else "")
     return [*lines, (f"{age}. Installing is done in Obsidian.", "$quiet")]
+
+
+def result_in_words(result: ExecutionResult) -> str:
+    """What happened, in words: `Created 10 files, modified 1 file.`"""
+    effects = result.effects
+    parts = [
+        f"{verb} {len(items):,} {noun}{'s' if len(items) != 1 else ''}"
+        for verb, items, noun in (
+            ("created", effects.created, "file"),
+            ("modified", effects.modified, "file"),
+            ("renamed", effects.renamed, "file"),
+            ("deleted", effects.deleted, "file"),
+            ("made", effects.folders, "folder"),
+            ("ran", effects.commands, "command"),
+        )
+        if items
+    ]
+    done = ", ".join(parts).capitalize() if parts else "No file was changed"
+    if result.status in ("done", "recovered"):
+        return f"{done}."
+    return f"{done}. {result.completed_steps:,} of {result.total_steps:,} steps were done."

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.app_services import Insight
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
     from obsidian_agent.agent.fields import Completion, Field, Remark
     from obsidian_agent.agent.privacy.consent import ApproveShare
+    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.errors import Problem
     from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.plan.model import ActionPlan
@@ -367,3 +371,13 @@ class Session(Protocol):
     def diff(self, previewed: Preview, change: NetChange) -> str:
         """Unified diff of one change, "" for binary content."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What the app shows: a vault's session and threads, what the program can tell of itself, and the person's settings."""
+
+    session: Session
+    threads: Chats
+    services: Insight
+    settings: LiveSettings

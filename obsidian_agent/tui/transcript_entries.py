@@ -24,7 +24,7 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TranscriptEntry:
     """An entry of the transcript. `mark` stands below an answer that is not whole; with `cited` it is the list below an answer."""
 
     speaker: Speaker
@@ -34,32 +34,36 @@ class Told:
     cited: Cited | None = None
 
 
-def told(said: Sequence[Said]) -> list[Told]:
+def entries_of(said: Sequence[Said]) -> list[TranscriptEntry]:
     """Everything that was said, in order."""
     return [entry for each in said for entry in _entries(each)]
 
 
-def _entries(said: Said) -> list[Told]:
+def _entries(said: Said) -> list[TranscriptEntry]:
     at = _time(said.time)
     match said.role:
         case "person":
-            return [Told("you", said.text, at)] + ([Told("note", "This was not sent.", at)] if said.state == "unsent" else [])
+            return [TranscriptEntry("you", said.text, at)] + (
+                [TranscriptEntry("note", "This was not sent.", at)] if said.state == "unsent" else []
+            )
         case "model":
-            answer = [Told("agent", said.text, at)]  # one that was cut off says so itself
+            answer = [TranscriptEntry("agent", said.text, at)]  # one that was cut off says so itself
             cited = Cited(_paths(said.data.get("sources")), _paths(said.data.get("besides")))
-            return answer + ([Told("note", "", at, cited=cited)] if cited.sources or cited.besides else [])
+            return answer + ([TranscriptEntry("note", "", at, cited=cited)] if cited.sources or cited.besides else [])
         case "look":
-            return [Told("note", looked(said.text, said.data.get("args"), str(said.data.get("why") or "")), at)]
+            return [TranscriptEntry("note", look_in_words(said.text, said.data.get("args"), str(said.data.get("why") or "")), at)]
         case "plan":
-            return [Told("note", f"Plan: {said.text}", at)]
+            return [TranscriptEntry("note", f"Plan: {said.text}", at)]
         case "notice":
-            return [Told("note", said.text, at)]
+            return [TranscriptEntry("note", said.text, at)]
         case "run":
             return [
-                Told("good" if said.data.get("success") else "bad", f"{'Applied' if said.data.get('success') else 'Run'}: {said.text}", at)
+                TranscriptEntry(
+                    "good" if said.data.get("success") else "bad", f"{'Applied' if said.data.get('success') else 'Run'}: {said.text}", at
+                )
             ]
         case "failed":
-            return [Told("bad", said.text, at)]
+            return [TranscriptEntry("bad", said.text, at)]
         case _:
             assert_never(said.role)
 
@@ -68,7 +72,7 @@ def _paths(value: object) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()
 
 
-def looked(purpose: str, args: object, why: str) -> str:
+def look_in_words(purpose: str, args: object, why: str) -> str:
     """What a model looks at: `Search the text of notes: “Japan” – to find what you wrote`."""
     given = [value for name, value in args.items() if name not in ("limit", "offset")] if isinstance(args, dict) else []
     match given[0] if given else "":

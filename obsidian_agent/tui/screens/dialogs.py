@@ -23,10 +23,10 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Footer, Input, Static
+from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.background import in_background
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.report_lines import Line
@@ -67,16 +67,14 @@ class Modal(ModalScreen[R | None], Generic[R]):
         shown.display = bool(text)
 
     def run_flow(self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False) -> None:
-        """Work of this screen; an error of the core is shown in it."""
+        """Work of this screen, which ends with it; an error of the core is shown in it."""
+        _: Worker[None] = self.run_worker(work, group=group, exclusive=exclusive, exit_on_error=False)
 
-        async def guarded() -> None:
-            try:
-                await work()
-            except ObsidianAgentError as error:
-                if self.is_attached:
-                    self.problem(error.problem().message)
-
-        in_background(self, group, guarded, exclusive=exclusive)
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR and isinstance(event.worker.error, ObsidianAgentError):
+            self.problem(event.worker.error.problem().message)
+        elif event.state is WorkerState.ERROR:
+            self.app.post_message(event)
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -1,14 +1,8 @@
-"""Actions as a person meets them: run one by name, answer what is missing, save the plan of a run.
-
-Save the plan of a run as an action: name, description, and which of its texts are asked for each time.
-
-A message that may mean several things: the person picks one.
-
-The literal texts of a plan that a person may turn into parameters of a saved action.
-"""
+"""Recipes and macros: the form of one, what is asked before its preview, and the plan of a run saved as a macro."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -25,130 +20,129 @@ from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.actions import MACRO, Actions
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
 from obsidian_agent.tui.screens.values_form import ValuesForm, plain
+from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from obsidian_agent.agent.events import Candidate, NeedsInput
     from obsidian_agent.plan.model import ActionPlan
-    from obsidian_agent.tui.screens.workspace import Desk
     from obsidian_agent.tui.session_port import Macro
-    from obsidian_agent.tui.turn.controller import Turns
 
 
-class Saving:
-    """Runs in workers of the main screen."""
+class MacroActions(Workspace):
+    """Actions of the menu, the person's own among them, are chosen, filled in and previewed."""
 
-    def __init__(self, desk: Desk, turns: Turns) -> None:
-        self._desk = desk
-        self._turns = turns
+    def action_actions(self, query: str = "") -> None:
+        """All actions."""
+        self.app.push_screen(Actions(self.session, query), self.run_named)
 
-    async def run(self, name: str) -> None:
-        """Ask for the values of a saved action, then preview it. One that is not trusted is shown before anything else."""
-        bridge = self._desk.bridge
-        macros = await bridge.call(bridge.session.saved.list)
+    def run_named(self, name: str | None) -> None:
+        """The form of an action of the menu, or its preview where it takes nothing; `macro:NAME` is one of the person's."""
+        if name is None or not self.is_not_writing():
+            return
+        if name.startswith(MACRO):
+            self.run_macro(name.removeprefix(MACRO))
+        else:
+            self._run_recipe(name)
+
+    @work(group="saved", exclusive=True, exit_on_error=False)
+    async def run_macro(self, name: str) -> None:
+        """Ask for the values of a macro, then preview it. One that is not trusted is shown before anything else."""
+        macros = await asyncio.to_thread(self.session.saved.list)
         macro = next((macro for macro in macros if macro.name == name), None)
         if macro is None:
-            self._desk.say("bad", f"There is no saved action “{name}” any more.")
+            self.say("bad", f"There is no saved action “{name}” any more.")
             return
         if macro.standing != "trusted" and not await self._accepted(macro):
-            self._desk.say("note", f"“{terminal_text.line(name)}” is not trusted. Nothing was run.")
+            self.say("note", f"“{terminal_text.line(name)}” is not trusted. Nothing was run.")
             return
-        self._desk.freeze_focus()
-        values = await self._filled(f"macro:{name}", {}) if macro.plan.parameters else {}
+        self.freeze_focus()
+        values = await self._filled(f"{MACRO}{name}", {}) if macro.plan.parameters else {}
         if values is None:
             return
-        self._desk.freeze_focus()
-        self._desk.say("you", f"Run saved action: {name}")
-        self._turns.forget_plan(macro=macro.name)
-        self._turns.start(bridge.session.run_macro(name, values), "Computing the preview")
+        self.freeze_focus()
+        self.say("you", f"Run saved action: {name}")
+        self.turn.forget_plan(macro=macro.name)
+        self.turn.start(self.session.run_macro(name, values), "Computing the preview")
 
-    async def run_recipe(self, name: str) -> None:
-        """The form of an action of the menu, then its preview or answer."""
-        self._desk.freeze_focus()
+    @work(group="saved", exclusive=True, exit_on_error=False)
+    async def _run_recipe(self, name: str) -> None:
+        self.freeze_focus()
         values = await self._filled(name, {})
         if values is not None:
-            recipe = next(each for each in await self._desk.bridge.call(self._desk.bridge.session.recipes) if each.name == name)
-            self._start(recipe.title, name, values, None)
+            recipe = next(each for each in await asyncio.to_thread(self.session.recipes) if each.name == name)
+            self._start_recipe(recipe.title, name, values, None)
 
     async def fill_in(self, candidate: Candidate, said: str) -> None:
         """The form of an action that a message which is still in the box may mean; going on sends it."""
         values = await self._filled(candidate.recipe, candidate.values)
         if values is not None:
-            self._desk.panes.chat.prompt.accept(said)
-            self._start(said, candidate.recipe, values, said)
+            self.panes.chat.prompt.accept(said)
+            self._start_recipe(said, candidate.recipe, values, said)
 
-    def _start(self, said: str, recipe: str, values: Mapping[str, str], message: str | None) -> None:
-        if self._turns.engine.phase != "idle":
-            self._desk.panes.chat.hint("Still working on the last message. Esc cancels it.")
+    def _start_recipe(self, said: str, recipe: str, values: Mapping[str, str], message: str | None) -> None:
+        if not self.is_idle():
             return
-        self._desk.freeze_focus()
-        self._desk.say("you", said)
-        self._turns.forget_plan(macro=recipe.removeprefix("macro:") if recipe.startswith("macro:") else None, message=message)
-        self._turns.start(self._desk.bridge.session.run_recipe(recipe, values, message), "Computing the preview")
+        self.freeze_focus()
+        self.say("you", said)
+        self.turn.forget_plan(macro=recipe.removeprefix(MACRO) if recipe.startswith(MACRO) else None, message=message)
+        self.turn.start(self.session.run_recipe(recipe, values, message), "Computing the preview")
 
     async def _filled(self, name: str, values: Mapping[str, str], *, always: bool = True) -> Mapping[str, str] | None:
         """The values of an action as the person gives them; None when they left, or something must be there first.
 
         `values` stand in the form. Without `always` it is shown only where something is missing.
         """
-        bridge = self._desk.bridge
-        form = await bridge.call(bridge.session.form, name)
+        form = await asyncio.to_thread(self.session.form, name)
         if form.unmet is not None:
-            self._desk.say("note", form.unmet)
+            self.say("note", form.unmet)
             return None
         fields = form.fields(values)
         if not fields or (not always and all(field.optional or field.value for field in fields)):
             return dict(values)
-        answer: Mapping[str, str] | None = await self._desk.app.push_screen_wait(ValuesForm(form.title, fields, form))
-        return answer
+        return await self.app.push_screen_wait(ValuesForm(form.title, fields, form))
 
     async def _accepted(self, macro: Macro) -> bool:
-        """Show an action whole, and trust it as it was shown if the person wants that."""
-        why = (
-            "It has changed since you trusted it."
-            if macro.standing == "changed"
-            else "It came with the vault; you have not trusted it here."
-        )
+        """Show a macro whole, and trust it as it was shown if the person wants that."""
+        changed, new = "It has changed since you trusted it.", "It came with the vault; you have not trusted it here."
+        hint = f"{changed if macro.standing == 'changed' else new} Nothing runs by that."
         text = terminal_text.block(json.dumps(macro.to_json(), ensure_ascii=False, indent=2))
-        reading = Reading(
-            macro.name, [(line, "$foreground") for line in text.split("\n")], trusted=False, hint=f"{why} Nothing runs by that."
-        )
-        if not await self._desk.app.push_screen_wait(reading):
+        lines = [(line, "$foreground") for line in text.split("\n")]
+        if not await self.app.push_screen_wait(Reading(macro.name, lines, trusted=False, hint=hint)):
             return False
-        await self._desk.bridge.call(self._desk.bridge.session.saved.accept, macro.name, macro.sha256)
+        await asyncio.to_thread(self.session.saved.accept, macro.name, macro.sha256)
         return True
 
-    async def save(self, run_id: str, plan: ActionPlan) -> None:
+    @work(group="save", exit_on_error=False)
+    async def save_macro(self, run_id: str, plan: ActionPlan) -> None:
         """Save the plan of a run; what is refused is asked again."""
-        bridge = self._desk.bridge
         problem = ""
-        while True:
-            wanted = await self._desk.app.push_screen_wait(SaveAction(plan, problem))
-            if wanted is None:
-                return
+        while wanted := await self.app.push_screen_wait(SaveMacro(plan, problem)):
             try:
-                await bridge.call(bridge.session.saved.save, run_id, wanted.name, wanted.description, wanted.parameters)
+                await asyncio.to_thread(self.session.saved.save, run_id, wanted.name, wanted.description, wanted.parameters)
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self._desk.say("good", f"Saved as “{terminal_text.line(wanted.name)}”. F2 shows all actions.")
+            self.say("good", f"Saved as “{terminal_text.line(wanted.name)}”. F2 shows all actions.")
             return
 
+    # --- what a message lacks ---------------------------------------------------------------------------------------------------
+
+    @work(group="ask", exit_on_error=False)
     async def ask(self, event: NeedsInput) -> None:
         """Let the person choose among candidates and give what is missing, then go on."""
         chosen, change = await self._chosen(event)
         if chosen is None and event.candidates:
-            self._desk.say("note", "Nothing was chosen. Nothing was changed.")
+            self.say("note", "Nothing was chosen. Nothing was changed.")
             return
         missing = chosen.missing if chosen is not None else event.missing
         if chosen is None and not missing:
-            self._desk.say("note", event.message)
+            self.say("note", event.message)
             return
         values: Mapping[str, str] | None = {}
         if chosen is not None and chosen.recipe:
@@ -156,12 +150,12 @@ class Saving:
             chosen = replace(chosen, values={})
         elif missing:
             declared = chosen.plan.parameters if chosen is not None and chosen.plan is not None else {}
-            values = await self._desk.app.push_screen_wait(ValuesForm(chosen.title if chosen else event.message, plain(missing, declared)))
+            values = await self.app.push_screen_wait(ValuesForm(chosen.title if chosen else event.message, plain(missing, declared)))
         if values is None:
-            self._desk.say("note", "Nothing was changed.")
+            self.say("note", "Nothing was changed.")
             return
-        self._turns.forget_plan(macro=self._turns.macro)
-        self._turns.start(self._desk.bridge.session.fill(chosen, values), "Computing the preview")
+        self.turn.forget_plan(macro=self.turn.macro)
+        self.turn.start(self.session.fill(chosen, values), "Computing the preview")
 
     async def _chosen(self, event: NeedsInput) -> tuple[Candidate | None, bool]:
         """The candidate that is meant, and whether its values shall be looked at. A single one that only lacks values needs no choice."""
@@ -170,7 +164,7 @@ class Saving:
         first = event.candidates[0]
         if len(event.candidates) == 1 and first.missing and not first.doubt and first.recipe:
             return first, True
-        picked: Picked | None = await self._desk.app.push_screen_wait(Candidates(event.message, event.candidates))
+        picked = await self.app.push_screen_wait(Candidates(event.message, event.candidates))
         return (picked.candidate, picked.change) if picked is not None else (None, False)
 
 
@@ -186,7 +180,7 @@ class SaveRequest:
     parameters: Mapping[str, str]
 
 
-class SaveAction(Modal[SaveRequest]):
+class SaveMacro(Modal[SaveRequest]):
     """Dismisses with what to save."""
 
     BINDINGS = [Binding("ctrl+s", "save", "Save")]
@@ -196,7 +190,7 @@ class SaveAction(Modal[SaveRequest]):
         super().__init__("Save as action")
         self._plan = plan
         self._problem = problem
-        self._literals: Sequence[str] = literals(plan)
+        self._literals: Sequence[str] = macro_literals(plan)
         self._made: dict[str, str] = {}
 
     def body(self) -> ComposeResult:
@@ -330,7 +324,7 @@ LONGEST = 200
 """Longer texts are content, not values to ask for."""
 
 
-def literals(plan: ActionPlan) -> list[str]:
+def macro_literals(plan: ActionPlan) -> list[str]:
     """Short texts without references in the arguments of the steps, each once, in the order of the plan.
 
     Of a path its folders and its name count too: `Projects/A.md` offers `Projects/A.md` and `Projects`.

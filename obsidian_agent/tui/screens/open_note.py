@@ -1,7 +1,4 @@
-"""Open a note by a few letters of its name.
-
-Finding a note by a few letters of its name, ranked as everywhere else.
-"""
+"""Open a note by a few letters of its name, ranked as everywhere else."""
 
 from __future__ import annotations
 

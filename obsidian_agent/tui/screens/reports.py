@@ -1,166 +1,106 @@
-"""Commands that tell something: each gets its data in the background and shows it.
-
-Flows that need what the program knows of itself, which is not there in every app.
-
-How much a conversation takes of its model's window, what it used, and making room in it.
-"""
+"""What the program can tell of itself: what was sent, what would be sent, what it cost, how full the model's window is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual import work
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import report_lines
-from obsidian_agent.tui.report_lines import Line
-from obsidian_agent.tui.screens.dialogs import Report
+from obsidian_agent.tui.screens.dialogs import Pick, Report
+from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.panes import TopBar
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
-    from obsidian_agent.agent.threads.manager import Chats
-    from obsidian_agent.tui.screens.workspace import Desk
-    from obsidian_agent.tui.turn.controller import Turns
-    from obsidian_agent.tui.turn.thread import Talk
+    from collections.abc import Sequence
+
+    from obsidian_agent.tui.report_lines import Line
 
 
-class Telling:
-    """Over what the program knows of itself."""
+class ReportActions(Workspace):
+    """Each gets its data in the background and shows it."""
 
-    def __init__(self, desk: Desk, talk: Talk, informed: Informed) -> None:
-        self._desk = desk
-        self._talk = talk
-        self._informed = informed
+    def _report(self, title: str, lines: Sequence[Line]) -> None:
+        self.app.push_screen(Report(title, lines))
 
-    def sent(self) -> None:
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_sent(self) -> None:
         """What was sent to which model, of which notes."""
-        self._report("What was sent", lambda insight: report_lines.sent_lines(insight.sent(), self._talk.current))
+        self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.sent), self.thread.id))
 
-    def stats(self) -> None:
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_stats(self) -> None:
         """Tokens, cost and times."""
-        self._report("Statistics", lambda insight: report_lines.usage_lines(*insight.usage(self._talk.current)))
+        self._report("Statistics", report_lines.usage_lines(*await asyncio.to_thread(self.services.usage, self.thread.id)))
 
-    def cache(self, rest: str) -> None:
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_cache(self, what: str = "") -> None:
         """What is kept ready; `clear` puts away what nobody uses."""
+        if what == "clear":
+            await asyncio.to_thread(self.services.forget_kept)
+        self._report("What is kept ready", report_lines.kept_lines(await asyncio.to_thread(self.services.kept)))
 
-        def kept(insight: Insight) -> Sequence[Line]:
-            if rest == "clear":
-                insight.forget_kept()
-            return report_lines.kept_lines(insight.kept())
-
-        self._report("What is kept ready", kept)
-
-    def context(self, draft: str) -> None:
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_context(self, draft: str = "") -> None:
         """What a message would send."""
-        self._informed.run(partial(self._context, draft))
+        self.freeze_focus()
+        found = await self.services.outlook(self.thread.id, draft or self.panes.chat.prompt.text)
+        self._report("What would be sent", report_lines.outlook_lines(found))
 
-    async def _context(self, draft: str, insight: Insight) -> None:
-        self._desk.freeze_focus()
-        found = await insight.outlook(self._talk.current, draft or self._desk.panes.chat.prompt.text)
-        self._desk.app.push_screen(Report("What would be sent", report_lines.outlook_lines(found)))
-
-    def plugins(self, query: str) -> None:
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_search_plugins(self, query: str) -> None:
         """Community plugins that fit some words."""
-        self._informed.run(partial(self._plugins, query))
-
-    async def _plugins(self, query: str, insight: Insight) -> None:
-        self._desk.panes.chat.hint("Looking in Obsidian's list of community plugins…")
+        self.hint("Looking in Obsidian's list of community plugins…")
         try:
-            found = await insight.plugins(query)
+            found = await self.services.plugins(query)
         finally:
-            self._desk.panes.chat.hint("")
-        self._desk.app.push_screen(Report(f"Community plugins: {terminal_text.shortened(query, 60)}", report_lines.plugin_lines(found)))
+            self.hint("")
+        self._report(f"Community plugins: {terminal_text.shortened(query, 60)}", report_lines.plugin_lines(found))
 
-    def files(self) -> None:
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_files(self) -> None:
         """The notes of which something went to a model in this conversation; one can be opened."""
-        self._informed.run(self._files)
-
-    async def _files(self, insight: Insight) -> None:
-        from obsidian_agent.tui.screens.dialogs import Pick
-
-        found = await self._desk.bridge.call(insight.read_files, self._talk.current)
+        found = await asyncio.to_thread(self.services.read_files, self.thread.id)
         rows = [(each.path, f"{report_lines.LEVELS[each.shared]} · {each.times}×") for each in found]
         empty = " No model was shown anything in this conversation."
-        path = await self._desk.app.push_screen_wait(Pick("Notes read in this conversation", rows, empty=empty))
+        path = await self.app.push_screen_wait(Pick("Notes read in this conversation", rows, empty=empty))
         if path is not None:
-            await self._desk.show_note(path)
+            self.show_note(path)
 
-    def _report(self, title: str, lines: Callable[[Insight], Sequence[Line]]) -> None:
-        async def report(insight: Insight) -> None:
-            self._desk.app.push_screen(Report(title, await self._desk.bridge.call(lines, insight)))
-
-        self._informed.run(report)
-
-
-NOT_HERE = "This is not known here."
-
-
-class Informed:
-    """Runs flows with the `insight`, one at a time; where there is none it says so."""
-
-    def __init__(self, desk: Desk, insight: Insight | None) -> None:
-        self._desk = desk
-        self.insight = insight
-
-    def run(self, work: Callable[[Insight], Coroutine[Any, Any, None]]) -> None:
-        """Run a flow in the background."""
-        if self.insight is None:
-            self._desk.panes.chat.hint(NOT_HERE)
-        else:
-            self._desk.run(partial(work, self.insight), "telling", exclusive=True)
-
-
-class Room:
-    """Shown below the conversation and in the first line."""
-
-    def __init__(self, desk: Desk, talk: Talk, turns: Turns, insight: Insight | None) -> None:
-        self._desk = desk
-        self._talk = talk
-        self._turns = turns
-        self._insight = insight
-
-    def look(self) -> None:
-        """Say anew, in the background, what `refresh` says."""
-        self._desk.run(self.refresh, "usage", exclusive=True)
-
-    async def refresh(self) -> None:
-        """Say anew which model is asked, what it used and how full its window is."""
-        insight, panes = self._insight, self._desk.panes
-        if insight is None:
-            return
-        call, thread_id = self._desk.bridge.call, self._talk.current
-        model = await call(insight.model_of, thread_id)
-        self._desk.screen.query_one(TopBar).name_planner(model or "offline planner")
-        here, _ = await call(insight.usage, thread_id)
-        if not here or not model:
-            panes.chat.usage.show("", "")
+    @work(group="usage", exclusive=True, exit_on_error=False)
+    async def show_usage(self) -> None:
+        """Say anew which model is asked, what the conversation used and how full the model's window is."""
+        thread_id, line = self.thread.id, self.panes.chat.usage
+        model = await asyncio.to_thread(self.services.model_of, thread_id)
+        self.query_one(TopBar).name_planner(model or "offline planner")
+        turns, _ = await asyncio.to_thread(self.services.usage, thread_id)
+        if not turns or not model:
+            line.show("", "")
             return
         try:
-            outlook = await insight.outlook(thread_id, "")
+            outlook = await self.services.outlook(thread_id, "")
         except ObsidianAgentError:
             outlook = None
-        if thread_id == self._talk.current:
+        if thread_id == self.thread.id:
             gauge = f"ctx {report_lines.gauge(outlook.use, 8)}" if outlook is not None else ""
-            panes.chat.usage.show(report_lines.usage_in_a_line(here), gauge, full=outlook is not None and outlook.use.full)
+            line.show(report_lines.usage_in_a_line(turns), gauge, full=outlook is not None and outlook.use.full)
 
-    def compact(self) -> None:
+    def action_compact(self) -> None:
         """Summarise the older turns of the conversation for the model, and say what that did."""
-        chats, current = self._talk.chats, self._talk.current
-        if chats is None or current is None:
-            self._desk.panes.chat.hint("There is nothing to summarise yet.")
-        elif self._turns.engine.phase != "idle":
-            self._desk.panes.chat.hint("Still working on the last message. Esc cancels it.")
-        else:
-            self._desk.run(partial(self._compact, chats, current), "threads")
+        if self.thread.id is None:
+            self.hint("There is nothing to summarise yet.")
+        elif self.is_idle():
+            self._compact(self.thread.id)
 
-    async def _compact(self, chats: Chats, thread_id: str) -> None:
-        activity = self._desk.panes.chat.activity
-        activity.start("Summarising")
+    @work(group="threads", exit_on_error=False)
+    async def _compact(self, thread_id: str) -> None:
+        self.busy("Summarising")
         try:
-            done = await chats.compact(thread_id)
+            done = await self.threads.compact(thread_id)
         finally:
-            activity.stop()
-        self._desk.say("note", done.words)
-        await self.refresh()
+            self.busy("")
+        self.say("note", done.words)
+        self.show_usage()

@@ -1,81 +1,26 @@
-"""The likeliest actions for the message that is being written, and the form of the first.
-
-Suggestions while a message is written: commands behind a slash, and what can be mentioned behind an @.
-"""
+"""What is offered while a message is written: commands behind a slash, what can be mentioned behind an @, and the likeliest actions."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from textual import work
+
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.commands import completing
+from obsidian_agent.tui.commands import starting_with
+from obsidian_agent.tui.screens.macros import MacroActions
 from obsidian_agent.tui.widgets.prompt import MOST, Suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.app_services import Insight
     from obsidian_agent.agent.context.mentions import Mentionable
     from obsidian_agent.agent.events import Candidate
-    from obsidian_agent.tui.screens.macros import Saving
-    from obsidian_agent.tui.screens.workspace import Desk
-    from obsidian_agent.tui.turn.controller import Turns
-    from obsidian_agent.tui.turn.thread import Talk
 
-
-FRESH_SECONDS = 30.0
+FRESH_SECONDS: Final = 30.0
 """So long the names of a vault are taken for what they are."""
-
-
-class Completing:
-    """Looks at what stands before the cursor."""
-
-    def __init__(self, desk: Desk, insight: Insight | None) -> None:
-        self._desk = desk
-        self._insight = insight
-        self._names: Mentionable | None = None
-        self._read_at = 0.0
-
-    def look(self) -> None:
-        """Offer what fits, or nothing."""
-        chat = self._desk.panes.chat
-        before = chat.prompt.before_cursor
-        commands = completing(before) if chat.prompt.cursor_location[0] == 0 else []
-        if commands and not (len(commands) == 1 and before[1:] == commands[0].name):
-            chat.suggestions.offer(
-                [
-                    Suggestion(f"/{each.name} " if each.hint else f"/{each.name}", len(before), each.title, f"/{each.name}", not each.needs)
-                    for each in commands
-                ],
-                before,
-            )
-        elif "@" in before and self._insight is not None:
-            self._desk.run(partial(self._mention, self._insight, before), "mention", exclusive=True)
-        else:
-            chat.suggestions.offer([])
-
-    async def _mention(self, insight: Insight, before: str) -> None:
-        from obsidian_agent.agent.context.mentions import being_typed
-
-        typed = being_typed(before)
-        suggestions = self._desk.panes.chat.suggestions
-        if typed is None:
-            suggestions.offer([])
-            return
-        if self._names is None or time.monotonic() - self._read_at > FRESH_SECONDS:
-            self._names = await self._desk.bridge.call(insight.mentionable)
-            self._read_at = time.monotonic()
-        found = await asyncio.to_thread(self._names.complete, typed, MOST)
-        if self._desk.panes.chat.prompt.before_cursor != before:
-            return
-        length = len(before) - before.rfind("@")
-        if any(each.insert == before[-length:] for each in found):
-            found = ()
-        suggestions.offer([Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found], before)
-
 
 TYPING_PAUSE: Final = 0.25
 """Seconds without a change after which a message is looked at."""
@@ -84,60 +29,95 @@ FEWEST: Final = 3
 """Letters of a message that is worth a look."""
 
 
-class Suggesting:
+class SuggestionActions(MacroActions):
     """Looks in a thread, at one text at a time; what was found for a text that has changed since is not shown."""
 
-    def __init__(self, desk: Desk, talk: Talk, turns: Turns, saving: Saving) -> None:
-        self._desk = desk
-        self._talk = talk
-        self._turns = turns
-        self._saving = saving
-        self._looking = False
-        self._seen = ""
+    _names: Mentionable | None = None
+    _names_read_at = 0.0
+    _looking = False
+    _seen_text = ""
+
+    def suggest_completions(self) -> None:
+        """Offer what the word before the cursor may become, or nothing."""
+        chat = self.panes.chat
+        before = chat.prompt.before_cursor
+        commands = starting_with(before) if chat.prompt.cursor_location[0] == 0 else []
+        if commands and not (len(commands) == 1 and before[1:] == commands[0].name):
+            chat.suggestions.offer(
+                [
+                    Suggestion(f"/{each.name} " if each.hint else f"/{each.name}", len(before), each.title, f"/{each.name}", not each.needs)
+                    for each in commands
+                ],
+                before,
+            )
+        elif "@" in before:
+            self._suggest_mentions(before)
+        else:
+            chat.suggestions.offer([])
+
+    @work(group="mention", exclusive=True, exit_on_error=False)
+    async def _suggest_mentions(self, before: str) -> None:
+        from obsidian_agent.agent.context.mentions import being_typed
+
+        typed = being_typed(before)
+        suggestions = self.panes.chat.suggestions
+        if typed is None:
+            suggestions.offer([])
+            return
+        if self._names is None or time.monotonic() - self._names_read_at > FRESH_SECONDS:
+            self._names = await asyncio.to_thread(self.services.mentionable)
+            self._names_read_at = time.monotonic()
+        found = await asyncio.to_thread(self._names.complete, typed, MOST)
+        if self.panes.chat.prompt.before_cursor != before:
+            return
+        length = len(before) - before.rfind("@")
+        if any(each.insert == before[-length:] for each in found):
+            found = ()
+        suggestions.offer([Suggestion(f"{each.insert} ", length, each.kind, each.label) for each in found], before)
+
+    # --- the likeliest actions --------------------------------------------------------------------------------------------------
 
     @property
     def _text(self) -> str:
         """The message that is looked at; "" for none."""
-        text = self._desk.panes.chat.prompt.text.strip()
-        wanted = len(text) >= FEWEST and not text.startswith("/") and self._turns.engine.phase == "idle"
+        text = self.panes.chat.prompt.text.strip()
+        wanted = len(text) >= FEWEST and not text.startswith("/") and self.turn.phase == "idle"
         return text if wanted else ""
 
-    def look(self) -> None:
+    def suggest_actions(self) -> None:
         """The message has changed, or what is going on."""
         if not self._text:
-            self._seen = ""
-            self._desk.panes.chat.offer(())
-        elif not self._looking and self._text != self._seen:
+            self._seen_text = ""
+            self.panes.chat.offer(())
+        elif not self._looking and self._text != self._seen_text:
             self._looking = True
-            self._desk.run(self._follow, "likely")
+            self._keep_suggesting()
 
-    async def _follow(self) -> None:
+    @work(group="likely", exit_on_error=False)
+    async def _keep_suggesting(self) -> None:
         """Until what is shown is for what is written."""
         try:
-            while (text := self._text) and text != self._seen:
+            while (text := self._text) and text != self._seen_text:
                 await asyncio.sleep(TYPING_PAUSE)
                 if text != self._text:
                     continue
                 try:
-                    found = await self._found(text)
+                    found = await self._likeliest(text)
                 except ObsidianAgentError:
                     found = ()  # what is wrong is said when the message is sent
                 if text == self._text:
-                    self._desk.panes.chat.offer([each.title for each in found])
-                    self._seen = text
+                    self.panes.chat.offer([each.title for each in found])
+                    self._seen_text = text
         finally:
             self._looking = False
 
-    async def _found(self, text: str) -> Sequence[Candidate]:
+    async def _likeliest(self, text: str) -> Sequence[Candidate]:
         """What the text may mean, in the conversation on the screen."""
-        self._desk.freeze_focus()
-        return await self._desk.bridge.call(lambda: self._desk.bridge.session.suggest(text, self._talk.model_here))
+        self.freeze_focus()
+        return await asyncio.to_thread(lambda: self.session.suggest(text, self.thread.chosen_model))
 
-    def open(self) -> None:
+    @work(group="ask", exclusive=True, exit_on_error=False)
+    async def open_form(self) -> None:
         """The form of the first action."""
-        if text := self._text:
-            self._desk.run(partial(self._open, text), "ask", exclusive=True)
-
-    async def _open(self, text: str) -> None:
-        if found := await self._found(text):
-            await self._saving.fill_in(found[0], said=text)
+        if (text := self._text) and (found := await self._likeliest(text)):
+            await self.fill_in(found[0], said=text)

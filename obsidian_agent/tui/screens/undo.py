@@ -1,19 +1,14 @@
-"""Undo and redo as a person meets them: ask once, restore, then settle the files that changed since.
-
-Files that changed since a run: keep each as it is, or restore it anyway.
-
-A run that a crash left half done: roll it back or finish it. Asked at the start, before anything else changes the vault.
-
-The steps of a run, one of which is to be the last that stays done.
-"""
+"""Undo and redo: restore, then settle the files that changed since; runs that a crash left half done; back to a step of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -24,18 +19,13 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
+from obsidian_agent.tui.screens.history import History, HistoryRequest
+from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.plan.model import ActionPlan
-    from obsidian_agent.tui.session_port import Cut, InterruptedRun, UndoConflict
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from obsidian_agent.tui.screens.workspace import Desk
-    from obsidian_agent.tui.session_port import UndoReport
+    from obsidian_agent.tui.session_port import Cut, InterruptedRun, UndoConflict, UndoReport
 
     _Restore = Callable[[Collection[str], Collection[str]], UndoReport]
 
@@ -44,123 +34,131 @@ _NAMED: Final = 5
 """Files that are named in one line."""
 
 
-class Undoing:
-    """Runs in workers of the main screen."""
+class UndoActions(Workspace):
+    """What was done is taken back, or done again."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def action_history(self) -> None:
+        """Earlier runs."""
+        self.app.push_screen(History(self.session.runs), self.change_history)
 
-    async def back_to_step(self, run_id: str) -> None:
-        """Let the person choose a step of a run, and undo what came after it."""
-
-        bridge = self._desk.bridge
-        try:
-            cuts = await bridge.call(bridge.session.runs.cuts, run_id)
-            plan = await bridge.call(bridge.session.runs.plan_of, run_id)
-        except ObsidianAgentError as error:
-            self._desk.say("bad", error.problem().message)
+    def change_history(self, request: HistoryRequest | None) -> None:
+        """Undo a run of the past, whole or back to a step that the person chooses, or redo."""
+        if request is None:
             return
-        step = await self._desk.app.push_screen_wait(Steps(plan, cuts))
-        if step is not None:
-            await self.undo(run_id, step)
+        if self.turn.phase == "running":
+            self.hint("A plan is being applied. Undo waits until it is done.")
+            return
+        match request.what:
+            case "undo":
+                self.undo(request.run_id)
+            case "step" if request.run_id is not None:
+                self._undo_to_step(request.run_id)
+            case _:
+                self._redo()
 
-    async def undo(self, run_id: str | None, to_step: str | None = None) -> None:
-        """Undo a run (None: the last), with `to_step` what came after it. Files that changed since are asked about one by one."""
-        runs = self._desk.bridge.session.runs
+    @work(group="undo", exit_on_error=False)
+    async def undo(self, run_id: str | None) -> None:
+        """Undo a run (None: the last)."""
+        await self._undo(run_id)
+
+    @work(group="undo", exit_on_error=False)
+    async def undo_last(self) -> None:
+        """Undo the last run, when the person says so again; a plan that waits is computed anew."""
+        question = Confirm("Undo", "Undo the last run? The plan on the screen is computed again afterwards.", "Undo")
+        if await self.app.push_screen_wait(question):
+            await self._undo(None)
+            if self.turn.pending is not None:
+                self.turn.preview_again(self.turn.pending)
+
+    @work(group="undo", exit_on_error=False)
+    async def _undo_to_step(self, run_id: str) -> None:
+        cuts = await asyncio.to_thread(self.session.runs.cuts, run_id)
+        plan = await asyncio.to_thread(self.session.runs.plan_of, run_id)
+        step = await self.app.push_screen_wait(Steps(plan, cuts))
+        if step is not None:
+            await self._undo(run_id, step)
+
+    @work(group="undo", exit_on_error=False)
+    async def _redo(self) -> None:
+        runs = self.session.runs
+        await self._restore("Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True))
+
+    async def _undo(self, run_id: str | None, to_step: str | None = None) -> None:
+        """With `to_step` only what came after it. Files that changed since are asked about one by one."""
+        runs = self.session.runs
 
         def undo(force: Collection[str], skip: Collection[str]) -> UndoReport:
             return runs.undo(run_id, force, skip, to_step)
 
-        if await self._restore("Undone", undo, partial(runs.conflict_diff, run_id)):
-            self._mark(run_id, to_step)
-
-    async def redo(self) -> None:
-        """Redo what was undone last. Files that changed since are asked about as for an undo."""
-        runs = self._desk.bridge.session.runs
-        await self._restore("Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True))
+        shown = self.panes.work.result
+        whole = await self._restore("Undone", undo, partial(runs.conflict_diff, run_id))
+        if whole and to_step is None and shown.result is not None and run_id in (None, shown.result.run_id):
+            shown.mark_undone()
 
     async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> bool:
         """Restore what can be restored, ask about the rest, and force what the person says; whether nothing was left."""
-        report = await self._try(lambda: restore((), ()))
-        if report is None:
-            return False
-        self._say(verb, report)
+        report = await asyncio.to_thread(restore, (), ())
+        self._say_report(verb, report)
         if not report.conflicts:
             return not report.errors
 
         async def load(path: str) -> str:
-            return await self._desk.bridge.call(diff, path)
+            return await asyncio.to_thread(diff, path)
 
-        choices = await self._desk.app.push_screen_wait(Conflicts(report.conflicts, load))
+        choices = await self.app.push_screen_wait(Conflicts(report.conflicts, load))
         if choices is not None and choices.force:
-            report = await self._try(lambda: restore(choices.force, choices.skip))
-            if report is None:
-                return False
-            self._say(verb, report)
+            report = await asyncio.to_thread(restore, choices.force, choices.skip)
+            self._say_report(verb, report)
         kept = {conflict.path for conflict in report.conflicts} | (set(choices.skip) if choices is not None else set())
         if kept:
             more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
-            self._desk.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
+            self.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
         return not kept and not report.errors
 
-    async def settle(self) -> None:
+    def _say_report(self, verb: str, report: UndoReport) -> None:
+        self.vault_changed()
+        count = len(report.restored)
+        self.say("good", f"{verb}: {count:,} {'files and folders' if count != 1 else 'file or folder'}.")
+        for problem in report.errors:
+            self.say("bad", problem.message)
+        for warning in report.warnings:
+            self.say("note", warning.message)
+
+    # --- at the start -----------------------------------------------------------------------------------------------------------
+
+    async def settle_history(self) -> None:
         """What is to be decided before anything else: the history of a vault that was moved, and runs that a crash left half done."""
         try:
             await self._take_history_along()
-            await self._recover()
+            for run in await asyncio.to_thread(self.session.runs.interrupted):
+                choice = await self.app.push_screen_wait(Recovery(run))
+                if choice is not None:
+                    await self._recover(run, finish=choice == "finish")
         except ObsidianAgentError as error:
-            self._desk.say("bad", error.problem().message)
+            self.say("bad", error.problem().message)
 
     async def _take_history_along(self) -> None:
-        bridge = self._desk.bridge
-        moved = await bridge.call(bridge.session.runs.moved)
+        moved = await asyncio.to_thread(self.session.runs.moved)
         if moved is None:
             return
         text = f"It was at {moved.path}. Its earlier runs, conversations and counts are kept for that place; without them they cannot be undone here."
-        if await self._desk.app.push_screen_wait(Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)):
-            await bridge.call(bridge.session.runs.adopt)
-            self._desk.say("good", "The history of this vault is here now.")
+        if await self.app.push_screen_wait(Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)):
+            await asyncio.to_thread(self.session.runs.adopt)
+            self.say("good", "The history of this vault is here now.")
 
-    async def _recover(self) -> None:
-        bridge = self._desk.bridge
-        for run in await bridge.call(bridge.session.runs.interrupted):
-            choice = await self._desk.app.push_screen_wait(Recovery(run))
-            if choice is None:
-                continue
-            try:
-                ended = await bridge.call(bridge.session.runs.recover, run.run_id, choice == "finish")
-            except ObsidianAgentError as error:
-                self._desk.say("bad", error.problem().message)
-                continue
-            for problem in (problem for one in ended for problem in one.problems):
-                self._desk.say("bad", problem.message)
-            for warning in (warning for one in ended for warning in one.warnings):
-                self._desk.say("note", warning.message)
-            self._desk.say("good", "The interrupted run is finished." if choice == "finish" else "The interrupted run is rolled back.")
-            self._desk.vault_changed()
-
-    def _mark(self, run_id: str | None, to_step: str | None) -> None:
-        result = self._desk.panes.work.result
-        if to_step is None and result.result is not None and run_id in (None, result.result.run_id):
-            result.mark_undone()
-
-    async def _try(self, function: Callable[[], UndoReport]) -> UndoReport | None:
+    async def _recover(self, run: InterruptedRun, *, finish: bool) -> None:
         try:
-            report = await self._desk.bridge.call(function)
+            ended = await asyncio.to_thread(self.session.runs.recover, run.run_id, finish)
         except ObsidianAgentError as error:
-            self._desk.say("bad", error.problem().message)
-            return None
-        self._desk.vault_changed()
-        return report
-
-    def _say(self, verb: str, report: UndoReport) -> None:
-        count = len(report.restored)
-        what = "files and folders" if count != 1 else "file or folder"
-        self._desk.say("good", f"{verb}: {count:,} {what}.")
-        for problem in report.errors:
-            self._desk.say("bad", problem.message)
-        for warning in report.warnings:
-            self._desk.say("note", warning.message)
+            self.say("bad", error.problem().message)  # the other runs are asked about all the same
+            return
+        for one in ended:
+            for problem in one.problems:
+                self.say("bad", problem.message)
+            for warning in one.warnings:
+                self.say("note", warning.message)
+        self.say("good", "The interrupted run is finished." if finish else "The interrupted run is rolled back.")
+        self.vault_changed()
 
 
 @dataclass(frozen=True, slots=True)

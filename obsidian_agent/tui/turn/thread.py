@@ -1,11 +1,11 @@
-"""Which conversation is on the screen. Turns begin in it and go on in the background when another one is shown; nothing of them mixes."""
+"""Which thread is on the screen. Turns begin in it and go on in the background when another one is shown; nothing of them mixes."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.tui.event_stream import Bridge
 
 Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
 """Asks the person about sharing; the text names the conversation when it is not the one on the screen."""
@@ -23,7 +22,7 @@ Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Something happened in a conversation that is not on the screen: its turn ended, or a plan waits there."""
+    """Something happened in a thread that is not on the screen: its turn ended, or a plan waits there."""
 
     thread_id: str
     title: str
@@ -32,26 +31,25 @@ class Elsewhere:
     plan: ActionPlan | None = None
 
 
-class Talk:
-    """The current conversation; without `chats` there is only the session's one, which is not kept."""
+class ActiveThread:
+    """The thread on the screen, and what happens in the others."""
 
-    def __init__(self, bridge: Bridge, chats: Chats | None, ask: Ask) -> None:
-        self._bridge = bridge
-        self.chats = chats
+    def __init__(self, threads: Chats, ask: Ask) -> None:
+        self._threads = threads
         self._ask = ask
-        self.current: str | None = None
-        """The id of the conversation on the screen; None before its first message."""
+        self.id: str | None = None
+        """The id of the thread on the screen; None before its first message."""
         self.model: str | None = None
-        """The model that new conversations begin with; None: the one of the settings."""
+        """The model that new threads begin with; None: the one of the settings."""
 
     @property
     def chat(self) -> Chat | None:
-        """The conversation on the screen, when there is one. May read its file."""
-        return self.chats.open(self.current) if self.chats is not None and self.current is not None else None
+        """The thread on the screen, when there is one. May read its file."""
+        return self._threads.open(self.id) if self.id is not None else None
 
     @property
-    def model_here(self) -> str | None:
-        """The model that the conversation on the screen asks; None: the one of the settings. May read its file."""
+    def chosen_model(self) -> str | None:
+        """The model that this thread asks; None: the one of the settings. May read its file."""
         chat = self.chat
         return chat.state.model if chat is not None else self.model
 
@@ -62,83 +60,62 @@ class Talk:
         return chat.state.title if chat is not None and chat.state.titled_by != "time" else ""
 
     async def turn(self, message: str) -> AsyncIterator[AgentEvent]:
-        """A message of the person in the current conversation; a new one begins with the first message."""
-        chats = self.chats
-        if chats is None:
-            events = cast("AsyncGenerator[AgentEvent, None]", self._bridge.session.turn(message, self._ask_here))
-            async with aclosing(events):
-                async for event in events:
-                    yield event
-            return
-        thread_id = self.current
+        """A message of the person in this thread; a new one begins with the first message."""
+        thread_id = self.id
         if thread_id is None:
-            thread_id = self.current = (await self._bridge.call(chats.create, self.model)).id
+            thread_id = self.id = (await asyncio.to_thread(self._threads.create, self.model)).id
         else:
-            await self._bridge.call(chats.open, thread_id)
-        with chats.bus.listen(thread_id) as happenings:
-            chats.start(thread_id, message, self._ask_in)
+            await asyncio.to_thread(self._threads.open, thread_id)
+        with self._threads.bus.listen(thread_id) as happenings:
+            self._threads.start(thread_id, message, self._approve)
             async for event in _events(happenings):
                 yield event
 
     async def follow(self) -> AsyncIterator[AgentEvent]:
-        """The rest of the turn that goes on in the current conversation."""
-        chat, chats = self.chat, self.chats
-        if chat is None or chats is None:
+        """The rest of the turn that goes on in this thread."""
+        chat = self.chat
+        if chat is None:
             return
-        with chats.bus.listen(chat.id) as happenings:
+        with self._threads.bus.listen(chat.id) as happenings:
             if chat.running:
                 async for event in _events(happenings):
                     yield event
 
     def cancel(self) -> None:
-        """Stop the turn of the current conversation; what was said so far is kept, marked."""
-        if self.chats is not None and self.current is not None:
-            self.chats.cancel(self.current)
+        """Stop the turn of this thread; what was said so far is kept, marked."""
+        if self.id is not None:
+            self._threads.cancel(self.id)
 
     async def elsewhere(self) -> AsyncIterator[Elsewhere]:
-        """What happens in the other conversations, for as long as the app runs."""
+        """What happens in the other threads, for as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
         from obsidian_agent.agent.threads.bus import Ended, Happened
 
-        chats = self.chats
-        if chats is None:
-            return
         plans: dict[str, ActionPlan] = {}
-        with chats.bus.listen() as happenings:
+        with self._threads.bus.listen() as happenings:
             async for happening in happenings:
                 thread_id = happening.thread_id
                 match happening:
                     case Happened(event=PlanReady(plan)):
                         plans[thread_id] = plan
-                    case Happened(event=PreviewReady(preview)) if thread_id != self.current:
+                    case Happened(event=PreviewReady(preview)) if thread_id != self.id:
                         yield Elsewhere(thread_id, self._title(thread_id), preview=preview, plan=plans.pop(thread_id, None))
-                    case Ended(how=how) if thread_id != self.current:
+                    case Ended(how=how) if thread_id != self.id:
                         yield Elsewhere(thread_id, self._title(thread_id), how)
                     case _:
                         continue
 
-    def ran(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
-        """Keep what came of the conversation's plan with it; says whether a repair may be asked for. May block."""
+    def note_run(self, goal: str, result: ExecutionResult, unlike: Sequence[Problem]) -> bool:
+        """Keep what came of the thread's plan with it; says whether a repair may be asked for. May block."""
         from obsidian_agent.agent.turn.state_machine import TurnState
 
-        if self.chats is None or self.current is None:
-            return False
-        return self.chats.note_run(self.current, goal, result, unlike) is TurnState.RETRYING
-
-    async def close(self) -> None:
-        """Stop every turn, and wait until it is saved."""
-        if self.chats is not None:
-            await self.chats.close()
+        return self.id is not None and self._threads.note_run(self.id, goal, result, unlike) is TurnState.RETRYING
 
     def _title(self, thread_id: str) -> str:
-        assert self.chats is not None
-        return self.chats.open(thread_id).state.title
+        return self._threads.open(thread_id).state.title
 
-    async def _ask_here(self, request: ShareRequest) -> ShareDecision:
-        return await self._ask(request, "")
-
-    async def _ask_in(self, thread_id: str, request: ShareRequest) -> ShareDecision:
-        return await self._ask(request, "" if thread_id == self.current else self._title(thread_id))
+    async def _approve(self, thread_id: str, request: ShareRequest) -> ShareDecision:
+        return await self._ask(request, "" if thread_id == self.id else self._title(thread_id))
 
 
 async def _events(happenings: AsyncIterator[Happening]) -> AsyncIterator[AgentEvent]:

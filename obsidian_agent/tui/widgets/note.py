@@ -38,6 +38,22 @@ STYLED_LENGTH = 2_000
 """Longer lines are shown without colours."""
 
 
+class NoteRequested(Message):
+    """A note is to be shown in the note pane."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
+class OutsideRequested(Message):
+    """A note is to be opened in Obsidian."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
 class NoteArea(TextArea):
     """The text of a note, read-only, lightly coloured."""
 

@@ -15,11 +15,11 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
+from textual.worker import Worker
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model, plan_rows
-from obsidian_agent.tui.background import in_background
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
@@ -163,7 +163,9 @@ class PlanPane(Vertical):
         detail = self.query_one(Detail)
         match row:
             case ChangeRow():
-                in_background(self, "diff", partial(self._show_diff, self.preview, row.change), exclusive=True)
+                _: Worker[None] = self.run_worker(
+                    partial(self._show_diff, self.preview, row.change), group="diff", exclusive=True, exit_on_error=False
+                )
             case StepRow():
                 detail.show_text(row.step.id, plan_rows.step_detail(row.step, self.preview))
             case RemarkRow():
@@ -172,6 +174,9 @@ class PlanPane(Vertical):
                 detail.show_text("", "")
             case _:
                 assert_never(row)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        self.app.post_message(event)
 
     async def _show_diff(self, preview: Preview, change: NetChange) -> None:
         title = (change.new_path or change.path).text

@@ -1,7 +1,4 @@
-"""The result card: how the run ended, what changed, what went wrong, and what can be done about it.
-
-The run while it happens: bar, current step, log, time. Drawn at most ten times a second however fast the events come.
-"""
+"""A run while it happens (bar, step, log, time), and how it ended: what changed, what went wrong, what can be done about it."""
 
 from __future__ import annotations
 
@@ -19,7 +16,8 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.messages import NoteRequested
+from obsidian_agent.tui.report_lines import result_in_words
+from obsidian_agent.tui.widgets.note import NoteRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -279,7 +277,7 @@ class ResultPane(Vertical):
         word, style = _HEADS[result.status]
         problems = [_problem_row("error", problem) for problem in result.errors]
         problems += [_problem_row("warning", problem) for problem in result.warnings]
-        self._head(Content.assemble((word, f"{style} bold"), "\n", (sentence(result), "$foreground")))
+        self._head(Content.assemble((word, f"{style} bold"), "\n", (result_in_words(result), "$foreground")))
         listing = self.query_one(ResultList)
         listing.empty = "Nothing was changed."
         listing.set_rows([*problems, *_file_rows(result.effects)], 0)
@@ -334,27 +332,6 @@ class ResultPane(Vertical):
     def _want(self, what: str) -> None:
         if self.result is not None:
             self.post_message(self.Wanted(what, self.result))
-
-
-def sentence(result: ExecutionResult) -> str:
-    """What happened, in words: `Created 10 files, modified 1 file.`"""
-    effects = result.effects
-    parts = [
-        f"{verb} {len(items):,} {noun}{'s' if len(items) != 1 else ''}"
-        for verb, items, noun in (
-            ("created", effects.created, "file"),
-            ("modified", effects.modified, "file"),
-            ("renamed", effects.renamed, "file"),
-            ("deleted", effects.deleted, "file"),
-            ("made", effects.folders, "folder"),
-            ("ran", effects.commands, "command"),
-        )
-        if items
-    ]
-    done = ", ".join(parts).capitalize() if parts else "No file was changed"
-    if result.status in ("done", "recovered"):
-        return f"{done}."
-    return f"{done}. {result.completed_steps:,} of {result.total_steps:,} steps were done."
 
 
 def _problem_row(word: str, problem: Problem) -> ResultRow:

@@ -19,8 +19,8 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui import markdown_text
 from obsidian_agent.tui.markdown_text import Part, Splitter, mended
-from obsidian_agent.tui.messages import NoteRequested, OutsideRequested
-from obsidian_agent.tui.transcript_entries import Cited, Speaker, Told
+from obsidian_agent.tui.transcript_entries import Cited, Speaker, TranscriptEntry
+from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
 KEPT = 80
 """Entries on the screen; older ones are taken away, and come back when the person asks for them."""
@@ -207,7 +207,7 @@ class Transcript(VerticalScroll):
         super().__init__(id=id)
         self._streaming: Streaming | None = None
         self._thinking: Thinking | None = None
-        self._told: list[Told] = []
+        self._entries: list[TranscriptEntry] = []
         """What was said, as far as it is finished and can be shown again."""
         self._first = 0
         """Where in it the entries on the screen begin."""
@@ -217,30 +217,30 @@ class Transcript(VerticalScroll):
 
     def say(self, speaker: Speaker, text: str, *, mark: str = "") -> None:
         """Add an entry of plain text; an agent's text is Markdown. A `mark` below says that it is not whole."""
-        entry = Told(speaker, text, datetime.now(), mark)
-        self._told.append(entry)
-        self.mount(_entry(entry))
+        entry = TranscriptEntry(speaker, text, datetime.now(), mark)
+        self._entries.append(entry)
+        self.mount(_widget_of(entry))
         self._prune()
 
     def cite(self, cited: Cited) -> None:
         """List below an answer what it rests on, if it rests on anything."""
         if cited.sources or cited.besides:
-            entry = Told("note", "", datetime.now(), cited=cited)
-            self._told.append(entry)
-            self.mount(_entry(entry))
+            entry = TranscriptEntry("note", "", datetime.now(), cited=cited)
+            self._entries.append(entry)
+            self.mount(_widget_of(entry))
             self._prune()
 
     @property
     def last_answer(self) -> str:
         """What the agent said last, as Markdown; "" when it said nothing."""
-        return next((told.text for told in reversed(self._told) if told.speaker == "agent"), "")
+        return next((told.text for told in reversed(self._entries) if told.speaker == "agent"), "")
 
-    def retell(self, told: Sequence[Told]) -> None:
+    def retell(self, told: Sequence[TranscriptEntry]) -> None:
         """Show a kept conversation instead of this one; only its end is drawn."""
         self.clear()
-        self._told = list(told)
-        self._first = max(0, len(self._told) - AT_ONCE)
-        shown = [_entry(entry) for entry in self._told[self._first :]]
+        self._entries = list(told)
+        self._first = max(0, len(self._entries) - AT_ONCE)
+        shown = [_widget_of(entry) for entry in self._entries[self._first :]]
         self.mount(*([Earlier(self._first)] if self._first else []), *shown)
         self.anchor()
 
@@ -249,7 +249,7 @@ class Transcript(VerticalScroll):
         if not self._first:
             return
         start = max(0, self._first - AT_ONCE)
-        shown = [_entry(entry) for entry in self._told[start : self._first]]
+        shown = [_widget_of(entry) for entry in self._entries[start : self._first]]
         self._first = start
         old = self.query(Earlier).first()
         self.mount(*([Earlier(start)] if start else []), *shown, before=0)
@@ -283,7 +283,7 @@ class Transcript(VerticalScroll):
         text = final if final is not None else (streaming.text if streaming else "")
         if streaming is not None and keep and text.strip() == streaming.text.strip() and text.strip():
             streaming.finish(mark)
-            self._told.append(Told("agent", text, datetime.now(), mark))
+            self._entries.append(TranscriptEntry("agent", text, datetime.now(), mark))
             self._prune()
             return
         if streaming is not None:
@@ -294,7 +294,7 @@ class Transcript(VerticalScroll):
     def clear(self) -> None:
         """Take everything away."""
         self._streaming = self._thinking = None
-        self._told, self._first = [], 0
+        self._entries, self._first = [], 0
         self.remove_children()
 
     def _prune(self) -> None:
@@ -308,13 +308,13 @@ class Transcript(VerticalScroll):
         self.mount(Earlier(self._first), before=0)
 
 
-def _entry(told: Told) -> Entry | Sources:
-    if told.cited is not None:
-        return Sources(told.cited)
-    body = markdown_text.render(told.text) if told.speaker == "agent" else Content(terminal_text.block(told.text).strip())
-    if told.mark:
-        body = Content.assemble(body, (f"\n╌ {told.mark}", "$warning"))
-    return Entry(told.speaker, body, at=told.at)
+def _widget_of(entry: TranscriptEntry) -> Entry | Sources:
+    if entry.cited is not None:
+        return Sources(entry.cited)
+    body = markdown_text.render(entry.text) if entry.speaker == "agent" else Content(terminal_text.block(entry.text).strip())
+    if entry.mark:
+        body = Content.assemble(body, (f"\n╌ {entry.mark}", "$warning"))
+    return Entry(entry.speaker, body, at=entry.at)
 
 
 def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:
