@@ -104,7 +104,7 @@ class Desk:
     policy: Policy = Policy()
     proposing: bool = True
     focus: Focus = Focus()
-    talk: Conversation = field(default_factory=Conversation)
+    conversation: Conversation = field(default_factory=Conversation)
 
     @property
     def ledger(self) -> Ledger:
@@ -131,7 +131,7 @@ class Desk:
             rules=self.rules,
             approve=self.person.approve(),
             ledger=self.ledger,
-            conversation=self.talk,
+            conversation=self.conversation,
             dry_run=(lambda open_view: dry_run_over(open_view, context, TOOLS)) if self.proposing else None,
             new_mark=lambda: "m4rk",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from obsidian_agent.bootstrap import build_chats, build_insight, build_session
+from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, ask
 from obsidian_agent.cli.parser import UsageError
@@ -25,8 +25,8 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     session = build_session(wiring)
     from obsidian_agent.tui.app import ObsidianAgentApp
 
-    threads = build_chats(wiring, session)
-    services = build_insight(wiring, session, threads)
+    threads = build_threads(wiring, session)
+    services = build_app_services(wiring, session, threads)
     first_start = not (wiring.offline or wiring.model)
     app = ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, first_start=first_start)
     app.run()

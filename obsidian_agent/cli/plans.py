@@ -25,7 +25,7 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.agent.session import MissingInput, Session
+from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
 from obsidian_agent.cli.interrupts import interruptible
 from obsidian_agent.cli.output import Output, result_lines, show_changes, show_findings
@@ -35,6 +35,7 @@ from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.json_text import read_json
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.registry import TOOLS
@@ -96,7 +97,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step."""
-    from obsidian_agent.offline.filling import escaped
+    from obsidian_agent.offline.recipe_plan import escaped
 
     step = {"id": "rename", "tool": "vault.rename", "args": {"from": escaped(options.old), "to": escaped(options.new)}}
     goal = f"Rename {options.old} to {options.new}"

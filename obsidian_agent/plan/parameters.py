@@ -38,6 +38,16 @@ class Bound:
     problems: tuple[Problem, ...] = ()
 
 
+class MissingInput(PlanError):
+    """A plan cannot be previewed before the person gives values for these parameters."""
+
+    default_code = "NEEDS_INPUT"
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__(f"Values are missing: {', '.join(missing)}.")
+        self.missing = missing
+
+
 class _Unfit(Exception):
     """A given value is none of the declared type."""
 

@@ -24,9 +24,9 @@ from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.session_port import Session
 
@@ -48,8 +48,8 @@ class ObsidianAgentApp(App[None]):
         self,
         session: Session,
         *,
-        threads: Chats,
-        services: Insight,
+        threads: ThreadManager,
+        services: AppServices,
         settings: LiveSettings,
         theme: str | None = None,
         first_start: bool = False,

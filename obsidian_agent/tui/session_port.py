@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.events import AgentEvent, Candidate, Effects
     from obsidian_agent.agent.fields import Completion, Field, Remark
     from obsidian_agent.agent.privacy.consent import ApproveShare
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.errors import Problem
     from obsidian_agent.offline.recipe import Recipe
@@ -378,6 +378,6 @@ class Backend:
     """What the app shows: a vault's session and threads, what the program can tell of itself, and the person's settings."""
 
     session: Session
-    threads: Chats
-    services: Insight
+    threads: ThreadManager
+    services: AppServices
     settings: LiveSettings

@@ -3,12 +3,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from obsidian_agent.tui.retelling import Cited, looked, told
+from obsidian_agent.tui.screens.inserting import insertion
+from obsidian_agent.tui.screens.report import wrapped
+from obsidian_agent.tui.unasked import unasked
+
 from obsidian_agent.agent.app_services import Kept
 from obsidian_agent.agent.context.budget import Use
 from obsidian_agent.agent.plugins import FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.agent.turn.request_preview import Outlook
+from obsidian_agent.agent.turn.request_preview import RequestPreview
 from obsidian_agent.agent.turn.usage import TurnUsage
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
@@ -16,11 +21,8 @@ from obsidian_agent.plan.result import Flag
 from obsidian_agent.providers.plugin_index import CommunityPlugin
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tui import report_lines
-from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
-from obsidian_agent.tui.screens.threads import age, insertion
-from obsidian_agent.tui.transcript_entries import Cited, looked, told
-from obsidian_agent.tui.turn.controller import unasked
+from obsidian_agent.tui.screens.threads import age
 from tui.fakes import change, plan_of, preview_of, vault_path
 
 BAD = "x\x1b[2J"
@@ -53,12 +55,12 @@ def test_what_would_be_sent() -> None:
     question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
     use = Use(1000, system=300, history=200, reply=100, known=False)
     said = text(
-        report_lines.outlook_lines(Outlook("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),)))
+        report_lines.outlook_lines(RequestPreview("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),)))
     )
     for words in ("To p/m at https://a", "60%", "1,000 (a guess)", "at most $0.0123", "asked about Diary.md", "x␛[2J"):
         assert words in said
     assert "\x1b" not in said
-    assert "not known" in text(report_lines.outlook_lines(Outlook("p", "", "", use, None)))
+    assert "not known" in text(report_lines.outlook_lines(RequestPreview("p", "", "", use, None)))
     assert report_lines.gauge(Use(100, system=250), 4) == "████ 250%"
 
 

@@ -32,7 +32,7 @@ class Work:
     content: bytes = b""
 
 
-class Preflight:
+class Precheck:
     """Checks operations in the order of execution against the disk as it is, and adds them to a record."""
 
     def __init__(self, handles: FolderHandles, writer: RecordWriter, instances: Sequence[Instance]) -> None:

@@ -47,7 +47,7 @@ class ReportActions(Workspace):
     async def action_show_context(self, draft: str = "") -> None:
         """What a message would send."""
         self.freeze_focus()
-        found = await self.services.outlook(self.thread.id, draft or self.panes.chat.prompt.text)
+        found = await self.services.preview_request(self.thread.id, draft or self.panes.chat.prompt.text)
         self._report("What would be sent", report_lines.outlook_lines(found))
 
     @work(group="report", exclusive=True, exit_on_error=False)
@@ -81,7 +81,7 @@ class ReportActions(Workspace):
             line.show("", "")
             return
         try:
-            outlook = await self.services.outlook(thread_id, "")
+            outlook = await self.services.preview_request(thread_id, "")
         except ObsidianAgentError:
             outlook = None
         if thread_id == self.thread.id:

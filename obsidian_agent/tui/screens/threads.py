@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textual.signal import Signal
 
     from obsidian_agent.agent.threads.log_store import ThreadSummary
-    from obsidian_agent.agent.threads.manager import Chat, Chats
+    from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
     from obsidian_agent.tui.turn.thread import Elsewhere
 
 
@@ -77,7 +77,7 @@ class Threads(Modal[ThreadChoice]):
 
     BINDINGS = bindings("threads")
 
-    def __init__(self, threads: Chats, waiting: frozenset[str], deleted: Signal[str], query: str = "") -> None:
+    def __init__(self, threads: ThreadManager, waiting: frozenset[str], deleted: Signal[str], query: str = "") -> None:
         super().__init__("Conversations", "They are kept on this machine. Deleting one is for good.")
         self._threads = threads
         self._deleted = deleted
@@ -254,7 +254,7 @@ class ThreadActions(Workspace):
         self.hint("")
         return True
 
-    def _offer_plan(self, chat: Chat) -> None:
+    def _offer_plan(self, chat: ActiveThread) -> None:
         """A plan that was made in this conversation, and neither applied nor talked about since, is previewed again."""
         last = chat.state.said[-1] if chat.state.said else None
         plan = last.data.get("plan") if last is not None and last.role == "plan" else None

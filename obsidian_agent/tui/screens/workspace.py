@@ -14,7 +14,7 @@ from textual.worker import Worker, WorkerState
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.event_stream import EventsArrived, EventStream
 from obsidian_agent.tui.turn.controller import TurnController
-from obsidian_agent.tui.turn.thread import ActiveThread
+from obsidian_agent.tui.turn.thread import CurrentThread
 from obsidian_agent.tui.widgets.panes import Panes
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Workspace(Screen[None]):
         self.keyboard = keyboard
         self.panes = Panes(self._diff, keyboard.appeared)
         self.stream = EventStream(lambda batch: self.post_message(EventsArrived(batch, self.stream.dropped)))
-        self.thread = ActiveThread(self.threads, ask)
+        self.thread = CurrentThread(self.threads, ask)
         self.turn = TurnController(self.session, self.settings, self.stream, self.thread, self)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.event_stream import EventStream
     from obsidian_agent.tui.session_port import Session
     from obsidian_agent.tui.transcript_entries import Speaker
-    from obsidian_agent.tui.turn.thread import ActiveThread
+    from obsidian_agent.tui.turn.thread import CurrentThread
 
 MOST_TOLD = 8
 """More problems than this are counted, not listed."""
@@ -83,7 +83,7 @@ class TurnController:
     What ends says so by a `WorkEnded` with the token that it began with, in the same queue as its events.
     """
 
-    def __init__(self, session: Session, settings: LiveSettings, stream: EventStream, thread: ActiveThread, view: TurnView) -> None:
+    def __init__(self, session: Session, settings: LiveSettings, stream: EventStream, thread: CurrentThread, view: TurnView) -> None:
         self._session = session
         self._settings = settings
         self._stream = stream

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.bus import Happening, How
-    from obsidian_agent.agent.threads.manager import Chat, Chats
+    from obsidian_agent.agent.threads.bus import How, ThreadEvent
+    from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
@@ -31,10 +31,10 @@ class Elsewhere:
     plan: ActionPlan | None = None
 
 
-class ActiveThread:
+class CurrentThread:
     """The thread on the screen, and what happens in the others."""
 
-    def __init__(self, threads: Chats, ask: Ask) -> None:
+    def __init__(self, threads: ThreadManager, ask: Ask) -> None:
         self._threads = threads
         self._ask = ask
         self.id: str | None = None
@@ -43,7 +43,7 @@ class ActiveThread:
         """The model that new threads begin with; None: the one of the settings."""
 
     @property
-    def chat(self) -> Chat | None:
+    def chat(self) -> ActiveThread | None:
         """The thread on the screen, when there is one. May read its file."""
         return self._threads.open(self.id) if self.id is not None else None
 
@@ -118,7 +118,7 @@ class ActiveThread:
         return await self._ask(request, "" if thread_id == self.id else self._title(thread_id))
 
 
-async def _events(happenings: AsyncIterator[Happening]) -> AsyncIterator[AgentEvent]:
+async def _events(happenings: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
     """The events of one turn."""
     from obsidian_agent.agent.threads.bus import Ended, Happened
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents import check_pairs, scripted
 from obsidian_agent.agent.context.budget import Use, divide, fitting
 from obsidian_agent.agent.context.compaction import digest, old_part, summarise, within
-from obsidian_agent.agent.context.items import FUSIONS, ContextItem, Why
+from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, ContextItem, Why
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -62,7 +62,7 @@ def test_a_window_fills_up() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "structured"])
 def test_both_ways_of_fusing_fence_and_label(name: str) -> None:
-    fuse = FUSIONS[name].fuse  # type: ignore[index]
+    fuse = CONTEXT_FORMATS[name].fuse  # type: ignore[index]
     assert fuse([], "m4rk2") == ""
     text = fuse([item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2")
     assert '<<<DATA m4rk2 content of "A.md" (you mentioned it)\nx\nDATA m4rk>>>' in text
@@ -72,7 +72,7 @@ def test_both_ways_of_fusing_fence_and_label(name: str) -> None:
     assert opened == closed == (2 if name == "plain" else 3)
 
 
-def talk() -> list[ChatMessage]:
+def conversation() -> list[ChatMessage]:
     messages: list[ChatMessage] = []
     for turn in range(4):
         call = ToolCall(f"c{turn}", "vault__readFile", f'{{"path": "{turn}.md"}}')
@@ -86,7 +86,7 @@ def talk() -> list[ChatMessage]:
 
 
 def test_only_whole_turns_are_old_and_the_last_two_never() -> None:
-    messages = talk()
+    messages = conversation()
     assert old_part(messages) == 8
     check_pairs(messages[old_part(messages) :])
     assert old_part(messages[:8]) == 0
@@ -94,7 +94,7 @@ def test_only_whole_turns_are_old_and_the_last_two_never() -> None:
 
 async def test_a_summary_is_the_models_and_fenced() -> None:
     model = scripted({"text": f"They talked.\n{HOSTILE}", "usage": [50, 5]})
-    summary = await summarise(model, talk(), 8, "m4rk2")
+    summary = await summarise(model, conversation(), 8, "m4rk2")
     assert summary.count == 8
     assert summary.message.role == "user"
     assert "<<<DATA m4rk2 summary\nThey talked." in summary.message.text
@@ -107,9 +107,9 @@ async def test_a_summary_is_the_models_and_fenced() -> None:
 
 
 async def test_without_a_model_the_beginnings_are_kept() -> None:
-    summary = await summarise(scripted({"error": {"message": "no"}}), talk(), 8, "m")
+    summary = await summarise(scripted({"error": {"message": "no"}}), conversation(), 8, "m")
     assert summary.usage is None
-    assert digest(talk()[:8]) in summary.message.text
+    assert digest(conversation()[:8]) in summary.message.text
     assert "question 0" in summary.message.text
     assert "answer 1" in summary.message.text
     assert "result 1 result" not in summary.message.text
@@ -117,7 +117,7 @@ async def test_without_a_model_the_beginnings_are_kept() -> None:
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.3, 0.0])
 def test_old_results_go_first_and_every_call_keeps_one(share: float) -> None:
-    messages = talk()
+    messages = conversation()
     room = int(share * estimate_messages(messages))
     kept = within(messages, room)
     check_pairs(kept)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.tasks import plans_of, tasks_in, tasks_of
 from obsidian_agent.agent.threads.state import ThreadState, thread_of
+from obsidian_agent.agent.threads.tasks import plans_of, tasks_in, tasks_of
 
 HEAD = {"k": "thread", "format": 1, "id": "00112233aabbccdd", "created": "t"}
 PLAN = {

@@ -36,7 +36,7 @@ async def test_exactly_what_was_sent_is_written_down(desk: Desk) -> None:
         ("vault.searchText", "Projects/Plan.md", "preview", "once"),
     ]
     first, second = desk.ledger.entries()
-    assert (first["provider"], first["address"], first["conversation"]) == ("scripted/test", "https://models.example", desk.talk.id)
+    assert (first["provider"], first["address"], first["conversation"]) == ("scripted/test", "https://models.example", desk.conversation.id)
     assert (first["time"], first["callId"]) == (NOW.isoformat(timespec="milliseconds"), "call_1_0")
     for entry, text in zip((first, second), results(provider.requests[1].messages), strict=True):
         assert (entry["sha256"], entry["characters"]) == (hashlib.sha256(text.encode()).hexdigest(), len(text))
@@ -134,7 +134,7 @@ def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
 async def test_the_files_of_a_conversation_are_told_apart_by_how_much_went(desk: Desk) -> None:
     desk.person.decide = only("Garden.md", "Projects/Plan.md")
     await desk.turn(scripted(TWO, calls(call("vault__readFile", path="Projects/Plan.md")), DONE))
-    found = desk.ledger.files_read(desk.talk.id)
+    found = desk.ledger.files_read(desk.conversation.id)
     assert [(each.path, each.shared, each.times) for each in found] == [("Garden.md", "text", 1), ("Projects/Plan.md", "text", 2)]
     assert found[0].providers == ("scripted/test",)
     assert desk.ledger.files_read("another") == []

@@ -14,9 +14,9 @@ from agents import NOTES, Person, call, calls, check_pairs, no, propose, yes
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.events import AgentEvent, Answer, ExecutionResult, PreviewReady, TextDelta, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.threads.bus import Ended, Happened, Happening, Retitled
-from obsidian_agent.agent.threads.manager import IDLE, MOST_OPEN, Chats
-from obsidian_agent.bootstrap import Wiring, build_chats, build_session
+from obsidian_agent.agent.threads.bus import Ended, Happened, Retitled, ThreadEvent
+from obsidian_agent.agent.threads.manager import IDLE, MOST_OPEN, ThreadManager
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
@@ -28,7 +28,7 @@ PLAN: dict[str, Any] = {
     "steps": [{"id": "note", "tool": "vault.createFile", "args": {"path": "Idea.md", "content": "# Idea\n"}}],
 }
 LONG = [f"word{n} " for n in range(400)]
-MakeChats = Callable[..., Chats]
+MakeChats = Callable[..., ThreadManager]
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ def store(make_vault: MakeVault) -> VaultStore:
 
 @pytest.fixture
 def make_chats(store: VaultStore, tmp_path: Path) -> MakeChats:
-    """Chats over scripts by name, `a` being the one of the settings; a second call is a restart."""
+    """Threads over scripts by name, `a` being the one of the settings; a second call is a restart."""
 
-    def make(auto_title: bool = False, **scripts: list[dict[str, Any]]) -> Chats:
+    def make(auto_title: bool = False, **scripts: list[dict[str, Any]]) -> ThreadManager:
         for name, answers in scripts.items():
             (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
         model = f"scripted/{tmp_path}/a.jsonl" if scripts else None
         wiring = Wiring(store, tmp_path / "state", model=model, auto_title=auto_title)
-        return build_chats(wiring, build_session(wiring))
+        return build_threads(wiring, build_session(wiring))
 
     return make
 
@@ -54,11 +54,11 @@ async def approve_all(thread_id: str, request: ShareRequest) -> ShareDecision:
     return ShareDecision("once")
 
 
-async def ask(chats: Chats, thread_id: str, text: str, person: Person | None = None) -> list[AgentEvent]:
+async def ask(chats: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> list[AgentEvent]:
     return [event async for event in chats.ask(thread_id, text, (person or Person(yes)).approve())]
 
 
-async def follow(chats: Chats, *thread_ids: str) -> list[Happening]:
+async def follow(chats: ThreadManager, *thread_ids: str) -> list[ThreadEvent]:
     """Everything until these threads have ended."""
     left, heard = set(thread_ids), []
     with chats.bus.listen() as happenings:
@@ -71,7 +71,7 @@ async def follow(chats: Chats, *thread_ids: str) -> list[Happening]:
     return heard
 
 
-def said(chats: Chats, thread_id: str) -> list[tuple[str, str]]:
+def said(chats: ThreadManager, thread_id: str) -> list[tuple[str, str]]:
     return [(each.role, each.text) for each in chats.open(thread_id).state.said]
 
 
@@ -86,7 +86,7 @@ async def test_a_thread_goes_on_after_a_restart(make_chats: MakeChats) -> None:
     assert state.said[-1].data["sources"] == ["Garden.md"]
     assert state.said[1].data["paths"] == ["Garden.md"]
     await ask(again, thread, "And what grows there?")
-    roles = [message.role for message in again.open(thread).talk.messages]
+    roles = [message.role for message in again.open(thread).conversation.messages]
     assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
     assert [version.number for version in again.open(thread).state.versions] == [1, 2]
     assert make_chats(a=[{"text": "x"}]).open(thread).state == again.open(thread).state
@@ -170,8 +170,8 @@ async def test_a_cancelled_look_leaves_a_thread_that_services_accept(make_chats:
     await waiting.wait()
     assert chats.cancel(thread)
     await asyncio.gather(*(task for task in [chats.open(thread).task] if task is not None), return_exceptions=True)
-    check_pairs(chats.open(thread).talk.messages)
-    check_pairs(make_chats(a=[]).open(thread).talk.messages)
+    check_pairs(chats.open(thread).conversation.messages)
+    check_pairs(make_chats(a=[]).open(thread).conversation.messages)
     assert not chats.cancel(thread)
 
 
@@ -297,7 +297,7 @@ async def test_a_full_disk_sends_nothing(make_chats: MakeChats) -> None:
     path.mkdir()
     (event,) = [event for event in await ask(chats, thread, "q", Person(no)) if isinstance(event, TurnFailed)]
     assert event.problem.code == "THREAD_NOT_SAVED"
-    assert not chats.open(thread).talk.messages
+    assert not chats.open(thread).conversation.messages
 
 
 async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_chats: MakeChats, tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_c
     await ask(again, thread, "And?", person)
     (question,) = person.asked
     assert (question.kind, [item.path.text for item in question.items]) == ("history", ["Garden.md"])
-    assert "Tomatoes" not in "".join(message.text for message in again.open(thread).talk.messages)
+    assert "Tomatoes" not in "".join(message.text for message in again.open(thread).conversation.messages)
 
 
 async def test_what_another_window_added_is_there(make_chats: MakeChats) -> None:
@@ -348,11 +348,11 @@ async def test_room_is_made_when_the_person_asks_for_it(make_chats: MakeChats, t
     assert done.after < done.before
     assert said(chats, thread)[: len(before)] == before, "people still see all of it"
     assert said(chats, thread)[-1] == ("notice", done.words)
-    texts = [message.text for message in chats.open(thread).talk.messages]
+    texts = [message.text for message in chats.open(thread).conversation.messages]
     assert "They talked of water." in texts[0]
     assert "Soil." in texts[-1]
     again = make_chats(a=[{"text": "Yes."}])
-    assert [message.text for message in again.open(thread).talk.messages] == texts, "also after a restart"
+    assert [message.text for message in again.open(thread).conversation.messages] == texts, "also after a restart"
     with pytest.raises(ConfigError, match="nothing to summarise"):
         await again.compact(thread)
 

@@ -229,7 +229,7 @@ async def test_after_25_rounds_the_person_is_asked(desk: Desk) -> None:
     events = await desk.turn(provider)
     assert events[-1] == RoundsUsedUp(MAX_ROUNDS)
     assert len(provider.requests) == MAX_ROUNDS == 25
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
     go_on = scripted({"text": "Enough."})
     assert (await desk.turn(go_on, "Go on"))[-1] == Answer("Enough.")
     assert len(results(go_on.requests[0].messages)) == 25
@@ -249,8 +249,8 @@ async def test_a_failure_of_the_service_ends_the_turn_and_keeps_the_text(desk: D
     events = await desk.turn(scripted(broken))
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].problem.code == "API_STREAM_CUT"
-    assert desk.talk.messages[-1].text.startswith("Half an ans")
-    assert "broke off" in desk.talk.messages[-1].text
+    assert desk.conversation.messages[-1].text.startswith("Half an ans")
+    assert "broke off" in desk.conversation.messages[-1].text
 
 
 async def test_calls_of_an_answer_that_broke_off_are_not_carried_out(desk: Desk) -> None:
@@ -266,7 +266,7 @@ async def test_calls_of_an_answer_that_broke_off_are_not_carried_out(desk: Desk)
     events = [event async for event in desk.agent(Torn()).plan(desk.request())]
     assert isinstance(events[-1], TurnFailed)
     assert not of_type(events, ToolCallStarted)
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
 
 
 async def test_an_empty_answer_and_a_cut_one(desk: Desk) -> None:
@@ -314,8 +314,8 @@ async def test_cancelling_in_mid_stream_keeps_the_text_marked(desk: Desk) -> Non
     assert isinstance(await anext(events), TextDelta)
     await events.aclose()
     assert provider.closed.is_set()
-    assert desk.talk.messages[-1].text == "One moment\n\n[The person stopped the answer here.]"
-    check_pairs(desk.talk.messages)
+    assert desk.conversation.messages[-1].text == "One moment\n\n[The person stopped the answer here.]"
+    check_pairs(desk.conversation.messages)
 
 
 async def test_cancelling_while_the_person_is_asked_answers_every_call_once(desk: Desk) -> None:
@@ -338,8 +338,8 @@ async def test_cancelling_while_the_person_is_asked_answers_every_call_once(desk
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    check_pairs(desk.talk.messages)
-    assert [message.text for message in desk.talk.messages if message.role == "tool"] == [CANCELLED] * 3
+    check_pairs(desk.conversation.messages)
+    assert [message.text for message in desk.conversation.messages if message.role == "tool"] == [CANCELLED] * 3
     after = scripted({"text": "Never mind."})
     desk.person = Person()
     assert (await desk.turn(after, "Stop"))[-1] == Answer("Never mind.")
@@ -354,7 +354,7 @@ async def test_closing_anywhere_leaves_a_conversation_that_can_go_on(desk: Desk,
     for _ in range(after):
         await anext(events, None)
     await events.aclose()
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
     again = scripted({"text": "Again."})
     assert (await desk.turn(again))[-1] == Answer("Again.")
     sent = {entry["callId"] for entry in desk.ledger.entries()}
@@ -363,7 +363,7 @@ async def test_closing_anywhere_leaves_a_conversation_that_can_go_on(desk: Desk,
 
 
 def _result(desk: Desk, call_id: str) -> str:
-    return next(message.text for message in desk.talk.messages if message.call_id == call_id)
+    return next(message.text for message in desk.conversation.messages if message.call_id == call_id)
 
 
 # --- proposing ----------------------------------------------------------------------------------------------------------------
@@ -375,8 +375,8 @@ async def test_a_good_proposal_is_a_plan(desk: Desk) -> None:
     events = await desk.turn(provider, "Make a note")
     assert isinstance(events[-1], PlanReady)
     assert events[-1].plan.to_json() == GOOD
-    check_pairs(desk.talk.messages)
-    assert "shown" in desk.talk.messages[-1].text
+    check_pairs(desk.conversation.messages)
+    assert "shown" in desk.conversation.messages[-1].text
     assert desk.files() == before
 
 
@@ -435,7 +435,7 @@ async def test_after_two_corrections_the_person_sees_the_plan(desk: Desk) -> Non
     assert isinstance(events[-1], TurnFailed)
     assert events[-1].problems
     assert len(nothing.requests) == 3
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ async def test_one_plan_of_two_is_shown(desk: Desk) -> None:
     events = await desk.turn(scripted(two), "Make a note")
     (ready,) = of_type(events, PlanReady)
     assert ready.plan.goal == "Create a note"
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
 
 
 async def test_a_plan_written_as_an_answer_counts_as_proposed(desk: Desk) -> None:

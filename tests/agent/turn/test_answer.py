@@ -101,9 +101,9 @@ async def test_a_plan_that_needs_values_asks_for_them(make_session: MakeSession)
 
 async def test_a_conversation_goes_on_over_several_turns(make_session: MakeSession) -> None:
     session = make_session(calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}, {"text": "Tomatoes."})
-    talk = Conversation()
-    await turn(session, "First?", Person(yes), conversation=talk)
-    await turn(session, "Second?", Person(no), conversation=talk)
+    conversation = Conversation()
+    await turn(session, "First?", Person(yes), conversation=conversation)
+    await turn(session, "Second?", Person(no), conversation=conversation)
     last = provider(session).requests[-1].messages
     assert [message.role for message in last] == ["system", "user", "assistant", "tool", "assistant", "user"]
 

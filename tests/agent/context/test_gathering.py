@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents import NOTES, NOW, Desk
-from obsidian_agent.agent.context.gathering import MOST_NOTES, Gathering
-from obsidian_agent.agent.context.items import Gathered, Why
+from obsidian_agent.agent.context.gathering import MOST_NOTES, Gathered, Gatherer, Why
 from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
@@ -14,9 +13,9 @@ from obsidian_agent.vault.views.filtered import HidingView
 from support import MakeVault
 
 
-def gather(store: VaultStore, message: str, gathering: Gathering | None = None, focus: Focus | None = None) -> Gathered:
+def gather(store: VaultStore, message: str, gathering: Gatherer | None = None, focus: Focus | None = None) -> Gathered:
     view = DiskView(store)
-    return (gathering or Gathering()).gather(message, run_context(store, view, focus or Focus(), NOW, {}), view)
+    return (gathering or Gatherer()).gather(message, run_context(store, view, focus or Focus(), NOW, {}), view)
 
 
 def named(found: Gathered) -> list[tuple[str, Why]]:
@@ -51,10 +50,10 @@ def test_paths_out_of_the_vault_mean_nothing(make_vault: MakeVault) -> None:
 def test_the_open_note_and_what_fits_the_words(make_vault: MakeVault) -> None:
     store = make_vault(NOTES)
     assert named(gather(store, "What about tomatoes and the soil?")) == []
-    found = gather(store, "tell me about the soil, please", Gathering(active=True, found=2), Focus("Projects/Log.md"))
+    found = gather(store, "tell me about the soil, please", Gatherer(active=True, found=2), Focus("Projects/Log.md"))
     assert named(found) == [("Projects/Log.md", Why.OPEN), ("Projects/Plan.md", Why.FOUND)]
-    assert named(gather(store, "is the and of", Gathering(found=3))) == []
-    both = gather(store, "@Plan soil", Gathering(found=3))
+    assert named(gather(store, "is the and of", Gatherer(found=3))) == []
+    both = gather(store, "@Plan soil", Gatherer(found=3))
     assert named(both) == [("Projects/Plan.md", Why.MENTIONED)]
 
 
@@ -68,6 +67,6 @@ def test_what_is_hidden_is_not_there(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk()
     view = HidingView(DiskView(desk.store), lambda path: path.text.startswith("Private"), lambda path: path)
     context = run_context(desk.store, DiskView(desk.store), Focus(), NOW, {})
-    found = Gathering(found=5).gather("@diary @Private/ my garden love", context, view)
+    found = Gatherer(found=5).gather("@diary @Private/ my garden love", context, view)
     assert "Private/diary.md" not in [item.path.text for item in found.items]
     assert [missed.nearest for missed in found.missed if missed.nearest == "Private/diary.md"] == []

@@ -12,9 +12,9 @@ import pytest
 from agents import NOTES, Person, propose, yes
 from obsidian_agent.agent.events import Answer, ExecutionResult, RunFinished, RunStarted, TurnFailed, TurnStarted
 from obsidian_agent.agent.execution.verify import repair_request, verify
-from obsidian_agent.agent.threads.manager import Chats
+from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.agent.turn.state_machine import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
-from obsidian_agent.bootstrap import Wiring, build_chats, build_session
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.flags import Policy
 from support import MakeVault
@@ -83,7 +83,7 @@ STEPS = [
 async def test_a_run_of_a_thread_is_compared_with_its_preview(make_vault: MakeVault, tmp_path: Path) -> None:
     wiring = Wiring(make_vault(NOTES), tmp_path / "state", policy=Policy(allow_deletes=True))
     session = build_session(wiring)
-    chats: Chats = build_chats(wiring, session)
+    chats: ThreadManager = build_threads(wiring, session)
     thread = chats.create().id
     plan = {"version": "1.0", "goal": "Tidy", "riskLevel": "writes", "steps": STEPS}
     approved = session.dry_run(plan)
@@ -110,7 +110,7 @@ async def test_a_threads_turn_is_somewhere_at_every_moment(make_vault: MakeVault
     plan = {"version": "1.0", "goal": "Make", "riskLevel": "writes", "steps": STEPS[:1]}
     (tmp_path / "a.jsonl").write_text(json.dumps(propose(plan)), encoding="utf-8")
     wiring = Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{tmp_path}/a.jsonl")
-    chats = build_chats(wiring, build_session(wiring))
+    chats = build_threads(wiring, build_session(wiring))
     thread = chats.create().id
     seen = []
     async for _ in chats.ask(thread, "Make a note", Person(yes).approve()):

@@ -20,7 +20,7 @@ from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
 from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import RunContext, Selection
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "llm"
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
 CONTEXT = RunContext("My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b"))
 GOOD: dict[str, Any] = {
     "version": "1.0",

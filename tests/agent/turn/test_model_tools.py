@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from obsidian_agent.agent.turn.signatures import clause, compact_schema, describe, envelope, signature, usage_of
+from obsidian_agent.agent.turn.model_tools import clause, compact_schema, describe, envelope, signature, usage_of
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate

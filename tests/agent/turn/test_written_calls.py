@@ -69,4 +69,4 @@ async def test_a_written_call_is_carried_out_like_any_other(wrapped: str, desk: 
     assert desk.person.paths() == [["Garden.md"]], "the person was asked"
     assert events[-1] == Answer("Water.", ("Garden.md",))
     assert "Tomatoes need water" in results(model.requests[1].messages)[0]
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)

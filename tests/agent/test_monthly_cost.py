@@ -10,7 +10,7 @@ import pytest
 
 from agents import Desk, scripted
 from obsidian_agent.agent.events import Answer, TurnFailed
-from obsidian_agent.agent.monthly_cost import CountedProvider, Spending
+from obsidian_agent.agent.monthly_cost import CountedProvider, MonthlyCost
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest
 from obsidian_agent.providers.prices import ModelFacts, Price
@@ -33,11 +33,11 @@ def remote(*answers: dict[str, object]) -> Remote:
 
 
 @pytest.fixture
-def spending(tmp_path: Path) -> Spending:
-    return Spending(tmp_path / "state" / "spending.jsonl", lambda: datetime(2026, 3, 14, tzinfo=UTC), cap=50.0)
+def spending(tmp_path: Path) -> MonthlyCost:
+    return MonthlyCost(tmp_path / "state" / "spending.jsonl", lambda: datetime(2026, 3, 14, tzinfo=UTC), cap=50.0)
 
 
-def counted(provider: Remote, spending: Spending, facts: ModelFacts = FACTS) -> CountedProvider:
+def counted(provider: Remote, spending: MonthlyCost, facts: ModelFacts = FACTS) -> CountedProvider:
     return CountedProvider(provider, lambda: spending, lambda name: facts)
 
 
@@ -45,7 +45,7 @@ async def ask(provider: CountedProvider) -> int:
     return len([delta async for delta in provider.stream(REQUEST)])
 
 
-async def test_every_request_is_written_down(spending: Spending) -> None:
+async def test_every_request_is_written_down(spending: MonthlyCost) -> None:
     provider = counted(remote({"text": "A", "usage": [20_000, 10_000, 0]}, {"text": "B"}), spending)
     await ask(provider)
     await ask(provider)
@@ -55,7 +55,7 @@ async def test_every_request_is_written_down(spending: Spending) -> None:
     assert april.this_month() == 0.0
 
 
-async def test_what_may_cost_too_much_is_not_sent(spending: Spending) -> None:
+async def test_what_may_cost_too_much_is_not_sent(spending: MonthlyCost) -> None:
     inner = remote({"text": "A", "usage": [20_000, 10_000]}, {"text": "B"})
     await ask(counted(inner, spending))
     with pytest.raises(ProviderError) as caught:
@@ -66,14 +66,14 @@ async def test_what_may_cost_too_much_is_not_sent(spending: Spending) -> None:
     assert len(inner.requests) == 2
 
 
-async def test_a_model_without_a_known_price_is_not_held_to_it(spending: Spending) -> None:
+async def test_a_model_without_a_known_price_is_not_held_to_it(spending: MonthlyCost) -> None:
     inner = remote({"text": "A", "usage": [10**9, 10**9]}, {"text": "B"})
     for _ in range(2):
         await ask(counted(inner, spending, ModelFacts()))
     assert spending.this_month() == 0.0
 
 
-async def test_a_turn_that_would_cost_too_much_fails_and_says_why(desk: Desk, spending: Spending) -> None:
+async def test_a_turn_that_would_cost_too_much_fails_and_says_why(desk: Desk, spending: MonthlyCost) -> None:
     inner = remote({"text": "A"})
     events = await desk.turn(counted(inner, replace(spending, cap=0.5)))
     assert isinstance(events[-1], TurnFailed)
@@ -83,6 +83,6 @@ async def test_a_turn_that_would_cost_too_much_fails_and_says_why(desk: Desk, sp
     assert isinstance((await desk.turn(counted(inner, spending)))[-1], Answer)
 
 
-async def test_a_disk_that_takes_nothing_loses_no_answer(spending: Spending) -> None:
+async def test_a_disk_that_takes_nothing_loses_no_answer(spending: MonthlyCost) -> None:
     spending.file.mkdir(parents=True)
     assert await ask(counted(remote({"text": "A", "usage": [1, 1]}), spending)) == 2

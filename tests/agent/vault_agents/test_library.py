@@ -12,7 +12,7 @@ import pytest
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS
 from obsidian_agent.agent.vault_agents.files import LIMITS, files_below
 from obsidian_agent.agent.vault_agents.instructions import Resolved, resolve
-from obsidian_agent.agent.vault_agents.library import Customs, Library, TrustStore
+from obsidian_agent.agent.vault_agents.library import Library, TrustStore, VaultAgents
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
@@ -31,19 +31,21 @@ FILES: dict[str, str | bytes] = {
     ".opencode/agent/long.md": "Be long.",
     ".opencode/skill/dates/SKILL.md": SKILL,
 }
-MakeCustoms = Callable[..., Customs]
+MakeCustoms = Callable[..., VaultAgents]
 
 
 @pytest.fixture
 def make_customs(make_vault: MakeVault, tmp_path: Path) -> MakeCustoms:
-    def make(files: dict[str, str | bytes] = FILES, **options: Any) -> Customs:
+    def make(files: dict[str, str | bytes] = FILES, **options: Any) -> VaultAgents:
         store = make_vault({"A.md": "a", **files})
-        return Customs(store, lambda start: files_below(DiskView(store), start), TrustStore(tmp_path / "state" / "trusted.json"), **options)
+        return VaultAgents(
+            store, lambda start: files_below(DiskView(store), start), TrustStore(tmp_path / "state" / "trusted.json"), **options
+        )
 
     return make
 
 
-def trust_all(customs: Customs) -> Library:
+def trust_all(customs: VaultAgents) -> Library:
     """Trust whatever is there, until nothing new comes."""
     while waiting := customs.library().untrusted:
         for file in waiting:
@@ -104,12 +106,12 @@ def test_one_changed_byte_is_a_stranger_again(make_customs: MakeCustoms) -> None
     customs = make_customs()
     trust_all(customs)
     path = Path(customs.store.real_path) / ".obsidian-agent/agent/short.md"
-    path.write_text(AGENT.replace("brief", "Brief"), encoding="utf-8")
+    path.write_text(AGENT.replace("brief", "curt"), encoding="utf-8")
     (waiting,) = customs.library().untrusted
     assert (waiting.path, waiting.standing) == (".obsidian-agent/agent/short.md", "changed")
-    assert "Brief" not in resolved(customs.library(), "short").instructions
+    assert "curt" not in resolved(customs.library(), "short").instructions
     text, sha256 = customs.show(waiting.path)
-    assert "Be Brief." in text
+    assert "Be curt." in text
     path.write_text("Other again", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         customs.trust(waiting.path, sha256)
@@ -223,7 +225,7 @@ def test_tools_can_only_be_taken_away(make_customs: MakeCustoms) -> None:
 
     store = make_customs({".opencode/agent/t.md": ""})
 
-    def make_customs_again(tools: str) -> Customs:
+    def make_customs_again(tools: str) -> VaultAgents:
         path = Path(store.store.real_path) / ".opencode/agent/t.md"
         path.write_text(f"---\ntools: {tools}\n---\nx", encoding="utf-8")
         return store
@@ -251,7 +253,7 @@ def test_patterns_look_only_where_they_can_find_something(make_vault: MakeVault,
         asked.append(start)
         return files_below(DiskView(store), start)
 
-    customs = Customs(store, files, TrustStore(tmp_path / "trusted.json"))
+    customs = VaultAgents(store, files, TrustStore(tmp_path / "trusted.json"))
     config = next(file for file in customs.library().files if file.kind == "config")
     assert asked == [], "what an untrusted configuration names is not even looked for"
     customs.trust(config.path, config.sha256)

@@ -12,7 +12,7 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.turn.answer import answer
-from obsidian_agent.bootstrap import Wiring, build_chats, build_customs, build_session
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads, build_vault_agents
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.providers.scripted import ScriptedProvider
 from support import MakeVault
@@ -39,12 +39,12 @@ def provider(session: Session) -> ScriptedProvider:
     return session.models.provider
 
 
-async def turn(session: Session, talk: Conversation | None = None, assistant: str | None = None) -> list[AgentEvent]:
-    return [event async for event in answer(session, "Hi", Person(yes).approve(), conversation=talk, assistant=assistant)]
+async def turn(session: Session, conversation: Conversation | None = None, assistant: str | None = None) -> list[AgentEvent]:
+    return [event async for event in answer(session, "Hi", Person(yes).approve(), conversation=conversation, assistant=assistant)]
 
 
 def trust(wiring: Wiring) -> None:
-    customs = build_customs(wiring)
+    customs = build_vault_agents(wiring)
     for file in customs.library().untrusted:
         customs.trust(file.path, file.sha256)
 
@@ -68,7 +68,7 @@ async def test_instructions_are_heard_once_they_are_trusted(wiring: Wiring) -> N
 async def test_an_agent_of_the_vault_answers_in_a_thread(wiring: Wiring) -> None:
     trust(wiring)
     session = build_session(wiring)
-    chats = build_chats(wiring, session)
+    chats = build_threads(wiring, session)
     thread = chats.create().id
     chats.choose_assistant(thread, "poet")
     async for _ in chats.ask(thread, "Hi", Person(yes).approve()):
@@ -77,7 +77,7 @@ async def test_an_agent_of_the_vault_answers_in_a_thread(wiring: Wiring) -> None
     assert "Answer in rhyme." in request.messages[0].text
     assert request.temperature == 0.9
     assert [offer.name for offer in request.tools] == ["vault__readFile", "describe_tools", "propose_plan"]
-    assert build_chats(wiring, session).open(thread).state.assistant == "poet"
+    assert build_threads(wiring, session).open(thread).state.assistant == "poet"
 
 
 async def test_an_agent_that_is_not_there_is_told(wiring: Wiring) -> None:

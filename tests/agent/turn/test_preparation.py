@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, only, scripted, yes
-from obsidian_agent.agent.context.gathering import Gathering
+from obsidian_agent.agent.context.gathering import Gatherer
 from obsidian_agent.agent.events import Answer, Notice, TurnEvent, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
 from obsidian_agent.agent.run_context import Focus
-from obsidian_agent.agent.turn.config import Brief
+from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 
 async def turn(desk: Desk, model: ScriptedProvider, message: str, **brief: Any) -> list[TurnEvent]:
-    agent = replace(desk.agent(model), brief=Brief(**brief))
+    agent = replace(desk.agent(model), brief=TurnConfig(**brief))
     return [event async for event in agent.plan(desk.request(message))]
 
 
@@ -53,7 +53,7 @@ async def test_what_is_not_allowed_does_not_go(make_desk: Callable[..., Desk]) -
 async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(rules=SharingRules.of(deny=["Private"]))
     model = scripted({"text": "?"})
-    events = await turn(desk, model, "What about @diary and @Private/?", gathering=Gathering(found=5))
+    events = await turn(desk, model, "What about @diary and @Private/?", gathering=Gatherer(found=5))
     assert notices(events) == ["MENTION_NOT_FOUND", "MENTION_NOT_FOUND"]
     assert "secretly" not in everything_sent(model)
     assert not desk.person.asked
@@ -62,7 +62,7 @@ async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None
 async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(person=Person(no), rules=SharingRules.of(allow=["Projects"]))
     model = scripted({"text": "A"}, {"text": "B"})
-    gathering = Gathering(found=5)
+    gathering = Gatherer(found=5)
     await turn(desk, model, "garden soil water", gathering=gathering)
     assert not desk.person.asked
     sent = everything_sent(model)
@@ -75,9 +75,9 @@ async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(m
 async def test_the_open_note_goes_along_where_that_is_wanted(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(focus=Focus("Projects/Plan.md"), person=Person(lambda request: ShareDecision("thread")))
     model = scripted({"text": "A"}, {"text": "B"})
-    await turn(desk, model, "Shorten it", gathering=Gathering(active=True))
+    await turn(desk, model, "Shorten it", gathering=Gatherer(active=True))
     assert "Buy garden soil" in everything_sent(model)
-    await turn(desk, model, "More", gathering=Gathering(active=True))
+    await turn(desk, model, "More", gathering=Gatherer(active=True))
     assert len(desk.person.asked) == 1
 
 
@@ -106,7 +106,7 @@ async def test_a_full_window_has_older_turns_summarised(desk: Desk) -> None:
     sent = model.requests[-1].messages
     assert "They talked about gardens." in sent[1].text
     assert [message.role for message in sent] == ["system", "user", "user", "assistant", "user", "assistant", "user"]
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
 
 
 async def test_a_service_that_finds_it_too_long_gets_less(desk: Desk) -> None:

@@ -270,7 +270,7 @@ async def test_this_folder_is_the_one_of_what_is_asked_for(desk: Desk) -> None:
 async def test_a_new_conversation_knows_nothing_of_that(desk: Desk) -> None:
     desk.person.decide = lambda request: ShareDecision("folder")
     await desk.turn(scripted(READ_BANK, DONE))
-    desk.talk = type(desk.talk)()
+    desk.conversation = type(desk.conversation)()
     await desk.turn(scripted(READ_BANK, DONE))
     assert len(desk.person.asked) == 2
 
@@ -370,7 +370,7 @@ async def test_models_on_this_machine_may_get_everything_that_is_not_denied(desk
     await desk.turn(local)
     assert desk.person.asked == []
     assert "XK4711Q" in everything_sent(local)
-    desk.talk = type(desk.talk)()
+    desk.conversation = type(desk.conversation)()
     await desk.turn(elsewhere)
     assert len(desk.person.asked) == 1
     assert leaked(everything_sent(elsewhere)) == []

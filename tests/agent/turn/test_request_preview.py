@@ -13,7 +13,7 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.agent.turn.request_prefix import exact_text
-from obsidian_agent.agent.turn.request_preview import outlook
+from obsidian_agent.agent.turn.request_preview import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
@@ -34,17 +34,17 @@ def unmarked(text: str) -> list[str]:
 
 
 async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
-    talk = Conversation()
+    conversation = Conversation()
     provider = session.models.provider if session.models else None
     assert isinstance(provider, ScriptedProvider)
-    async for _ in answer(session, "First?", Person(yes).approve(), conversation=talk):
+    async for _ in answer(session, "First?", Person(yes).approve(), conversation=conversation):
         pass
-    before = list(talk.messages)
-    seen = await outlook(session, talk, "What about @Garden?")
+    before = list(conversation.messages)
+    seen = await preview_request(session, conversation, "What about @Garden?")
     assert len(provider.requests) == 1, "nothing was sent"
-    assert (talk.messages, talk.unsent) == (before, [])
+    assert (conversation.messages, conversation.unsent) == (before, [])
     assert not seen.questions
-    async for _ in answer(session, "What about @Garden?", Person(yes).approve(), conversation=talk):
+    async for _ in answer(session, "What about @Garden?", Person(yes).approve(), conversation=conversation):
         pass
     assert unmarked(seen.text) == unmarked(exact_text(provider.requests[1]))
     assert "Tomatoes need water" in seen.text
@@ -53,7 +53,7 @@ async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
 
 
 async def test_what_would_be_asked_about_is_told_and_not_shown(session: Session) -> None:
-    seen = await outlook(session, Conversation(), "@Plan and @Nothing")
+    seen = await preview_request(session, Conversation(), "@Plan and @Nothing")
     assert [[item.path.text for item in request.items] for request in seen.questions] == [["Projects/Plan.md"]]
     assert "Buy garden soil" not in seen.text
     assert [problem.code for problem in seen.notices] == ["MENTION_NOT_FOUND"]
@@ -67,10 +67,10 @@ async def test_it_is_exact_in_every_form(make_vault: MakeVault, tmp_path: Path, 
     session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{script}", settings=live))
     provider = session.models.provider if session.models else None
     assert isinstance(provider, ScriptedProvider)
-    talk = Conversation()
+    conversation = Conversation()
     for number, said in enumerate(("Tick all open tasks in Plan", "Rename the tag #project to #work")):
-        seen = await outlook(session, talk, said)
-        async for _ in answer(session, said, Person(yes).approve(), conversation=talk):
+        seen = await preview_request(session, conversation, said)
+        async for _ in answer(session, said, Person(yes).approve(), conversation=conversation):
             pass
         assert unmarked(seen.text) == unmarked(exact_text(provider.requests[number]))
         assert ("# More tools" in seen.text) == ("prompt" in settings)
