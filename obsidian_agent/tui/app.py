@@ -58,7 +58,7 @@ class ObsidianAgentApp(App[None]):
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
-        self._backend = Backend(session, threads, services, settings)
+        self.backend = Backend(session, threads, services, settings)
         self._signals = Signals(Signal(self, "setting_changed"), Signal(self, "thread_deleted"))
         self._first_start = first_start
         self._asking = asyncio.Lock()
@@ -74,7 +74,7 @@ class ObsidianAgentApp(App[None]):
         return screen
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self._backend, self._signals, self.keyboard, self.approve_share, first_start=self._first_start)
+        return MainScreen(self.backend, self._signals, self.keyboard, self.approve_share, first_start=self._first_start)
 
     def on_mount(self) -> None:
         self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
@@ -83,7 +83,7 @@ class ObsidianAgentApp(App[None]):
         else:
             self.theme = DARK
             self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
-        self.set_keymap(self._backend.settings.current.keymap)
+        self.set_keymap(self.backend.settings.current.keymap)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys are looked at before a screen, a pane or a binding gets them."""
@@ -99,7 +99,7 @@ class ObsidianAgentApp(App[None]):
 
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
-        self._backend.session.look_again()
+        self.backend.session.look_again()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""
@@ -134,7 +134,7 @@ class ObsidianAgentApp(App[None]):
 
         async with self._asking:
             await self.keyboard.pause()
-            return await ask(self, request, self._backend.session.check_call, about)
+            return await ask(self, request, self.backend.session.check_call, about)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help
@@ -164,5 +164,5 @@ class ObsidianAgentApp(App[None]):
     async def _exit_when_written(self) -> None:
         """Let the current file and every thread be written, then end."""
         await self.main.stream.written()
-        await self._backend.threads.close()
+        await self.backend.threads.close()
         self.exit()

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from obsidian_agent.tui.screens.json_editor import editable
-from obsidian_agent.tui.screens.macros import literals
+from obsidian_agent.tui.screens.macros import macro_literals
 from tui.fakes import plan_of
 
 
@@ -10,7 +10,7 @@ def test_literals_are_short_texts_without_references_and_folders_of_paths() -> N
         {"id": "a", "tool": "t", "args": {"path": "Projects/Sub/${name}.md", "content": "line\nline", "tags": ["work", "work"]}},
         {"id": "b", "tool": "t", "args": {"path": "Inbox/A.md", "text": "x" * 300}},
     ]
-    assert literals(plan_of(steps)) == ["Projects", "Sub", "work", "Inbox/A.md", "Inbox"]
+    assert macro_literals(plan_of(steps)) == ["Projects", "Sub", "work", "Inbox/A.md", "Inbox"]
 
 
 def test_the_editor_shows_hidden_characters_as_escapes_that_mean_the_same() -> None:

@@ -3,11 +3,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from obsidian_agent.tui.retelling import Cited, looked, told
-from obsidian_agent.tui.screens.inserting import insertion
-from obsidian_agent.tui.screens.report import wrapped
-from obsidian_agent.tui.unasked import unasked
-
 from obsidian_agent.agent.app_services import Kept
 from obsidian_agent.agent.context.budget import Use
 from obsidian_agent.agent.plugins import FoundPlugin, FoundPlugins
@@ -21,8 +16,11 @@ from obsidian_agent.plan.result import Flag
 from obsidian_agent.providers.plugin_index import CommunityPlugin
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tui import report_lines
+from obsidian_agent.tui.screens.dialogs import wrapped
 from obsidian_agent.tui.screens.settings import editable, grouped, shown
-from obsidian_agent.tui.screens.threads import age
+from obsidian_agent.tui.screens.threads import age, insertion
+from obsidian_agent.tui.transcript_entries import Cited, entries_of, look_in_words
+from obsidian_agent.tui.turn.controller import auto_approval
 from tui.fakes import change, plan_of, preview_of, vault_path
 
 BAD = "x\x1b[2J"
@@ -105,7 +103,7 @@ def test_a_kept_conversation_is_told_again() -> None:
         Said("failed", "No."),
         Said("person", "Lost", state="unsent"),
     ]
-    entries = told(said)
+    entries = entries_of(said)
     assert [(entry.speaker, entry.text) for entry in entries] == [
         ("you", "Hi"),
         ("note", "Search the notes: “x” – to see"),
@@ -120,8 +118,8 @@ def test_a_kept_conversation_is_told_again() -> None:
     assert entries[3].cited == Cited(("A.md", BAD), ("B.md",))
     assert entries[0].at is not None
     assert entries[2].at is None
-    assert looked("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "") == "Read files: B.md, C.md, D.md and 1 more"
-    assert looked("List", {"recursive": True}, "") == "List"
+    assert look_in_words("Read files", {"filePaths": ["A/B.md", "C.md", "D.md", "E.md"]}, "") == "Read files: B.md, C.md, D.md and 1 more"
+    assert look_in_words("List", {"recursive": True}, "") == "List"
 
 
 def test_ages() -> None:
@@ -144,11 +142,11 @@ def test_what_runs_without_a_question() -> None:
     deletes = preview_of(plan_of(), [change("delete", "A.md")])
     reads = preview_of(plan_of(), [], risk=Risk.READ_ONLY)
     commands = preview_of(plan_of(), [], risk=Risk.COMMANDS)
-    assert not any(unasked(each, settings) for each in (writes, deletes, reads, commands))
+    assert not any(auto_approval(each, settings) for each in (writes, deletes, reads, commands))
     free = settings.model_copy(update={"confirm_writes": False, "auto_approve_read_only": True})
-    assert [unasked(each, free) for each in (writes, deletes, reads, commands)] == [True, False, True, False]
+    assert [auto_approval(each, free) for each in (writes, deletes, reads, commands)] == [True, False, True, False]
     flagged = preview_of(plan_of(), [change("create", "A.md", content=b"x")], flags=(Flag("opaque", "x"),))
-    assert not unasked(flagged, free), "what cannot be previewed is asked about"
+    assert not auto_approval(flagged, free), "what cannot be previewed is asked about"
 
 
 def test_an_answer_goes_into_the_note_as_it_is() -> None:

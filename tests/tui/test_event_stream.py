@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from obsidian_agent.agent.events import AgentEvent, RunFinished, TextDelta, TurnFailed
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.tui.event_stream import Bridge
+from obsidian_agent.tui.event_stream import EventStream
 from tui.fakes import FakeSession, plan_of, sample_preview
 
 
@@ -34,7 +33,7 @@ async def texts(count: int, *, pause: float | None = None, error: Exception | No
 
 async def test_events_arrive_in_order_and_in_few_batches() -> None:
     screen = Screen()
-    await Bridge(FakeSession(), screen.batches.append).follow(texts(1000))
+    await EventStream(screen.batches.append).follow(texts(1000))
     assert [event.text for event in screen.events if isinstance(event, TextDelta)] == [str(number) for number in range(1000)]
     assert len(screen.batches) < 50
 
@@ -50,37 +49,37 @@ async def test_a_fast_source_leaves_the_event_loop_time_to_breathe() -> None:
             await asyncio.sleep(0)
 
     ticker = asyncio.create_task(tick())
-    await Bridge(FakeSession(), screen.batches.append).follow(texts(1000))
+    await EventStream(screen.batches.append).follow(texts(1000))
     ticker.cancel()
     assert ticks >= 10
 
 
 async def test_the_first_event_is_not_held_back() -> None:
     screen = Screen()
-    await Bridge(FakeSession(), screen.batches.append).follow(texts(20))
+    await EventStream(screen.batches.append).follow(texts(20))
     assert len(screen.batches[0]) == 1
 
 
 async def test_an_error_of_the_core_ends_the_turn_as_an_event() -> None:
     screen = Screen()
-    await Bridge(FakeSession(), screen.batches.append).follow(texts(1, error=ProviderError("No answer.")))
+    await EventStream(screen.batches.append).follow(texts(1, error=ProviderError("No answer.")))
     assert isinstance(screen.events[-1], TurnFailed)
 
 
 async def test_any_other_error_is_raised_after_what_came_before_is_shown() -> None:
     screen = Screen()
     with pytest.raises(ValueError, match="bug"):
-        await Bridge(FakeSession(), screen.batches.append).follow(texts(3, error=ValueError("bug")))
+        await EventStream(screen.batches.append).follow(texts(3, error=ValueError("bug")))
     assert len(screen.events) == 3
 
 
 async def test_a_later_turn_silences_an_earlier_one() -> None:
     screen = Screen()
-    bridge = Bridge(FakeSession(), screen.batches.append)
-    earlier = asyncio.create_task(bridge.follow(texts(50, pause=0.002)))
+    stream = EventStream(screen.batches.append)
+    earlier = asyncio.create_task(stream.follow(texts(50, pause=0.002)))
     await asyncio.sleep(0.01)
     before = len(screen.events)
-    await bridge.follow(texts(3))
+    await stream.follow(texts(3))
     await earlier
     assert [event.text for event in screen.events[before:] if isinstance(event, TextDelta)][-3:] == ["0", "1", "2"]
     assert len(screen.events) <= before + 3
@@ -89,22 +88,18 @@ async def test_a_later_turn_silences_an_earlier_one() -> None:
 async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does() -> None:
     screen = Screen()
     session = FakeSession(pace=0.005)
-    bridge = Bridge(session, screen.batches.append)
-    assert bridge.cancel_run() is False
-    task = asyncio.create_task(bridge.execute(sample_preview(plan_of())))
+    stream = EventStream(screen.batches.append)
+    assert stream.cancel_run() is False
+    task = asyncio.create_task(stream.execute(session, sample_preview(plan_of())))
     await asyncio.sleep(0.02)
-    assert bridge.writing
+    assert stream.writing
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert bridge.writing
-    assert bridge.cancel_run() is True
-    assert bridge.cancel_run() is False
-    await bridge.written()
+    assert stream.writing
+    assert stream.cancel_run() is True
+    assert stream.cancel_run() is False
+    await stream.written()
     finished = screen.events[-1]
     assert isinstance(finished, RunFinished)
     assert finished.result.status == "cancelled"
-
-
-async def test_calls_run_in_a_thread() -> None:
-    assert await Bridge(FakeSession(), lambda _: None).call(threading.get_ident) != threading.get_ident()
