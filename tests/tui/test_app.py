@@ -586,12 +586,15 @@ async def test_an_error_of_the_core_is_said_calmly() -> None:
 
 
 async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted() -> None:
-    session = FakeSession(error=ValueError("broken '/home/me/Vault/Secret note.md' key sk-abcdefghijkl"))
+    session = FakeSession()
     async with driving(session) as app:
-        await app.pilot.pause()
-        app.prompt.text = "Hi"
-        await app.pilot.press("enter")
-        await app.pilot.pause(0.3)
+        await app.planned()
+        session.error = ValueError("broken '/home/me/Vault/Secret note.md' key sk-abcdefghijkl")
+        await app.pilot.press("a")
+        for _ in range(100):
+            await app.pilot.pause(0.05)
+            if isinstance(app.app.screen, Unexpected):
+                break
         assert isinstance(app.app.screen, Unexpected)
         assert "An unexpected error occurred. Please try again." in app.screen()
         await app.press("c")
