@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
 from obsidian_agent.cli.exits import Exit
@@ -14,6 +15,10 @@ from obsidian_agent.config.registry import known_vaults
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.plan.nearest import did_you_mean
 
+if TYPE_CHECKING:
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.tui.app import ObsidianAgentApp
+
 
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
     """Open the app on the vault that was named, or chosen from Obsidian's own list."""
@@ -22,24 +27,18 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
     wiring = wiring_of(options, app=True)
-    session = build_session(wiring)
-    settings = wiring.settings.current
-    from obsidian_agent.tui.app import ObsidianAgentApp
-    from obsidian_agent.tui.themes import DARK
-
-    chats = build_threads(wiring, session)
-    insight = build_app_services(wiring, session, chats)
-    app = ObsidianAgentApp(
-        session,
-        chats=chats,
-        insight=insight,
-        settings=wiring.settings,
-        theme=settings.theme or DARK,
-        keymap=settings.keymap,
-        first_start=not (wiring.offline or wiring.model),
-    )
-    app.run()
+    build_app(wiring, first_start=not (wiring.offline or wiring.model)).run()
     return Exit.DONE
+
+
+def build_app(wiring: Wiring, *, first_start: bool = False) -> ObsidianAgentApp:
+    """The terminal app over all that it shows. `first_start`: who has not chosen a model yet is asked."""
+    from obsidian_agent.tui.app import ObsidianAgentApp
+
+    session = build_session(wiring)
+    threads = build_threads(wiring, session)
+    services = build_app_services(wiring, session, threads)
+    return ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, first_start=first_start)
 
 
 def _check(options: argparse.Namespace) -> None:

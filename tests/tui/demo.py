@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
+from tui.driving import fake_app
 from tui.fakes import FakeSession, Macro, history_entries, plan_of
 
 NOTE = """---
@@ -60,4 +60,5 @@ if __name__ == "__main__":
         folder.mkdir(parents=True, exist_ok=True)
         asyncio.run(take_all(folder, demo_session))
     else:
-        ObsidianAgentApp(demo_session(), theme=LIGHT if "light" in sys.argv else DARK).run()
+        with fake_app(demo_session(), theme=LIGHT if "light" in sys.argv else DARK) as app:
+            app.run()

@@ -12,17 +12,16 @@ from textual.widgets import Static
 
 from llm_server import LlmServer, Reply
 from obsidian_agent.agent.events import Candidate
-from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.first_start import FirstStart
+from obsidian_agent.tui.screens.macros import Candidates
+from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.likely import Likely
+from obsidian_agent.tui.widgets.prompt import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import Driver, driving
+from tui.driving import Driver, driving, driving_real
 from tui.fakes import FakeSession, Macro, plan_of
 
 NOTES = {
@@ -44,11 +43,8 @@ async def real(
         (vault / name).write_text(text)
     settings = settings or LiveSettings()
     with VaultStore.open(vault) as store:
-        session = build_session(Wiring(store, tmp_path / "state", settings=settings, **wiring))  # type: ignore[arg-type]
-        app = ObsidianAgentApp(session, settings=settings, first_start=first_start)
-        async with app.run_test(size=size) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        parts = Wiring(store, tmp_path / "state", settings=settings, **wiring)  # type: ignore[arg-type]
+        async with driving_real(parts, size, first_start=first_start) as driver:
             yield driver
 
 
