@@ -85,6 +85,25 @@ async def test_a_later_turn_silences_an_earlier_one() -> None:
     assert len(screen.events) <= before + 3
 
 
+async def test_nothing_that_comes_after_giving_up_is_shown() -> None:
+    screen = Screen()
+    stream = EventStream(screen.batches.append)
+    go = asyncio.Event()
+
+    async def slow() -> AsyncIterator[AgentEvent]:
+        yield TextDelta("said")
+        await go.wait()
+        yield TextDelta("late")
+
+    turn = asyncio.create_task(stream.follow(slow()))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    stream.give_up()
+    go.set()
+    await turn
+    assert screen.events == [TextDelta("said")]
+
+
 async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does() -> None:
     screen = Screen()
     session = FakeSession(gate=asyncio.Event())
