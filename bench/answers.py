@@ -75,14 +75,14 @@ class Turns:
 
 async def _run(folder: Path, messages: int) -> dict[str, float]:
     from obsidian_agent.agent.threads.log_store import ThreadStore
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.bootstrap import Wiring, build_session
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.screens.main import MainScreen
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     turns = Turns()
-    chats = Chats(ThreadStore(folder / "threads", lambda: datetime.now(UTC)), turns)  # type: ignore[arg-type]
+    chats = ThreadManager(ThreadStore(folder / "threads", lambda: datetime.now(UTC)), turns)  # type: ignore[arg-type]
     thread = chats.create()
     for number in range(messages // 2):
         thread.recorder.begin(f"Question {number}")

@@ -16,8 +16,8 @@ import httpx
 from bench.table import Row
 from obsidian_agent.agent.events import TextDelta
 from obsidian_agent.agent.privacy.consent import refuse_all
-from obsidian_agent.agent.threads.manager import Chats
-from obsidian_agent.bootstrap import Wiring, build_chats, build_session
+from obsidian_agent.agent.threads.manager import ThreadManager
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -62,10 +62,10 @@ def measure(place: Path, rounds: int = 40) -> list[Row]:
     return rows
 
 
-def _chats(vault: Path, state: Path, url: str) -> Chats:
+def _chats(vault: Path, state: Path, url: str) -> ThreadManager:
     settings = LiveSettings(current=Settings(context_window=200_000, planning="plan"))
     wiring = Wiring(VaultStore.open(vault), state, model="custom/m", base_url=url, settings=settings)
-    return build_chats(wiring, build_session(wiring))
+    return build_threads(wiring, build_session(wiring))
 
 
 async def _first_tokens(vault: Path, state: Path, url: str, messages: int, rounds: int) -> list[float]:
@@ -107,7 +107,7 @@ async def _pauses(vault: Path, state: Path, url: str) -> tuple[list[float], floa
     return pauses, tokens / (ended - begun)
 
 
-def _thread(chats: Chats, messages: int) -> str:
+def _thread(chats: ThreadManager, messages: int) -> str:
     """A conversation in which so much was said."""
     chat = chats.create()
     recorder = chat.recorder

@@ -18,24 +18,24 @@ from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.journal import state_folder
 from obsidian_agent.plan.flags import Policy
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
-    from obsidian_agent.agent.monthly_cost import Spending
+    from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.monthly_cost import MonthlyCost
     from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
     from obsidian_agent.agent.privacy.trace import Trace
     from obsidian_agent.agent.threads.log_store import ThreadStore
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.turn.answer import Models
-    from obsidian_agent.agent.turn.config import Brief
+    from obsidian_agent.agent.turn.config import TurnConfig
     from obsidian_agent.agent.vault_agents.files import FilesBelow
-    from obsidian_agent.agent.vault_agents.library import Customs
+    from obsidian_agent.agent.vault_agents.library import VaultAgents
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.limiter import RateLimits
@@ -94,14 +94,14 @@ def build_session(wiring: Wiring) -> Session:
     return session
 
 
-def build_chats(wiring: Wiring, session: Session) -> Chats:
+def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.manager import Chats, SessionTurns
+    from obsidian_agent.agent.threads.manager import SessionTurns, ThreadManager
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
 
-    return Chats(open_threads(wiring), SessionTurns(session, auto_title))
+    return ThreadManager(open_threads(wiring), SessionTurns(session, auto_title))
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -118,17 +118,17 @@ def open_ledger(wiring: Wiring) -> Ledger:
     return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
 
 
-def build_insight(wiring: Wiring, session: Session, chats: Chats) -> Insight:
+def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
     from obsidian_agent.agent.privacy.ledger import Ledger
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
-    customs = build_customs(wiring, files=session.files_below)
-    return Insight(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
+    customs = build_vault_agents(wiring, files=session.files_below)
+    return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
@@ -163,16 +163,16 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
 
     def counted(provider: Provider) -> Provider:
         # Scripts are played, not asked.
-        return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_spending(wiring))
+        return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
     return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
 
 
-def open_spending(wiring: Wiring) -> Spending:
+def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
     """What models have cost, in all vaults, and the cap of the settings."""
-    from obsidian_agent.agent.monthly_cost import Spending
+    from obsidian_agent.agent.monthly_cost import MonthlyCost
 
-    return Spending(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
+    return MonthlyCost(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
 
 
 def build_keys(wiring: Wiring) -> KeyStore:
@@ -204,20 +204,19 @@ class _Lasting:
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
-def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> Brief:
+def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
     """What an agent gets in its next turn. May block."""
-    from obsidian_agent.agent.context.gathering import Gathering
-    from obsidian_agent.agent.context.items import FUSIONS
-    from obsidian_agent.agent.turn.config import Brief
+    from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, Gatherer
+    from obsidian_agent.agent.turn.config import TurnConfig
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
     from obsidian_agent.agent.vault_agents.instructions import resolve
 
     settings = wiring.settings.current
-    resolved = resolve(build_customs(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
-    return Brief(
+    resolved = resolve(build_vault_agents(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
+    return TurnConfig(
         instructions=resolved.instructions,
-        gathering=Gathering(settings.context_active_note, settings.context_notes),
-        fusion=FUSIONS[settings.context_fusion],
+        gathering=Gatherer(settings.context_active_note, settings.context_notes),
+        fusion=CONTEXT_FORMATS[settings.context_fusion],
         window=settings.context_window,
         detail=None if settings.prompt == "auto" else settings.prompt,
         tools=settings.tool_calling,
@@ -230,15 +229,17 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: 
     )
 
 
-def build_customs(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> Customs:
+def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.vault_agents.files import files_below
-    from obsidian_agent.agent.vault_agents.library import Customs
+    from obsidian_agent.agent.vault_agents.library import VaultAgents
 
     settings = wiring.settings.current
     known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
-    return Customs(wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover)
+    return VaultAgents(
+        wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover
+    )
 
 
 def _trusted(wiring: Wiring) -> TrustStore:

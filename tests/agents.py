@@ -21,7 +21,7 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatMessage, Provider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
@@ -104,7 +104,7 @@ class Desk:
     policy: Policy = Policy()
     proposing: bool = True
     focus: Focus = Focus()
-    talk: Conversation = field(default_factory=Conversation)
+    conversation: Conversation = field(default_factory=Conversation)
 
     @property
     def ledger(self) -> Ledger:
@@ -131,7 +131,7 @@ class Desk:
             rules=self.rules,
             approve=self.person.approve(),
             ledger=self.ledger,
-            conversation=self.talk,
+            conversation=self.conversation,
             dry_run=(lambda open_view: dry_run_over(open_view, context, TOOLS)) if self.proposing else None,
             new_mark=lambda: "m4rk",
         )

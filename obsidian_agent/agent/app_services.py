@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.privacy.ledger import FileRead, Ledger
-from obsidian_agent.agent.threads.manager import Chats
+from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.agent.turn.usage import TurnUsage
 from obsidian_agent.errors import ConfigError
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.context.mentions import Mentionable
     from obsidian_agent.agent.plugins import FoundPlugins
     from obsidian_agent.agent.session import Session
-    from obsidian_agent.agent.turn.request_preview import Outlook
-    from obsidian_agent.agent.vault_agents.library import Customs
+    from obsidian_agent.agent.turn.request_preview import RequestPreview
+    from obsidian_agent.agent.vault_agents.library import VaultAgents
     from obsidian_agent.providers.keys import KeyStore
 
 
@@ -32,30 +32,30 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Insight:
+class AppServices:
     """Over a session and its threads. `plugins` searches Obsidian's community plugins."""
 
     session: Session
-    chats: Chats
+    chats: ThreadManager
     ledger: Ledger
     plugins: Callable[[str], Awaitable[FoundPlugins]]
-    customs: Customs
+    customs: VaultAgents
     keys: KeyStore
 
     def sent(self) -> list[Mapping[str, Any]]:
         """The ledger, oldest first. May block."""
         return self.ledger.entries()
 
-    async def outlook(self, thread_id: str | None, draft: str) -> Outlook | None:
+    async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
         """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
-        from obsidian_agent.agent.turn.request_preview import outlook
+        from obsidian_agent.agent.turn.request_preview import preview_request
 
         chat = await asyncio.to_thread(self.chats.open, thread_id) if thread_id is not None else None
         if await asyncio.to_thread(lambda: self.session.models) is None:
             return None
-        talk = chat.talk if chat is not None else Conversation()
+        conversation = chat.conversation if chat is not None else Conversation()
         model, assistant = (chat.state.model, chat.state.assistant) if chat is not None else (None, None)
-        return await outlook(self.session, talk, draft, model=model, assistant=assistant)
+        return await preview_request(self.session, conversation, draft, model=model, assistant=assistant)
 
     def usage(self, thread_id: str | None) -> tuple[Sequence[TurnUsage], Sequence[TurnUsage]]:
         """What the turns of a conversation used, and those of all conversations in memory. May block."""

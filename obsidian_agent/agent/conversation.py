@@ -159,19 +159,19 @@ class Compacted:
         )
 
 
-async def compact(talk: Conversation, provider: Provider) -> Compacted:
+async def compact(conversation: Conversation, provider: Provider) -> Compacted:
     """Summarise all turns but the last. Nothing goes to a model that it has not been sent before.
 
     Raises `ConfigError`: NOTHING_TO_DO, and MODEL_CHANGED when it was another model that the conversation was told to.
     """
-    count = old_part(talk.messages, keep=1)
+    count = old_part(conversation.messages, keep=1)
     if count < 2:  # one message is the summary that was made before
         message = "There is nothing to summarise yet: the last turn always stays whole."
         raise ConfigError(message, code="NOTHING_TO_DO")
-    if talk.told and talk.told != f"{provider.name} {provider.address}":
+    if conversation.told and conversation.told != f"{provider.name} {provider.address}":
         hint = "Say something first: you are asked then whether it may see what was said so far."
         raise ConfigError(f"{provider.name} was not told this conversation.", code="MODEL_CHANGED", hint=hint)
-    before = estimate_messages(talk.messages)
-    summary = await summarise(provider, talk.messages, count, new_mark())
-    talk.compact(summary.count, summary.message)
-    return Compacted(count, before, estimate_messages(talk.messages), summary.by_model)
+    before = estimate_messages(conversation.messages)
+    summary = await summarise(provider, conversation.messages, count, new_mark())
+    conversation.compact(summary.count, summary.message)
+    return Compacted(count, before, estimate_messages(conversation.messages), summary.by_model)

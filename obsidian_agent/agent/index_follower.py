@@ -42,7 +42,7 @@ FEW: Final = 500
 """With more changed files than this the whole vault is compared instead."""
 
 
-class Following:
+class IndexFollower:
     """One vault's index kept fresh. `tell` is called in threads, whenever the status is another one."""
 
     def __init__(self, root: str, keeper: Callable[[], IndexKeeper], tell: Callable[[IndexStatus], None]) -> None:

@@ -25,7 +25,7 @@ from obsidian_agent.state_files import make_private
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class MonthlyCost:
     """The record `file` (JSON lines) and the cap in US dollars a calendar month (None: no cap)."""
 
     file: Path
@@ -82,7 +82,7 @@ class Spending:
 class CountedProvider(AroundProvider):
     """A provider each of whose requests is held to the cap and written down, whatever it is for."""
 
-    spending: Callable[[], Spending]
+    spending: Callable[[], MonthlyCost]
     facts: Callable[[str], ModelFacts] = facts_of
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:

@@ -14,8 +14,8 @@ from typing import Any, Protocol, assert_never, cast
 
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.agent.turn.model_tools import Detail, usage_of
 from obsidian_agent.agent.turn.prompts import bad_answer, correction, hint, request_message, system_prompt
-from obsidian_agent.agent.turn.signatures import Detail, usage_of
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan

@@ -1,4 +1,4 @@
-"""One vault, one planner: what front ends talk to.
+"""One vault, one planner: what front ends conversation to.
 
 A turn is a short script: freeze the context, plan, validate, dry-run; what it yields is data, and approval is the caller's. The
 synchronous `dry_run` and `apply` are the core that headless commands call on the main thread; the async iterators are the same for
@@ -32,7 +32,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.index_follower import Following
+from obsidian_agent.agent.index_follower import IndexFollower
 from obsidian_agent.agent.macros.store import SavedActions
 from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.agent.streaming import events_of
@@ -41,15 +41,14 @@ from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, diff_of
-from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.gc_policy import no_collection
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import NetChange
 from obsidian_agent.vault.views.disk import DiskView
 
@@ -63,16 +62,6 @@ if TYPE_CHECKING:
     from obsidian_agent.offline.recipe import Recipe
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
-
-
-class MissingInput(PlanError):
-    """A plan cannot be previewed before the person gives values for these parameters."""
-
-    default_code = "NEEDS_INPUT"
-
-    def __init__(self, missing: tuple[str, ...]) -> None:
-        super().__init__(f"Values are missing: {', '.join(missing)}.")
-        self.missing = missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +99,7 @@ class Session:
         self.focus = Focus()
         self._clock = clock
         self._open = _Open(None, None, {})
-        self._following: Following | None = None
+        self._following: IndexFollower | None = None
         self._conversation: Conversation | None = None
         self.settings = LiveSettings()
         """The settings in use; call `settings_changed` after a change."""
@@ -172,7 +161,7 @@ class Session:
     def follow(self, tell: Callable[[IndexStatus], None]) -> None:
         """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block, and may be done once."""
         if self._make_keeper is not None and self._following is None:
-            self._following = Following(self.store.real_path, lambda: cast("IndexKeeper", self.keeper), tell)
+            self._following = IndexFollower(self.store.real_path, lambda: cast("IndexKeeper", self.keeper), tell)
             self._following.start()
 
     def unfollow(self) -> None:
@@ -288,19 +277,17 @@ class Session:
         on_first_screen: Callable[[Preview], None] | None = None,
     ) -> Preview:
         """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
-        checked = validate(document, self.tools, self.policy)
-        if checked.plan is None:
-            raise PlanError("The plan is not valid.", problems=checked.problems)
-        bound = bind(checked.plan, values or {})
-        if bound.problems:
-            raise PlanError("A value is not valid.", problems=bound.problems)
-        if bound.missing:
-            raise MissingInput(tuple(bound.missing))
-        context = self.context(bound.values)
-        with no_collection():
-            return preview(
-                checked, self.tools, self.view(), context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen
-            )
+        return dry_run(
+            document,
+            self.tools,
+            self.policy,
+            self.view(),
+            self.context({}),
+            values,
+            disabled=disabled,
+            instruction=instruction,
+            on_first_screen=on_first_screen,
+        )
 
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""

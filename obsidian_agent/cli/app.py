@@ -24,15 +24,15 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     _check(options)
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
-    from obsidian_agent.bootstrap import build_chats, build_insight, build_session
+    from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.themes import DARK
 
     wiring = wiring_of(options, app=True)
     session = build_session(wiring)
     settings = wiring.settings.current
-    chats = build_chats(wiring, session)
-    insight = build_insight(wiring, session, chats)
+    chats = build_threads(wiring, session)
+    insight = build_app_services(wiring, session, chats)
     app = ObsidianAgentApp(
         session,
         chats=chats,

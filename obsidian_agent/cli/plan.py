@@ -91,7 +91,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step. A note may be named without `.md`, before and after."""
     from obsidian_agent.cli.report import run_document
-    from obsidian_agent.offline.filling import escaped
+    from obsidian_agent.offline.recipe_plan import escaped
 
     session = open_session(options)
     entry = locate(session.view(), options.old)
@@ -132,7 +132,7 @@ def _shown(document: object, out: Output) -> Exit:
     """Print a plan, or why it is none. What only the settings of a run can allow is asked when it runs."""
     from obsidian_agent.plan.flags import Policy
     from obsidian_agent.plan.validate import validate
-    from obsidian_agent.tools.core.registry import TOOLS
+    from obsidian_agent.tools.registry import TOOLS
 
     checked = validate(document, TOOLS, Policy(allow_deletes=True, allow_commands=True))
     if checked.plan is None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.document import candidate_document, findings, result_document
 from obsidian_agent.agent.events import Answer, Candidate, ExecutionResult, RunEvent, StepFailed, StepFinished, StepSkipped
-from obsidian_agent.agent.session import MissingInput, Session
+from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, on_terminal
 from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, preview_document, rejected_document
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import locate, not_there, open_vault
 
 if TYPE_CHECKING:
-    from obsidian_agent.tools.search.text import SearchItem
+    from obsidian_agent.tools.search.search import SearchItem
     from obsidian_agent.vault.index.keeper import IndexKeeper
     from obsidian_agent.vault.index.stored import StoredIndex
     from obsidian_agent.vault.links.graph import NoteLinks
@@ -40,7 +40,7 @@ def search_command(options: argparse.Namespace, out: Output) -> Exit:
     """Hits for a query, a page at a time."""
     if not options.query.strip():
         raise UsageError("There is nothing to search for.", hint="Give a word, a #tag or a part of a name.")
-    from obsidian_agent.tools.search.text import SearchRequest, search
+    from obsidian_agent.tools.search.search import SearchRequest, search
 
     request = SearchRequest(
         options.query,

@@ -10,10 +10,10 @@ from datetime import date, datetime
 from typing import Any
 
 from obsidian_agent.errors import PlanError, Problem
-from obsidian_agent.plan.compiled import compile_step
-from obsidian_agent.plan.marks import marks_of
+from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
 from obsidian_agent.plan.nearest import did_you_mean
+from obsidian_agent.plan.references import compile_step
 from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.tools.core.tool import Tool
 
@@ -36,6 +36,16 @@ class Bound:
     values: Mapping[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+
+class MissingInput(PlanError):
+    """A plan cannot be previewed before the person gives values for these parameters."""
+
+    default_code = "NEEDS_INPUT"
+
+    def __init__(self, missing: tuple[str, ...]) -> None:
+        super().__init__(f"Values are missing: {', '.join(missing)}.")
+        self.missing = missing
 
 
 class _Unfit(Exception):

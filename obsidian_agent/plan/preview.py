@@ -11,21 +11,22 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.compiled import CompiledStep
-from obsidian_agent.plan.filters import FilterContext
-from obsidian_agent.plan.flags import flags_of, opaque_flags, refusals
+from obsidian_agent.plan.flags import Policy, flags_of, opaque_flags, refusals
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
+from obsidian_agent.plan.parameters import MissingInput, bind
+from obsidian_agent.plan.references import CompiledStep
 from obsidian_agent.plan.result import Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
-from obsidian_agent.plan.validate import Validated
+from obsidian_agent.plan.validate import Validated, validate
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
-from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
@@ -35,6 +36,45 @@ FIRST_SCREEN = 40
 
 MAX_PROBLEMS = 200
 """Problems kept of one kind: nobody reads the ten-thousandth, and it would cost memory and time."""
+
+
+def dry_run(
+    document: object,
+    tools: Mapping[str, Tool],
+    policy: Policy,
+    view: VaultView,
+    context: RunContext,
+    values: Mapping[str, Any] | None = None,
+    *,
+    disabled: frozenset[str] = frozenset(),
+    instruction: str | None = None,
+    on_first_screen: Callable[[Preview], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Preview:
+    """Judge a plan (its document, or what validation made of it), give its parameters these values, and dry-run it against `view`.
+
+    Raises PlanError for a plan or a value that is not valid, MissingInput when parameters lack values; else as `preview`.
+    """
+    checked = document if isinstance(document, Validated) else validate(document, tools, policy)
+    if checked.plan is None:
+        raise PlanError("The plan is not valid.", problems=checked.problems)
+    bound = bind(checked.plan, values or {})
+    if bound.problems:
+        raise PlanError("A value is not valid.", problems=bound.problems)
+    if bound.missing:
+        raise MissingInput(bound.missing)
+    context = replace(context, params={**context.params, **bound.values})
+    with no_collection():
+        return preview(
+            checked,
+            tools,
+            view,
+            context,
+            disabled=disabled,
+            instruction=instruction,
+            on_first_screen=on_first_screen,
+            cancelled=cancelled,
+        )
 
 
 def preview(
@@ -120,6 +160,7 @@ class _DryRun:
             change_set=change_set,
             plan_hash=digest,
             left_out=frozenset(self.left_out),
+            after=self.overlay,
             timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
         )
 
@@ -212,7 +253,7 @@ class _DryRun:
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
         self.instances.append(Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason))
 
-    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal) -> None:
+    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal[Any]) -> None:
         """Warnings of one call: names that were cleaned, and what the tool says."""
         self._warn(Problem("PATH_INVALID", note, step.id, name) for note in notes)
         self._warn(warning.at(step.id, name) for warning in proposal.warnings)

@@ -21,9 +21,9 @@ from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.port import Session
 
@@ -45,8 +45,8 @@ class ObsidianAgentApp(App[None]):
         self,
         session: Session,
         *,
-        chats: Chats | None = None,
-        insight: Insight | None = None,
+        chats: ThreadManager | None = None,
+        insight: AppServices | None = None,
         settings: LiveSettings | None = None,
         theme: str = DARK,
         keymap: dict[str, str] | None = None,

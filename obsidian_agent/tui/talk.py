@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.bus import Happening, How
-    from obsidian_agent.agent.threads.manager import Chat, Chats
+    from obsidian_agent.agent.threads.bus import How, ThreadEvent
+    from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
@@ -35,7 +35,7 @@ class Elsewhere:
 class Talk:
     """The current conversation; without `chats` there is only the session's one, which is not kept."""
 
-    def __init__(self, bridge: Bridge, chats: Chats | None, ask: Ask) -> None:
+    def __init__(self, bridge: Bridge, chats: ThreadManager | None, ask: Ask) -> None:
         self._bridge = bridge
         self.chats = chats
         self._ask = ask
@@ -45,7 +45,7 @@ class Talk:
         """The model that new conversations begin with; None: the one of the settings."""
 
     @property
-    def chat(self) -> Chat | None:
+    def chat(self) -> ActiveThread | None:
         """The conversation on the screen, when there is one. May read its file."""
         return self.chats.open(self.current) if self.chats is not None and self.current is not None else None
 
@@ -141,7 +141,7 @@ class Talk:
         return await self._ask(request, "" if thread_id == self.current else self._title(thread_id))
 
 
-async def _events(happenings: AsyncIterator[Happening]) -> AsyncIterator[AgentEvent]:
+async def _events(happenings: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
     """The events of one turn."""
     from obsidian_agent.agent.threads.bus import Ended, Happened
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import Kept
     from obsidian_agent.agent.context.budget import Use
     from obsidian_agent.agent.plugins import FoundPlugins
-    from obsidian_agent.agent.turn.request_preview import Outlook
+    from obsidian_agent.agent.turn.request_preview import RequestPreview
     from obsidian_agent.agent.turn.usage import TurnUsage
 
 Line = tuple[str, str]
@@ -60,7 +60,7 @@ def gauge(use: Use, width: int = 20) -> str:
     return f"{'█' * filled}{'░' * (width - filled)} {use.share:.0%}"
 
 
-def outlook_lines(outlook: Outlook | None) -> list[Line]:
+def outlook_lines(outlook: RequestPreview | None) -> list[Line]:
     """What a message would send, with its size and price, and then all of it."""
     if outlook is None:
         return [("No model is chosen: nothing is sent anywhere. /model chooses one.", "$quiet")]

@@ -95,7 +95,7 @@ async def test_an_obeying_model_gets_and_does_nothing_that_was_not_allowed(
     assert "root:" not in seen
     assert desk.files() == before
     assert isinstance(events[-1], PlanReady), "shown to the person, and not run"
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
     named = {item.path.text for event in events if isinstance(event, ShareRequested) for item in event.request.items}
     shared = {path for event in events if isinstance(event, ToolCallFinished) for path in event.paths}
     assert shared <= {CLIP}
@@ -125,7 +125,7 @@ async def test_text_of_notes_is_data_between_marks_that_no_note_can_know(make_de
     for _ in range(2):
         model = Obeying()
         agent = replace(desk.agent(model), new_mark=new_mark)  # type: ignore[arg-type]
-        desk.talk = agent.conversation
+        desk.conversation = agent.conversation
         async for _ in agent.plan(desk.request("Summarise")):
             pass
         result = next(message.text for message in model.requests[-1].messages if "<system>" in message.text)
@@ -134,7 +134,7 @@ async def test_text_of_notes_is_data_between_marks_that_no_note_can_know(make_de
         assert result.count(f"DATA {mark}>>>") == 2, "one fence for the result, one for the content"
         assert all("<system>" not in message.text for message in model.requests[-1].messages if message.role in ("system", "user"))
         marks.append(mark)
-        desk.talk.messages.clear()
+        desk.conversation.messages.clear()
     assert marks[0] != marks[1]
 
 

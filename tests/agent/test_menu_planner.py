@@ -17,7 +17,7 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.turn.answer import answer
-from obsidian_agent.agent.turn.request_preview import outlook
+from obsidian_agent.agent.turn.request_preview import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
@@ -223,12 +223,12 @@ async def test_a_bad_model_name_is_told(make_vault: MakeVault, tmp_path: Path, s
 
 
 async def test_what_would_be_sent_can_be_read_before(desk: Desk, server: LlmServer) -> None:
-    shown = await outlook(desk.session, Conversation(), "I would like Boat over in Archive")
+    shown = await preview_request(desk.session, Conversation(), "I would like Boat over in Archive")
     server.play(choice({"action": "list-tags"}))
     await desk.say("I would like Boat over in Archive")
     for message in server.requests[0].body["messages"]:
         assert message["content"] in shown.text
-    assert "needs no model" in (await outlook(desk.session, Conversation(), "Move Boat to Archive")).text
+    assert "needs no model" in (await preview_request(desk.session, Conversation(), "Move Boat to Archive")).text
     assert len(server.requests) == 1
 
 

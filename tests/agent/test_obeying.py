@@ -14,14 +14,14 @@ from obsidian_agent.agent.context.compaction import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
 from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.turn.answer import answer
-from obsidian_agent.bootstrap import Wiring, build_customs, build_session
+from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from support import MakeVault
 
 CASES = [
@@ -47,7 +47,7 @@ async def test_whatever_a_model_answers_nothing_is_written(case: dict[str, Any],
     called = await desk.turn(scripted(*[{"calls": [{"name": "propose_plan", "arguments": raw}]}] * 4, {"text": "I give up."}), "Tidy up")
     assert isinstance(called[-1], Answer | PlanReady | TurnFailed)
     assert desk.files() == before
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
 
 
 EVIL: dict[str, str | bytes] = {
@@ -98,7 +98,7 @@ async def test_nothing_in_a_vault_chooses_a_service_widens_a_rule_or_is_heard_un
 async def test_trusted_files_of_a_vault_still_widen_nothing(session_of: Callable[..., Any], tmp_path: Path) -> None:
     session = session_of({"text": "Done."})
     wiring = Wiring(session.store, tmp_path / "state", settings=session.settings)
-    library = build_customs(wiring)
+    library = build_vault_agents(wiring)
     while waiting := library.library().untrusted:
         for file in waiting:
             library.trust(file.path, file.sha256)

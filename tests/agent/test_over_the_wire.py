@@ -74,7 +74,7 @@ async def test_a_question_over_two_rounds(vendor: str, server: LlmServer, desk: 
     assert "Tomatoes need water" in second
     assert "secretly" not in second
     assert second.index("c1") < second.index("c2")
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -122,8 +122,8 @@ async def test_cancel_in_the_middle_of_a_stream(vendor: str, server: LlmServer, 
     assert isinstance(first, TextDelta)
     await events.aclose()
     assert await asyncio.to_thread(server.client_gone.wait, 20)
-    assert desk.talk.messages[-1].text.startswith(first.text)
-    assert "stopped" in desk.talk.messages[-1].text
+    assert desk.conversation.messages[-1].text.startswith(first.text)
+    assert "stopped" in desk.conversation.messages[-1].text
     server.play(Reply("Fine."))
     assert (await desk.turn(connect(vendor, server), "Stop"))[-1] == Answer("Fine.")
 
@@ -144,7 +144,7 @@ async def test_cancel_while_the_person_thinks(vendor: str, server: LlmServer, de
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
     server.play(Reply("Fine."))
     assert (await desk.turn(connect(vendor, server), "Stop"))[-1] == Answer("Fine."), "the service takes the conversation as it is"
     assert "User cancelled tool execution" in sent(server)
@@ -187,7 +187,7 @@ async def test_ollama_calls_tools_too(server: LlmServer, desk: Desk) -> None:
     server.play(Reply("Hm.", calls=(reading("Garden.md"), Call("vault__listFiles", "{}"))), Reply("Water."))
     events = await desk.turn(connect("ollama", server))
     assert events[-1] == Answer("Water.", ("Garden.md",))
-    check_pairs(desk.talk.messages)
+    check_pairs(desk.conversation.messages)
     assert "Tomatoes" in sent(server)
 
 
@@ -195,7 +195,7 @@ async def test_ollama_calls_tools_too(server: LlmServer, desk: Desk) -> None:
 async def test_the_key_and_the_vaults_place_are_in_no_request_body(vendor: str, server: LlmServer, desk: Desk) -> None:
     server.play(Reply(calls=(reading("/etc/passwd", "a"), reading(f"{desk.store.real_path}/Garden.md", "b"))), Reply("Ok."))
     await desk.turn(connect(vendor, server))
-    texts = json.dumps([message for message in desk.talk.messages if message.role == "tool"], default=str)
+    texts = json.dumps([message for message in desk.conversation.messages if message.role == "tool"], default=str)
     assert KEY not in sent(server)
     assert desk.store.real_path not in texts
 

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import PlanError
+from obsidian_agent.plan import preview
 from obsidian_agent.plan.flags import Policy
-from obsidian_agent.plan.preview import FIRST_SCREEN, preview
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.preview import FIRST_SCREEN
 from obsidian_agent.plan.result import Preview, diff_of, preview_document
-from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
@@ -39,8 +40,9 @@ def create(step_id: str, path: str, content: str = "x", **more: Any) -> dict[str
 
 
 def dry_run(store: VaultStore, document: object, *, context: RunContext | None = None, **options: Any) -> Preview:
-    checked = validate(document, TOOLS, options.pop("policy", Policy()))
-    return preview(checked, TOOLS, DiskView(store), context or RunContext("vault", NOW), **options)
+    """`preview.dry_run`, with what most tests don't care about filled in."""
+    policy = options.pop("policy", Policy())
+    return preview.dry_run(document, TOOLS, policy, DiskView(store), context or RunContext("vault", NOW), **options)
 
 
 def codes(problems: Any) -> list[str]:
@@ -62,6 +64,31 @@ BULLETS = plan(
     step("links", "util.formatList", {"items": "$steps.notes", "template": "- {path|link}"}),
     step("back", "editor.replaceSelection", {"text": "${$steps.links.text}"}),
 )
+
+
+PARAMETERS = plan(create("made", "${where}.md"), parameters={"where": {"type": "path"}, "n": {"type": "number", "default": 1}})
+
+
+def test_values_are_bound_and_shadow_the_context(make_vault: MakeVault) -> None:
+    ready = dry_run(make_vault({}), PARAMETERS, values={"where": "A/b"})
+    assert changed(ready) == ["mkdir A", "create A/b.md"]
+    assert ready.context.params == {"where": "A/b", "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("document", "values", "codes"),
+    [
+        (PARAMETERS, {}, ["NEEDS_INPUT"]),
+        (PARAMETERS, {"where": "a", "n": "many"}, ["ARGUMENT_INVALID"]),
+        (PARAMETERS, {"where": "a", "nn": 1}, ["ARGUMENT_INVALID"]),
+        (plan(step("a", "vault.none", {})), {}, ["TOOL_NOT_FOUND"]),
+    ],
+)
+def test_a_plan_or_value_that_is_not_valid_has_no_dry_run(make_vault: MakeVault, document, values, codes) -> None:
+    with pytest.raises(PlanError) as caught:
+        dry_run(make_vault({}), document, values=values)
+    assert [problem.code for problem in caught.value.problems] == codes
+    assert isinstance(caught.value, MissingInput) == (codes == ["NEEDS_INPUT"])
 
 
 def test_bullets_become_notes_and_links(make_vault: MakeVault) -> None:
@@ -302,12 +329,6 @@ def test_a_step_that_fails_half_way_leaves_nothing(make_vault: MakeVault) -> Non
     ready = dry_run(store, plan(onto), policy=Policy(allow_deletes=True))
     assert [(each.state, "another spelling" in (each.reason or "")) for each in ready.instances] == [("failed", True)]
     assert ready.change_set.operations == ready.change_set.changes == ()
-
-
-def test_a_plan_that_did_not_validate_is_not_run(make_vault: MakeVault) -> None:
-    with pytest.raises(PlanError) as refused:
-        dry_run(make_vault({}), plan(step("x", "shell.exec", {})))
-    assert refused.value.problems[0].code == "TOOL_NOT_FOUND"
 
 
 def test_a_loop_without_any_success_skips_what_depends_on_it(make_vault: MakeVault) -> None:

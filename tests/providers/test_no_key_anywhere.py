@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from agents import NOTES, Person, yes
 from llm_server import KEY, Behaviour, Call, Failure, LlmServer, Raw, Reply
-from obsidian_agent.bootstrap import Wiring, build_chats, build_keys, build_session
+from obsidian_agent.bootstrap import Wiring, build_keys, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.providers.registry import find_vendor
@@ -57,7 +57,7 @@ async def test_forced_errors_leave_no_key_behind(
     keys = build_keys(wiring)
     assert keys.save(find_vendor(vendor), SecretStr(KEY)) == "file"
     session = build_session(wiring)
-    chats = build_chats(wiring, session)
+    chats = build_threads(wiring, session)
     shown: list[str] = []
     for behaviour in FAILURES:
         llm_server.play(Reply(calls=(Call("vault__readFile", '{"path": "Garden.md"}'),)), behaviour)

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from obsidian_agent.bootstrap import Wiring, build_chats, build_insight, build_session
+from obsidian_agent.bootstrap import Wiring, build_app_services, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
@@ -36,9 +36,9 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}", share_allow=("**",), policy=None, settings=settings)
         session = build_session(wiring)
-        chats = build_chats(wiring, session)
+        chats = build_threads(wiring, session)
         # Never the keyring of whoever runs this.
-        insight = replace(build_insight(wiring, session, chats), keys=KeyStore(tmp_path / "keys.toml", lambda: None))
+        insight = replace(build_app_services(wiring, session, chats), keys=KeyStore(tmp_path / "keys.toml", lambda: None))
         app = ObsidianAgentApp(session, chats=chats, insight=insight, settings=settings)
         async with app.run_test(size=(120, 40)) as pilot:
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
             return checked(approved)
 
         session.verify = verify  # type: ignore[method-assign]
-        app = ObsidianAgentApp(session, chats=build_chats(wiring, session))
+        app = ObsidianAgentApp(session, chats=build_threads(wiring, session))
         async with app.run_test(size=(120, 40)) as pilot:
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]
             await driver.settle()

@@ -8,7 +8,7 @@ from obsidian_agent.agent.context.budget import Use
 from obsidian_agent.agent.plugins import FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.agent.turn.request_preview import Outlook
+from obsidian_agent.agent.turn.request_preview import RequestPreview
 from obsidian_agent.agent.turn.usage import TurnUsage
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
@@ -51,11 +51,13 @@ def test_what_would_be_sent() -> None:
     item = ShareItem(vault_path("Diary.md"), Level.TEXT, 1, 1)
     question = ShareRequest("", "files", "", "", {}, (item,), "p", "a")
     use = Use(1000, system=300, history=200, reply=100, known=False)
-    said = text(tellings.outlook_lines(Outlook("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),))))
+    said = text(
+        tellings.outlook_lines(RequestPreview("p/m", "https://a", f"=== system\n{BAD}", use, 0.0123, (question,), (Problem("X", BAD),)))
+    )
     for words in ("To p/m at https://a", "60%", "1,000 (a guess)", "at most $0.0123", "asked about Diary.md", "x␛[2J"):
         assert words in said
     assert "\x1b" not in said
-    assert "not known" in text(tellings.outlook_lines(Outlook("p", "", "", use, None)))
+    assert "not known" in text(tellings.outlook_lines(RequestPreview("p", "", "", use, None)))
     assert tellings.gauge(Use(100, system=250), 4) == "████ 250%"
 
 

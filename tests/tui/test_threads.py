@@ -12,7 +12,7 @@ from obsidian_agent.agent.conversation import Compacted
 from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.agent.threads.log_store import ThreadStore
-from obsidian_agent.agent.threads.manager import Chat, Chats
+from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
@@ -26,7 +26,7 @@ class Turns:
 
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
+    async def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
         if text.startswith("slow"):
             yield TextDelta(f"First of {text}. ")
             await self.go.wait()
@@ -41,15 +41,15 @@ class Turns:
         else:
             yield Answer(f"Answer to {text}.")
 
-    async def compact(self, chat: Chat) -> Compacted:
+    async def compact(self, chat: ActiveThread) -> Compacted:
         return Compacted(2, 100, 20, by_model=True)
 
-    async def title(self, chat: Chat, question: str, answer: str) -> str | None:
+    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
         return f"About {question}"
 
 
-def chats(folder: Path, turns: Turns) -> Chats:
-    return Chats(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
+def chats(folder: Path, turns: Turns) -> ThreadManager:
+    return ThreadManager(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
 
 
 async def until(app: Driver, true: Callable[[], bool]) -> None:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from time import perf_counter
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent, RunFinished, RunStarted, RunStatus
-from obsidian_agent.agent.execution.instance_runner import Emit, RunCommand, Running
-from obsidian_agent.agent.execution.precheck import Preflight, Work
+from obsidian_agent.agent.execution.instance_runner import Emit, InstanceRunner, RunCommand
+from obsidian_agent.agent.execution.precheck import Precheck, Work
 from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem
 from obsidian_agent.journal.effects import Effects, effects_of
 from obsidian_agent.journal.journal import Journal
@@ -85,7 +85,7 @@ class _Execution:
         self._preview = preview
         self._store = store
         self._journal = journal
-        self._running = Running(preview, journal, emit, cancel, run_command)
+        self._running = InstanceRunner(preview, journal, emit, cancel, run_command)
         self._record: Record | None = None
         self._ended = False
         self._journal_ms = 0.0
@@ -102,7 +102,7 @@ class _Execution:
         with self._journal.lock(), FolderHandles(self._store) as handles:
             settle(self._journal, self._store)
             with self._journal.begin(_new_record(preview)) as writer:
-                preflight = Preflight(handles, writer, preview.instances)
+                preflight = Precheck(handles, writer, preview.instances)
                 preflight.check(preview.change_set.operations)
                 if preflight.problems:
                     stale = any(problem.code == "CONFLICT" for problem in preflight.problems)

@@ -33,7 +33,7 @@ class _Cancelled(Exception):
     """The person cancelled; seen in this module only."""
 
 
-class Running:
+class InstanceRunner:
     """What a run has done so far, and what went wrong."""
 
     def __init__(self, preview: Preview, journal: Journal, emit: Emit, cancel: threading.Event, run_command: RunCommand | None) -> None:

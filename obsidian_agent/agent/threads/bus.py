@@ -38,24 +38,24 @@ class Ended:
     how: How
 
 
-Happening = Happened | Retitled | Ended
+ThreadEvent = Happened | Retitled | Ended
 
 
 @dataclass(slots=True)
 class Bus:
     """Hands everything that happens to everybody who listens, in order. For one event loop."""
 
-    _listeners: list[asyncio.Queue[Happening]] = field(default_factory=list)
+    _listeners: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
 
-    def publish(self, happening: Happening) -> None:
+    def publish(self, happening: ThreadEvent) -> None:
         """Tell all listeners."""
         for listener in self._listeners:
             listener.put_nowait(happening)
 
     @contextlib.contextmanager
-    def listen(self, thread_id: str | None = None) -> Iterator[AsyncIterator[Happening]]:
+    def listen(self, thread_id: str | None = None) -> Iterator[AsyncIterator[ThreadEvent]]:
         """Everything from now on (of one thread, or of all), until the block ends."""
-        queue: asyncio.Queue[Happening] = asyncio.Queue()
+        queue: asyncio.Queue[ThreadEvent] = asyncio.Queue()
         self._listeners.append(queue)
         try:
             yield _from(queue, thread_id)
@@ -63,7 +63,7 @@ class Bus:
             self._listeners.remove(queue)
 
 
-async def _from(queue: asyncio.Queue[Happening], thread_id: str | None) -> AsyncIterator[Happening]:
+async def _from(queue: asyncio.Queue[ThreadEvent], thread_id: str | None) -> AsyncIterator[ThreadEvent]:
     while True:
         happening = await queue.get()
         if thread_id is None or happening.thread_id == thread_id:

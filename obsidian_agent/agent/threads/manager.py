@@ -23,7 +23,7 @@ from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, Sh
 from obsidian_agent.agent.threads.bus import Bus, Ended, Happened, How, Retitled
 from obsidian_agent.agent.threads.log_store import ThreadHit, ThreadStore, ThreadSummary, clean_title
 from obsidian_agent.agent.threads.recorder import Recorder, shared_record
-from obsidian_agent.agent.threads.state import Folding, ThreadState
+from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
 from obsidian_agent.agent.threads.titles import title_by, title_from
 from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.agent.turn.state_machine import IllegalStep, TurnMachine, TurnState
@@ -40,20 +40,20 @@ class SessionTurns:
     session: Session
     titles_by_model: Callable[[], bool] = bool
 
-    def turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
+    def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
         """The events of one message; ends as `answering.answer` and `Session.turn` do."""
         if self.session.models is None:
             return self.session.turn(text)
-        return answer(self.session, text, approve, conversation=chat.talk, model=chat.state.model, assistant=chat.state.assistant)
+        return answer(self.session, text, approve, conversation=chat.conversation, model=chat.state.model, assistant=chat.state.assistant)
 
-    async def compact(self, chat: Chat) -> Compacted:
+    async def compact(self, chat: ActiveThread) -> Compacted:
         """Summarise a thread by its model. Raises `ConfigError`, also without a model."""
         models = self.session.models
         if models is None:
             raise ConfigError("There is no model, so there is nothing to make room for.", code="NO_MODEL")
-        return await compact(chat.talk, models.providers.get(chat.state.model or models.spec))
+        return await compact(chat.conversation, models.providers.get(chat.state.model or models.spec))
 
-    async def title(self, chat: Chat, question: str, answer: str) -> str | None:
+    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
         """A title by the thread's model, which knows both sides already."""
         models = self.session.models
         if models is None or not self.titles_by_model():
@@ -76,27 +76,27 @@ Approve = Callable[[str, ShareRequest], Awaitable[ShareDecision]]
 class Turns(Protocol):
     """Who works on a message of a thread."""
 
-    def turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
+    def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
         """The events of one message. Closing the iterator cancels."""
         ...
 
-    async def compact(self, chat: Chat) -> Compacted:
+    async def compact(self, chat: ActiveThread) -> Compacted:
         """Summarise what models get of a thread. Raises `ConfigError`."""
         ...
 
-    async def title(self, chat: Chat, question: str, answer: str) -> str | None:
+    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
         """A title by a model, when the settings want that and it succeeds."""
         ...
 
 
 @dataclass(slots=True)
-class Chat:
-    """A thread in memory. `talk` is the conversation as models get it, `recorder` what is written down.
+class ActiveThread:
+    """A thread in memory. `conversation` is the conversation as models get it, `recorder` what is written down.
 
     `machine` says how its turn stands; `task` runs in the background.
     """
 
-    talk: Conversation
+    conversation: Conversation
     recorder: Recorder
     used_at: float
     running: bool = False
@@ -106,7 +106,7 @@ class Chat:
     @property
     def id(self) -> str:
         """The thread's id."""
-        return self.talk.id
+        return self.conversation.id
 
     @property
     def state(self) -> ThreadState:
@@ -120,29 +120,29 @@ class Chat:
 
 
 @dataclass(slots=True)
-class Chats:
+class ThreadManager:
     """All threads of one vault. Methods that are not async may block."""
 
     store: ThreadStore
     turns: Turns
     clock: Callable[[], float] = time.monotonic
     bus: Bus = field(default_factory=Bus)
-    _open: OrderedDict[str, Chat] = field(default_factory=OrderedDict)
+    _open: OrderedDict[str, ActiveThread] = field(default_factory=OrderedDict)
 
     # --- threads -------------------------------------------------------------------------------------------------------------------
 
-    def create(self, model: str | None = None) -> Chat:
+    def create(self, model: str | None = None) -> ActiveThread:
         """A new thread, on disk as soon as this returns."""
         return self._take_up(self.store.create(model))
 
-    def open(self, thread_id: str) -> Chat:
+    def open(self, thread_id: str) -> ActiveThread:
         """A thread, resumed if it is not in memory. Raises `ConfigError` (THREAD_NOT_FOUND and others)."""
         chat = self._open.get(thread_id)
         if chat is None:
             return self._take_up(self.store.load(thread_id))
         if not chat.running and chat.recorder.file.changed:  # by another program
             fresh = self._take_up(self.store.load(thread_id))
-            fresh.talk.grants, fresh.machine = chat.talk.grants, chat.machine
+            fresh.conversation.grants, fresh.machine = chat.conversation.grants, chat.machine
             return fresh
         chat.used_at = self.clock()
         self._open.move_to_end(thread_id)
@@ -183,7 +183,7 @@ class Chats:
             del self._open[thread_id]
         return self.store.delete(thread_id)
 
-    def rewind(self, thread_id: str, version: int) -> Chat:
+    def rewind(self, thread_id: str, version: int) -> ActiveThread:
         """Go back to the end of an earlier turn. Raises `ConfigError`: THREAD_BUSY, NO_VERSION."""
         _check_free(self.open(thread_id))
         del self._open[thread_id]
@@ -244,7 +244,7 @@ class Chats:
             async for event in events:
                 yield event
 
-    async def _turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+    async def _turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
         recorder = chat.recorder
         with contextlib.ExitStack() as held:
             try:
@@ -257,7 +257,7 @@ class Chats:
                 async for event in events:
                     yield event
 
-    async def _held_turn(self, chat: Chat, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+    async def _held_turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
         recorder = chat.recorder
         try:
             try:
@@ -273,9 +273,11 @@ class Chats:
                         chat.machine.hear(event)
                     yield event
         finally:
-            talk = chat.talk
+            conversation = chat.conversation
             try:
-                await asyncio.shield(asyncio.to_thread(recorder.end, shared_record(talk.told, talk.plain, talk.shared)))
+                await asyncio.shield(
+                    asyncio.to_thread(recorder.end, shared_record(conversation.told, conversation.plain, conversation.shared))
+                )
             finally:
                 chat.running = False
                 chat.used_at = self.clock()
@@ -313,7 +315,7 @@ class Chats:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, chat: Chat, text: str, approve: Approve) -> None:
+    async def _run(self, chat: ActiveThread, text: str, approve: Approve) -> None:
         async def approve_here(request: ShareRequest) -> ShareDecision:
             return await approve(chat.id, request)
 
@@ -336,7 +338,7 @@ class Chats:
             self._ended(chat, how)
         await self.find_title(chat.id)
 
-    def _ended(self, chat: Chat, how: How) -> None:
+    def _ended(self, chat: ActiveThread, how: How) -> None:
         chat.running = False
         self.bus.publish(Ended(chat.id, how))
 
@@ -349,7 +351,7 @@ class Chats:
         answer = next((said.text for said in chat.state.said if said.role in ("model", "plan")), "")
         return self._name(chat, await self.turns.title(chat, question, answer) or title_from(question, answer))
 
-    def _name(self, chat: Chat, title: str | None) -> str | None:
+    def _name(self, chat: ActiveThread, title: str | None) -> str | None:
         """Give a thread a title that has none yet."""
         if title is None or chat.state.titled_by != "time":
             return None
@@ -360,12 +362,12 @@ class Chats:
 
     # --- memory --------------------------------------------------------------------------------------------------------------------
 
-    def _take_up(self, state: ThreadState) -> Chat:
-        talk, file = state.conversation(), self.store.file(state.id)
+    def _take_up(self, state: ThreadState) -> ActiveThread:
+        conversation, file = state.conversation(), self.store.file(state.id)
         with contextlib.suppress(OSError):
             file.size = file.path.stat().st_size
-        chat = Chat(talk, Recorder(file, Folding(state), self.store.now), self.clock())
-        talk.keeper = chat.recorder
+        chat = ActiveThread(conversation, Recorder(file, ThreadFold(state), self.store.now), self.clock())
+        conversation.keeper = chat.recorder
         self._open[state.id] = chat
         free = [key for key, each in self._open.items() if not each.running and key != state.id]
         for key in free[: max(0, len(self._open) - MOST_OPEN)]:
@@ -373,7 +375,7 @@ class Chats:
         return chat
 
 
-def _question(chat: Chat) -> str:
+def _question(chat: ActiveThread) -> str:
     return next((said.text for said in chat.state.said if said.role == "person"), "")
 
 
@@ -387,11 +389,11 @@ def _advance(machine: TurnMachine, result: ExecutionResult, unlike: tuple[Proble
             machine.checked(unlike)
 
 
-def _check_free(chat: Chat) -> None:
+def _check_free(chat: ActiveThread) -> None:
     if chat.running:
         raise _busy(chat)
 
 
-def _busy(chat: Chat) -> ConfigError:
+def _busy(chat: ActiveThread) -> ConfigError:
     message = f"The conversation “{chat.state.title}” is still being worked on."
     return ConfigError(message, code="THREAD_BUSY", hint="Wait for the answer, or cancel it.")

@@ -169,19 +169,19 @@ class ThreadState:
 
 def thread_of(records: Iterable[Record], damaged: int = 0) -> ThreadState | None:
     """The thread that records tell of; None when there is no first line."""
-    folding: Folding | None = None
+    folding: ThreadFold | None = None
     for record in records:
         if folding is None:
             identity, created = record.get("id"), record.get("created")
             if record["k"] == "thread" and isinstance(identity, str) and isinstance(created, str):
-                folding = Folding(ThreadState(identity, created, updated=created))
+                folding = ThreadFold(ThreadState(identity, created, updated=created))
             continue
         folding.take(record)
     return folding.end(damaged) if folding is not None else None
 
 
 @dataclass(slots=True)
-class Folding:
+class ThreadFold:
     """A thread on the way; `state` is what it is so far. `history` holds, by version, what a model got then."""
 
     state: ThreadState

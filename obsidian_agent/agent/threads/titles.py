@@ -41,8 +41,8 @@ def title_from(question: str, answer: str = "") -> str | None:
 
 async def title_by(provider: Provider, question: str, answer: str) -> str | None:
     """A title that a model makes of what it was asked and has answered; None when it fails. Nothing else is sent."""
-    talk = f"Question: {visible(question)[:_SHOWN]}\n\nAnswer: {visible(answer)[:_SHOWN]}"
-    request = ChatRequest((ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", talk)), max_tokens=64, timeout=20.0)
+    conversation = f"Question: {visible(question)[:_SHOWN]}\n\nAnswer: {visible(answer)[:_SHOWN]}"
+    request = ChatRequest((ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", conversation)), max_tokens=64, timeout=20.0)
     parts: list[str] = []
     # Every provider's stream is an async generator; the protocol only promises an iterator.
     deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, cast
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, NeedsInput, Notice, PlanReady, TurnFailed, TurnStarted
 from obsidian_agent.agent.menu_planner import MenuPlanner, Planning, picks
-from obsidian_agent.agent.model_choice import Choice, choose, wish_of
 from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ApproveShare, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
-from obsidian_agent.agent.turn.config import Brief
+from obsidian_agent.agent.turn.config import Choice, TurnConfig, choose, wish_of
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.plain import GuardedPlanner, MadePlanner
 from obsidian_agent.agent.turn.prompts import detail_for
@@ -42,7 +41,7 @@ class Models:
     sampling: Sampling
     rules: SharingRules
     ledger: Ledger
-    brief: Callable[[str | None], Brief] = lambda assistant: Brief()
+    brief: Callable[[str | None], TurnConfig] = lambda assistant: TurnConfig()
     """What else an agent gets, made for each turn, under the instructions of an agent of the vault (by name); may block."""
     planning: Planning = "auto"
     """Whether models pick from the menu."""
@@ -79,14 +78,14 @@ async def answer(
     """
     yield TurnStarted(question)
     try:
-        talk = conversation or Conversation()
-        agent = await asyncio.to_thread(make_agent, session, approve_share, talk, propose=propose, model=model, assistant=assistant)
+        conversation = conversation or Conversation()
+        agent = await asyncio.to_thread(make_agent, session, approve_share, conversation, propose=propose, model=model, assistant=assistant)
     except ConfigError as error:
         yield TurnFailed(error.problem())
         return
     plan: ActionPlan | None = None
     trace = agent.brief.trace
-    if trace is not None and (degraded := trace.take(TurnStarted(question), talk.id, agent.name)) is not None:
+    if trace is not None and (degraded := trace.take(TurnStarted(question), conversation.id, agent.name)) is not None:
         yield Notice(degraded)
     context = await asyncio.to_thread(session.context, {})
     assert session.models is not None, "an agent has a model"
@@ -98,7 +97,7 @@ async def answer(
                 plan = event.plan
             elif isinstance(event, NeedsInput):
                 session.ask_back(question)
-            if trace is not None and (degraded := trace.take(event, talk.id, agent.name)) is not None:
+            if trace is not None and (degraded := trace.take(event, conversation.id, agent.name)) is not None:
                 yield Notice(degraded)
             yield event
     if plan is not None:
@@ -118,7 +117,7 @@ def real_path(store: VaultStore) -> Callable[[VaultPath], VaultPath]:
     return real
 
 
-def _choice(session: Session, models: Models, brief: Brief, model: str | None) -> Choice:
+def _choice(session: Session, models: Models, brief: TurnConfig, model: str | None) -> Choice:
     """Which model is asked: a denied note may not even wish."""
     active = session.context({}).active_file
     hidden = active is not None and (models.rules.deny.cover(active) or models.rules.deny.cover(real_path(session.store)(active)))
@@ -129,7 +128,7 @@ def _choice(session: Session, models: Models, brief: Brief, model: str | None) -
 def make_planner(session: Session, models: Models) -> MenuPlanner:
     """The planner of a session whose model does not look around. Raises `ConfigError` when the model of the settings cannot be opened."""
 
-    def chosen() -> tuple[Brief, Choice, Provider]:
+    def chosen() -> tuple[TurnConfig, Choice, Provider]:
         brief = models.brief(None)
         choice = _choice(session, models, brief, None)
         return brief, choice, models.providers.get(choice.spec)

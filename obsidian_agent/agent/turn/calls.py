@@ -16,15 +16,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, limits_of
-from obsidian_agent.agent.turn.signatures import describe, signature
+from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, describe, limits_of, signature
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan import arguments as jsonvalues
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.providers.base import ToolCall
-from obsidian_agent.tools.core.registry import from_wire, wire_name
 from obsidian_agent.tools.core.tool import Risk, Tool
+from obsidian_agent.tools.registry import from_wire, wire_name
 
 MAX_ARGUMENTS: Final = 4 * 1024 * 1024
 """Characters of one call's arguments."""

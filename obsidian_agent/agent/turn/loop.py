@@ -23,15 +23,15 @@ from obsidian_agent.agent.privacy.questions import Asker
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
 from obsidian_agent.agent.turn.citations import Shown
-from obsidian_agent.agent.turn.config import Brief
+from obsidian_agent.agent.turn.config import TurnConfig
+from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.opening import Opening
 from obsidian_agent.agent.turn.plain import plain_turn
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.prompts import correction, detail_for, request_message
 from obsidian_agent.agent.turn.proposals import DryRun, Judging, Rejected, plan_in
 from obsidian_agent.agent.turn.replies import Reply, listen
-from obsidian_agent.agent.turn.request_prefix import Frame, frame_of, plain_frame
-from obsidian_agent.agent.turn.signatures import Detail
+from obsidian_agent.agent.turn.request_prefix import RequestPrefix, agent_prefix, planner_prefix
 from obsidian_agent.agent.turn.tool_round import Round, Scrubber, Surroundings
 from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
@@ -72,7 +72,7 @@ class Agent:
     dry_run: Callable[[Callable[[], VaultView]], DryRun] | None = None
     sampling: Sampling = Sampling()
     new_mark: Callable[[], str] = new_mark
-    brief: Brief = Brief()
+    brief: TurnConfig = TurnConfig()
 
     @property
     def name(self) -> str:
@@ -88,12 +88,12 @@ class Agent:
         """How much the model is told of tools and plans."""
         return detail_for(self.brief.detail, self.provider, self.brief.window or facts.window)
 
-    def frame(self, facts: ModelFacts) -> Frame:
+    def frame(self, facts: ModelFacts) -> RequestPrefix:
         """What every request begins with. May block."""
         brief, propose = self.brief, self.dry_run is not None
         if self.plain:
-            return plain_frame(self.tools, brief.instructions, self.detail(facts))
-        return frame_of(self.tools, propose=propose, instructions=brief.instructions, only=brief.only, detail=self.detail(facts))
+            return planner_prefix(self.tools, brief.instructions, self.detail(facts))
+        return agent_prefix(self.tools, propose=propose, instructions=brief.instructions, only=brief.only, detail=self.detail(facts))
 
     async def prepare(self, mark: str) -> Preparation:
         """What goes along with a message, yet to be found."""
@@ -130,7 +130,7 @@ class _Turn:
     _meter: Meter | None = None
 
     @property
-    def talk(self) -> Conversation:
+    def conversation(self) -> Conversation:
         return self.agent.conversation
 
     @property
@@ -149,13 +149,13 @@ class _Turn:
     def close(self) -> None:
         """Leave the conversation whole, however the turn ended."""
         if not self.reply.settled:
-            self.talk.hear(f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else "")
-        self.talk.cancel()
+            self.conversation.hear(f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else "")
+        self.conversation.cancel()
 
     async def run(self) -> AsyncGenerator[TurnEvent, None]:
         agent, mark = self.agent, self.agent.new_mark()
         self.reply.settled = True
-        opening = Opening(agent.provider, agent.rules, agent.vault.real, agent.approve, self.talk)
+        opening = Opening(agent.provider, agent.rules, agent.vault.real, agent.approve, self.conversation)
         async with contextlib.aclosing(opening.run(self.request.context)) as events:
             async for event in events:
                 yield event
@@ -167,7 +167,7 @@ class _Turn:
         self.request = replace(self.request, context=opening.context, show_selection=opening.show_selection, extra=prepared.extra)
         if prepared.usage is not None:
             self.meter.answered(prepared.usage)
-        history = self.talk.plain_messages()
+        history = self.conversation.plain_messages()
         opening.parts += prepared.parts
         self._open(opening, mark)
         if agent.plain:
@@ -186,7 +186,7 @@ class _Turn:
         policy, extra = self.agent.policy, request.extra
         tools = self.prepared.frame.more(request.message)
         message = request_message(request.message, request.context, params, policy, mark, show_selection=shown, extra=extra, tools=tools)
-        self.talk.ask(message)
+        self.conversation.ask(message)
         self._share(replace(opening.sending(), text=message.text), self.prepared.wanted)
 
     def _surroundings(self, asker: Asker, mark: str) -> Surroundings:
@@ -212,8 +212,8 @@ class _Turn:
                 return
             made = self.reply.calls
             written = () if made else written_calls(self.reply.text, [offer.name for offer in self.prepared.frame.offers])
-            calls = tuple(self.talk.fresh(call) for call in made or written)
-            self.talk.hear("" if written else self.reply.text, calls)
+            calls = tuple(self.conversation.fresh(call) for call in made or written)
+            self.conversation.hear("" if written else self.reply.text, calls)
             self.reply.settled = True
             async with contextlib.aclosing(self._carry_out(around, calls, judging) if calls else self._end(judging)) as events:
                 async for event in events:
@@ -238,7 +238,7 @@ class _Turn:
 
     def _within_window(self) -> Sequence[ChatMessage]:
         """The conversation as far as the model can hold it: old results are left out first."""
-        prepared, messages = self.prepared, self.talk.messages
+        prepared, messages = self.prepared, self.conversation.messages
         used = prepared.use()
         room = used.window - used.system - used.instructions - used.reply
         if self.squeezed:
@@ -246,19 +246,21 @@ class _Turn:
         return messages if estimate_messages(messages) <= room else within(messages, room)
 
     def _share(self, sending: Sending, wanted: Collection[str] | None = None) -> None:
-        self.talk.share(sending)
+        self.conversation.share(sending)
         self.shown.add((part for part, _ in sending.parts), wanted)
 
     def _write_down(self) -> None:
         provider = self.agent.provider
-        self.agent.ledger.write(self.talk.unsent, provider=provider.name, address=provider.address, conversation=self.talk.id)
-        self.talk.unsent.clear()
-        self.talk.sending()
+        self.agent.ledger.write(
+            self.conversation.unsent, provider=provider.name, address=provider.address, conversation=self.conversation.id
+        )
+        self.conversation.unsent.clear()
+        self.conversation.sending()
 
     async def _failed(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
         self.reply.settled = True
         if error.code == TOOLS_UNSUPPORTED:
-            self.talk.plain.add(self.agent.provider.name)
+            self.conversation.plain.add(self.agent.provider.name)
             message = "This model cannot look around in the vault; it plans from what you say. Choose another one to ask about notes."
             yield Notice(Problem(TOOLS_UNSUPPORTED, message))
             async with contextlib.aclosing(self._plainly(history)) as events:
@@ -266,7 +268,7 @@ class _Turn:
                     yield event
             return
         if self.reply.text.strip():
-            self.talk.hear(f"{self.reply.text}{BROKEN_MARK}")
+            self.conversation.hear(f"{self.reply.text}{BROKEN_MARK}")
         yield TurnFailed(error.problem())
 
     async def _plainly(self, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
@@ -278,7 +280,7 @@ class _Turn:
         )
         request = replace(self.request, history=(*self.request.history, *history))
         self._write_down()
-        async with contextlib.aclosing(plain_turn(planner, request, self.talk, propose=agent.dry_run is not None)) as events:
+        async with contextlib.aclosing(plain_turn(planner, request, self.conversation, propose=agent.dry_run is not None)) as events:
             async for event in events:
                 yield event
 
@@ -304,7 +306,7 @@ class _Turn:
             yield work.finished(call)
         for made in calls:
             result = work.results[made.id]
-            self.talk.answer(made, result.text)
+            self.conversation.answer(made, result.text)
             if result.sending is not None:
                 self._share(result.sending)
         if shown is not None:
@@ -317,7 +319,7 @@ class _Turn:
         if judging is not None and written is not None:
             outcome = await judging.written(*written)
             if isinstance(outcome, Rejected):
-                self.talk.ask(correction(outcome.problems, outcome.usage))
+                self.conversation.ask(correction(outcome.problems, outcome.usage))
                 yield judging.again(outcome)
             else:
                 yield outcome

@@ -38,7 +38,7 @@ class Opening:
     rules: SharingRules
     real: Callable[[VaultPath], VaultPath]
     approve: ApproveShare
-    talk: Conversation
+    conversation: Conversation
     show_selection: bool = False
     parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)
     _context: RunContext | None = None
@@ -86,16 +86,16 @@ class Opening:
             self.parts.append((Part(item.path.text, item.level, len(item.previews[0])), permission.allowed[item.path.text]))
 
     def _new_asker(self) -> Asker:
-        return Asker(Gate(self.rules, self.talk.grants, self.provider.local, self.real), self.approve)
+        return Asker(Gate(self.rules, self.conversation.grants, self.provider.local, self.real), self.approve)
 
     async def _move(self) -> AsyncGenerator[TurnEvent, None]:
         """When the conversation goes on with another provider: ask whether that one may see what it holds of the vault."""
         told = f"{self.provider.name} {self.provider.address}"
-        if not self.talk.told or self.talk.told == told:
-            self.talk.told = told
+        if not self.conversation.told or self.conversation.told == told:
+            self.conversation.told = told
             return
-        before = dict(self.talk.shared)
-        self.talk.move(told, keep=True)
+        before = dict(self.conversation.shared)
+        self.conversation.move(told, keep=True)
         items = tuple(_item(part) for part in before.values() if part.path)
         permission = Permission()
         request = self._request("history", "Send along what was said in this conversation so far", items)
@@ -105,7 +105,7 @@ class Opening:
         if permission.paths >= {item.path.text for item in items}:
             self.parts += [(part, permission.allowed[part.path]) for part in before.values() if part.path]
             return
-        self.talk.move(told, keep=False)
+        self.conversation.move(told, keep=False)
         message = f"{self.provider.name} does not get to see what was said so far; the conversation begins anew."
         yield Notice(Problem(code="HISTORY_NOT_SHARED", message=message))
 

@@ -57,8 +57,8 @@ class GuardedPlanner:
             return
         for problem in made.notices:
             yield Notice(problem)
-        provider, talk = made.planner.provider, Conversation()
-        opening = Opening(provider, self.rules, self.real, self.approve, talk)
+        provider, conversation = made.planner.provider, Conversation()
+        opening = Opening(provider, self.rules, self.real, self.approve, conversation)
         async with contextlib.aclosing(opening.run(request.context)) as asked:
             async for event in asked:
                 yield event
@@ -67,7 +67,7 @@ class GuardedPlanner:
         try:
             opening.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in made.sources]
             sending = replace(opening.sending(), text=shown)
-            self.ledger.write([sending], provider=provider.name, address=provider.address, conversation=talk.id)
+            self.ledger.write([sending], provider=provider.name, address=provider.address, conversation=conversation.id)
         except ConfigError as error:
             yield TurnFailed(error.problem())
             return
@@ -79,7 +79,9 @@ class GuardedPlanner:
                 yield event
 
 
-async def plain_turn(planner: ModelPlanner, request: PlanRequest, talk: Conversation, *, propose: bool) -> AsyncGenerator[TurnEvent, None]:
+async def plain_turn(
+    planner: ModelPlanner, request: PlanRequest, conversation: Conversation, *, propose: bool
+) -> AsyncGenerator[TurnEvent, None]:
     """The planner's events. Without `propose` the model was asked for an answer: a plan that reads can be one, any other is refused."""
     reading = replace(planner, policy=replace(planner.policy, allow_writes=False))
     # Every planner's turn is an async generator; the protocol only promises an iterator.
@@ -88,9 +90,9 @@ async def plain_turn(planner: ModelPlanner, request: PlanRequest, talk: Conversa
         async for event in events:
             match event:
                 case Answer(text):
-                    talk.hear(text)
+                    conversation.hear(text)
                 case PlanReady(plan):
-                    talk.hear(plan.goal)
+                    conversation.hear(plan.goal)
                     event = event if propose else _only_reading(event, reading)
                 case _:
                     pass

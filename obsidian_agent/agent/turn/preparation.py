@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 
 from obsidian_agent.agent.context.budget import UNKNOWN_WINDOW, Use, divide, fitting
 from obsidian_agent.agent.context.compaction import old_part, summarise
-from obsidian_agent.agent.context.items import ASKED_FOR, ContextItem, Gathered, Missed
+from obsidian_agent.agent.context.gathering import ASKED_FOR, ContextItem, Gathered, Missed
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import Notice, TurnEvent
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, ShareRequest
 from obsidian_agent.agent.privacy.questions import Permission
-from obsidian_agent.agent.turn.config import Brief
+from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.agent.turn.opening import Opening
-from obsidian_agent.agent.turn.request_prefix import Frame
+from obsidian_agent.agent.turn.request_prefix import RequestPrefix
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts
@@ -30,9 +30,9 @@ class Preparation:
     """Read `extra` (what goes along, as text), `parts` (of which files) and `use` after `run`."""
 
     provider: Provider
-    brief: Brief
-    talk: Conversation
-    frame: Frame
+    brief: TurnConfig
+    conversation: Conversation
+    frame: RequestPrefix
     sampling: Sampling
     mark: str
     facts: ModelFacts
@@ -53,7 +53,7 @@ class Preparation:
         """What a request with this message, and `extra` along with it, takes (`extra` is not counted again where the message holds it)."""
         known = self.brief.window is not None or self.facts.window is not None
         budget = divide(self.window, 0, reply=self.sampling.max_tokens)
-        history = estimate_messages(self.talk.messages) + estimate(message)
+        history = estimate_messages(self.conversation.messages) + estimate(message)
         return Use(self.window, self.frame.tokens, self.frame.instruction_tokens, estimate(extra), history, budget.reply, known)
 
     async def run(self, message: str, opening: Opening, view: Callable[[], VaultView]) -> AsyncGenerator[TurnEvent, None]:
@@ -86,7 +86,7 @@ class Preparation:
         self.extra = self.brief.fusion.fuse(kept, self.mark)
         self.parts = [(Part(item.path.text, Level.TEXT, len(item.text)), permission.allowed[item.path.text]) for item in kept]
         self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
-        told = [path for path in self.brief.sources if path not in self.talk.shared]
+        told = [path for path in self.brief.sources if path not in self.conversation.shared]
         self.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in told]
 
     def _trim(self) -> list[Problem]:
@@ -115,17 +115,17 @@ class Preparation:
 
     async def _make_room(self, message: str) -> AsyncGenerator[TurnEvent, None]:
         """Summarise older turns when the window is nearly full."""
-        count = old_part(self.talk.messages)
+        count = old_part(self.conversation.messages)
         if not self.may_summarise or not count or not self.use(message=message).full:
             return
-        summary = await summarise(self.provider, self.talk.messages, count, self.mark)
+        summary = await summarise(self.provider, self.conversation.messages, count, self.mark)
         self.usage = summary.usage
-        self.talk.compact(summary.count, summary.message)
+        self.conversation.compact(summary.count, summary.message)
         yield Notice(Problem("COMPACTED", "The older part of this conversation was summarised to make room; all of it is kept here."))
 
     def _is_news(self, item: ContextItem) -> bool:
         """Whether the model does not have it already: what was merely found is not sent twice."""
-        known = self.talk.shared.get(item.path.text)
+        known = self.conversation.shared.get(item.path.text)
         return item.why in ASKED_FOR or known is None or known.level < Level.TEXT
 
 

@@ -26,7 +26,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
-from obsidian_agent.agent.turn.signatures import Detail, envelope, signatures
+from obsidian_agent.agent.turn.model_tools import Detail, envelope, signatures
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu

@@ -17,14 +17,14 @@ from typing import Any, Final
 from obsidian_agent.agent.events import PlanningRetry, PlanReady, TurnFailed
 from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE
 from obsidian_agent.agent.turn.calls import ProposalCall
-from obsidian_agent.agent.turn.signatures import usage_of
+from obsidian_agent.agent.turn.model_tools import usage_of
 from obsidian_agent.agent.turn.tool_round import Round, Surroundings
-from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.plan import preview
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.views.view import VaultView
@@ -107,13 +107,12 @@ def dry_run_over(
     """A dry run that sees the views that `open_view` makes. Values that the person must give first are no problem of the plan."""
 
     def dry_run(checked: Validated) -> tuple[Problem, ...]:
-        if checked.plan is None:
-            return checked.problems
-        bound = bind(checked.plan, {})
-        if bound.problems or bound.missing:
-            return tuple(bound.problems)
         try:
-            return preview(checked, tools, open_view(), context(bound.values)).errors
+            return preview.dry_run(checked, tools, checked.policy, open_view(), context({})).errors
+        except MissingInput:
+            return ()
+        except PlanError as error:
+            return error.problems
         except ObsidianAgentError as error:
             return (error.problem(),)
 

@@ -6,18 +6,17 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from obsidian_agent.agent.context.items import beginning
+from obsidian_agent.agent.context.gathering import beginning
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages, estimate_offers
 from obsidian_agent.agent.planner import Sampling
-from obsidian_agent.agent.turn.model_tools import offers
+from obsidian_agent.agent.turn.model_tools import Detail, offers
 from obsidian_agent.agent.turn.prompts import agent_prompt, hint, system_prompt
-from obsidian_agent.agent.turn.signatures import Detail
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, ToolOffer
 from obsidian_agent.tools.core.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class RequestPrefix:
     """The system prompt, the functions on offer, and what both take; `instructions` are the person's own part of the prompt.
 
     `more` says which tools are named along with a message.
@@ -38,7 +37,7 @@ class Frame:
         """About how many tokens the instructions take."""
         return estimate(self.instructions)
 
-    def within(self, tokens: int) -> Frame:
+    def within(self, tokens: int) -> RequestPrefix:
         """The frame with as much of the instructions as fits into so many tokens; itself when they do."""
         if self.instruction_tokens <= tokens:
             return self
@@ -51,14 +50,14 @@ class Frame:
         return ChatRequest(told, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=self.offers)
 
 
-def frame_of(
+def agent_prefix(
     tools: Mapping[str, Tool],
     *,
     propose: bool,
     instructions: str = "",
     only: frozenset[str] | None = None,
     detail: Detail = "full",
-) -> Frame:
+) -> RequestPrefix:
     """The frame for these tools; the same bytes every time. `only` these are on offer for looking around. Slow the first time."""
     readable = tools if only is None else {name: tool for name, tool in tools.items() if name in only}
     system = agent_prompt(tools.values(), propose=propose, detail=detail)
@@ -66,12 +65,12 @@ def frame_of(
     def more(message: str) -> str:
         return hint(message, tools.values(), detail) if propose else ""
 
-    return Frame(system, offers(readable, propose=propose, detail=detail), instructions, more)
+    return RequestPrefix(system, offers(readable, propose=propose, detail=detail), instructions, more)
 
 
-def plain_frame(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> Frame:
+def planner_prefix(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> RequestPrefix:
     """The frame for a model that does not look around: the planner's prompt, and no functions."""
-    return Frame(system_prompt(tools.values(), detail), (), instructions, lambda message: hint(message, tools.values(), detail))
+    return RequestPrefix(system_prompt(tools.values(), detail), (), instructions, lambda message: hint(message, tools.values(), detail))
 
 
 def exact_text(request: ChatRequest) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class RequestPreview:
     """The request that a message would start with; where the model picks from the menu, that request before it.
 
     `text` is all of it, but for the random mark of its fences and what `questions` would add if they were answered with yes. `cost` is the
@@ -42,9 +42,9 @@ class Outlook:
     notices: tuple[Problem, ...] = ()
 
 
-async def outlook(
+async def preview_request(
     session: Session, conversation: Conversation, draft: str, *, model: str | None = None, assistant: str | None = None
-) -> Outlook:
+) -> RequestPreview:
     """Look ahead. The conversation stays as it is. Raises `ConfigError` when no model is chosen or it cannot be opened."""
     questions: list[ShareRequest] = []
 
@@ -52,10 +52,10 @@ async def outlook(
         questions.append(request)
         return REFUSED
 
-    talk = deepcopy(replace(conversation, keeper=None))
-    agent = await asyncio.to_thread(make_agent, session, note, talk, model=model, assistant=assistant)
+    conversation = deepcopy(replace(conversation, keeper=None))
+    agent = await asyncio.to_thread(make_agent, session, note, conversation, model=model, assistant=assistant)
     mark = agent.new_mark()
-    opening = Opening(agent.provider, agent.rules, agent.vault.real, note, talk)
+    opening = Opening(agent.provider, agent.rules, agent.vault.real, note, conversation)
     events = await _all(opening.run(session.context({})))
     prepared = await agent.prepare(mark)
     prepared.may_summarise = False
@@ -65,7 +65,7 @@ async def outlook(
     shown, extra = opening.show_selection, prepared.extra
     tools = prepared.frame.more(draft)
     message = request_message(draft, opening.context, params, agent.policy, mark, show_selection=shown, extra=extra, tools=tools)
-    said = talk.plain_messages() if agent.plain else talk.messages
+    said = conversation.plain_messages() if agent.plain else conversation.messages
     text = exact_text(prepared.frame.request((*said, message), prepared.sampling))
     menu = await _menu_first(session, agent, draft)
     if menu:
@@ -74,7 +74,7 @@ async def outlook(
     price = prepared.facts.price
     cost = price.estimate(use.prompt, use.reply) if price is not None else None
     notices = tuple(event.problem for event in events if isinstance(event, Notice))
-    return Outlook(agent.provider.name, agent.provider.address, text, use, cost, tuple(questions), notices)
+    return RequestPreview(agent.provider.name, agent.provider.address, text, use, cost, tuple(questions), notices)
 
 
 async def _menu_first(session: Session, agent: Agent, draft: str) -> str:

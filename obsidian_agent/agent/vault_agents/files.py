@@ -55,7 +55,7 @@ FilesBelow = Callable[[str], Iterable[VaultPath]]
 
 
 @dataclass(frozen=True, slots=True)
-class CustomFile:
+class VaultAgentFile:
     """A file that wants to be heard. `name` is the agent's or skill's; `sha256` of its content is what is trusted."""
 
     path: str
@@ -73,7 +73,7 @@ class Finder:
     denied: Callable[[VaultPath], bool]
     problems: list[Problem]
 
-    def config(self) -> CustomFile | None:
+    def config(self) -> VaultAgentFile | None:
         """The configuration that counts: the first one that can be read."""
         places = (
             *(custom_path(APP_FOLDER, f"config.{end}") for end in ("json", "jsonc")),
@@ -82,20 +82,20 @@ class Finder:
         )
         return next((found for path in places if (found := self._read(path, "config", path.name)) is not None), None)
 
-    def agents(self) -> list[CustomFile]:
+    def agents(self) -> list[VaultAgentFile]:
         """Agents, each name once."""
         return self._each("agent", self._agent_paths())
 
-    def skills(self) -> list[CustomFile]:
+    def skills(self) -> list[VaultAgentFile]:
         """Skills, each name once."""
         return self._each("skill", self._skill_paths())
 
-    def agents_md(self) -> CustomFile | None:
+    def agents_md(self) -> VaultAgentFile | None:
         """The instructions that many agents read: AGENTS.md in the vault."""
         path = parse("AGENTS.md", PathUse.READ)
         return None if self.denied(path) else self._read(path, "instructions", "AGENTS.md")
 
-    def instructions(self, patterns: Sequence[str], files: FilesBelow, source: str) -> list[CustomFile]:
+    def instructions(self, patterns: Sequence[str], files: FilesBelow, source: str) -> list[VaultAgentFile]:
         """What a configuration (`source`) names as instructions."""
         usable = tuple(pattern for pattern in patterns if self._usable(pattern, source))
         if not usable:
@@ -103,7 +103,7 @@ class Finder:
         rules, starts = PathRules(usable), dict.fromkeys(map(_start, usable))
         near = chain(*(files(start) for start in starts), self._custom_files())
         candidates = [path for path in near if path.text.lower().endswith(_TEXTS) and rules.cover(path)]
-        found: list[CustomFile] = []
+        found: list[VaultAgentFile] = []
         for path in sorted(dict.fromkeys(candidates))[:MOST_FILES]:
             if not self.denied(path) and (file := self._read(path, "instructions", path.text)) is not None:
                 found.append(file)
@@ -147,21 +147,21 @@ class Finder:
 
     # --- reading -----------------------------------------------------------------------------------------------------------------
 
-    def _each(self, kind: Kind, places: Iterator[tuple[VaultPath, str]]) -> list[CustomFile]:
-        found: dict[str, CustomFile] = {}
+    def _each(self, kind: Kind, places: Iterator[tuple[VaultPath, str]]) -> list[VaultAgentFile]:
+        found: dict[str, VaultAgentFile] = {}
         for path, name in places:
             if name.lower() not in found and (file := self._read(path, kind, name.lower())) is not None:
                 found[name.lower()] = file
         return list(found.values())
 
-    def _read(self, path: VaultPath, kind: Kind, name: str) -> CustomFile | None:
+    def _read(self, path: VaultPath, kind: Kind, name: str) -> VaultAgentFile | None:
         try:
             data = self.store.read(path, LIMITS[kind])
         except VaultError as error:
             if error.code != "FILE_NOT_FOUND":
                 self.problems.append(Problem(error.code, f"{path.text}: {error.message}", path=path.text))
             return None
-        return CustomFile(path.text, kind, name, data, hashlib.sha256(data).hexdigest())
+        return VaultAgentFile(path.text, kind, name, data, hashlib.sha256(data).hexdigest())
 
     def _usable(self, pattern: str, source: str) -> bool:
         problem: str | None = None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
-from obsidian_agent.agent.vault_agents.files import CustomFile, FilesBelow, Finder, Kind
+from obsidian_agent.agent.vault_agents.files import FilesBelow, Finder, Kind, VaultAgentFile
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -103,7 +103,7 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True)
-class Customs:
+class VaultAgents:
     """The vault's own agents, skills and instructions. Methods may block."""
 
     store: VaultStore
@@ -130,7 +130,7 @@ class Customs:
         """Listen to a file no longer."""
         self.trusted.distrust(path)
 
-    def _file(self, path: str) -> CustomFile:
+    def _file(self, path: str) -> VaultAgentFile:
         reading = _Reading(self.trusted.hashes(), trust_all=True)
         reading.read(Finder(self.store, self.denied, []), self.files)
         for file in reading.seen:
@@ -145,7 +145,7 @@ class _Reading:
 
     hashes: Mapping[str, str]
     trust_all: bool = False
-    seen: list[CustomFile] = field(default_factory=list)
+    seen: list[VaultAgentFile] = field(default_factory=list)
     listed: list[Listed] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -182,7 +182,7 @@ class _Reading:
         self.problems += ignored
         return document
 
-    def _parsed(self, file: CustomFile, parse: Callable[[CustomFile], Parsed], describe: Callable[[Parsed], str]) -> Parsed | None:
+    def _parsed(self, file: VaultAgentFile, parse: Callable[[VaultAgentFile], Parsed], describe: Callable[[Parsed], str]) -> Parsed | None:
         """What a file says; None when it is wrong, or not trusted."""
         self.seen.append(file)
         stands = standing(self.hashes.get(file.path), file.sha256)

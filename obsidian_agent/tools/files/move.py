@@ -15,16 +15,16 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_entry, new_path
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.index.facts import file_name
 from obsidian_agent.vault.index.index import VaultIndex, index_of
-from obsidian_agent.vault.markdown.base_file import base_links
+from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.refactor.rename_links import LinkChanges, relink
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
 def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: Entry) -> Iterator[VaultPath]:
@@ -132,9 +132,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{len(names)} files ({shown}{f' and {more} more' if more > 0 else ''})"
 
 
-# --- vault.rename -------------------------------------------------------------------------------------------------------------
-
-
 class RenameInput(ToolModel):
     from_: PathText = Field(alias="from", min_length=1)
     to: PathText = Field(min_length=1, description="The full new path with name and extension, never a folder to move into.")
@@ -149,7 +146,9 @@ class RenameOutput(ToolModel):
     links_updated: int
 
 
-def _rename(args: RenameInput, ctx: ToolContext) -> Proposal:
+@tool("vault.rename", Risk.WRITES)
+def rename(args: RenameInput, ctx: ToolContext) -> Proposal[RenameOutput]:
+    """Rename or move a file or folder; links to it keep working."""
     entry = find_entry(ctx.view, args.from_)
     use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
     target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
@@ -179,8 +178,8 @@ def _renamed(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
 def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: VaultView) -> None:
     if target.within(entry.path):
         raise ToolError(f"{entry.path} cannot be moved into itself.", path=target.text)
-    twin = view.twin(target)
-    if twin is None or twin.text == entry.path.text:
+    twin = in_the_way(view, target, entry.path)
+    if twin is None:
         return
     in_way = view.locate(twin)
     if in_way is not None and in_way.kind == "folder":
@@ -188,18 +187,6 @@ def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: V
         raise ToolError(f"{twin} is a folder that exists.", code="FILE_EXISTS", path=target.text, hint=hint)
     if not overwrite or entry.kind == "folder":
         raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
-
-
-RENAME = Tool(
-    name="vault.rename",
-    summary="Rename or move a file or folder; links to it keep working.",
-    risk=Risk.WRITES,
-    input=RenameInput,
-    output=RenameOutput,
-    propose=_rename,
-)
-
-# --- vault.delete -------------------------------------------------------------------------------------------------------------
 
 
 class DeleteInput(ToolModel):
@@ -213,7 +200,9 @@ class DeleteOutput(ToolModel):
     trash_path: str = Field(description="Where it is now, inside the vault's own .trash/.")
 
 
-def _delete(args: DeleteInput, ctx: ToolContext) -> Proposal:
+@tool("vault.delete", Risk.WRITES, deletes=True)
+def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
+    """Move a file or folder into the vault's own .trash/."""
     entry = find_entry(ctx.view, args.path)
     if entry.kind == "folder" and not args.recursive and ctx.view.children(entry.path):
         raise ToolError(
@@ -228,14 +217,3 @@ def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
     """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
     target: Callable[[VaultPath], VaultPath] | None = getattr(view, "trash_target", None)
     return paths.trash_path(path.name) if target is None else target(path)
-
-
-DELETE = Tool(
-    name="vault.delete",
-    summary="Move a file or folder into the vault's own .trash/.",
-    risk=Risk.WRITES,
-    input=DeleteInput,
-    output=DeleteOutput,
-    propose=_delete,
-    deletes=True,
-)

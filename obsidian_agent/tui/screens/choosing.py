@@ -12,7 +12,7 @@ from obsidian_agent.tui.themes import SHORT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.providers.local_services import LocalService
     from obsidian_agent.tui.screens.desk import Desk
@@ -63,7 +63,7 @@ class Choosing:
         """Another model for this conversation; without a name the person picks one."""
         self._informed.run(partial(self._model, name))
 
-    async def _model(self, name: str, insight: Insight) -> None:
+    async def _model(self, name: str, insight: AppServices) -> None:
         from obsidian_agent.tui.screens.pick import Pick
 
         call = self._desk.bridge.call
@@ -85,7 +85,7 @@ class Choosing:
         )
         await self._room.refresh()
 
-    async def _of_service(self, vendor: str, insight: Insight) -> str:
+    async def _of_service(self, vendor: str, insight: AppServices) -> str:
         """A model of one service, from its own list where it gives one."""
         from obsidian_agent.tui.screens.pick import Pick
 
@@ -135,7 +135,7 @@ class Choosing:
         self._desk.say("note", "\n".join([f"{told} /model and the settings (F5) change it.", *remarks]))
         self._desk.screen.post_message(SettingChanged("model"))
 
-    async def _service(self, settings: LiveSettings, insight: Insight) -> None:
+    async def _service(self, settings: LiveSettings, insight: AppServices) -> None:
         """A service, its key, and one of its models, for all conversations."""
         from obsidian_agent.tui.screens.pick import Pick
 
@@ -152,7 +152,7 @@ class Choosing:
         """The key for a service: into the system's keyring, or where there is none into a file for the person alone."""
         self._informed.run(partial(self._key, vendor))
 
-    async def _key(self, vendor: str, insight: Insight) -> None:
+    async def _key(self, vendor: str, insight: AppServices) -> None:
         from obsidian_agent.tui.screens.pick import Pick
         from obsidian_agent.tui.screens.secret import Secret
 
@@ -172,7 +172,7 @@ class Choosing:
         """What in the vault wants to tell the agent something."""
         self._informed.run(self._trust)
 
-    async def _trust(self, insight: Insight) -> None:
+    async def _trust(self, insight: AppServices) -> None:
         from obsidian_agent.tui.screens.trust import Trust
 
         self._desk.app.push_screen(Trust(self._desk.bridge, insight.customs))
@@ -181,7 +181,7 @@ class Choosing:
         """An agent of the vault for this conversation; without a name the person picks one."""
         self._informed.run(partial(self._agent, name))
 
-    async def _agent(self, name: str, insight: Insight) -> None:
+    async def _agent(self, name: str, insight: AppServices) -> None:
         from obsidian_agent.tui.screens.pick import Pick
 
         call, current = self._desk.bridge.call, self._talk.current

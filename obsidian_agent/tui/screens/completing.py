@@ -11,7 +11,7 @@ from obsidian_agent.tui.command_table import completing
 from obsidian_agent.tui.widgets.suggestions import MOST, Suggestion
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.context.mentions import Mentionable
     from obsidian_agent.tui.screens.desk import Desk
 
@@ -22,7 +22,7 @@ FRESH_SECONDS = 30.0
 class Completing:
     """Looks at what stands before the cursor."""
 
-    def __init__(self, desk: Desk, insight: Insight | None) -> None:
+    def __init__(self, desk: Desk, insight: AppServices | None) -> None:
         self._desk = desk
         self._insight = insight
         self._names: Mentionable | None = None
@@ -46,7 +46,7 @@ class Completing:
         else:
             chat.suggestions.offer([])
 
-    async def _mention(self, insight: Insight, before: str) -> None:
+    async def _mention(self, insight: AppServices, before: str) -> None:
         from obsidian_agent.agent.context.mentions import being_typed
 
         typed = being_typed(before)

@@ -14,7 +14,7 @@ from obsidian_agent.tui.screens.threads import Threads, ThreadWish
 from obsidian_agent.tui.screens.turns import Pending
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.threads.manager import Chat
+    from obsidian_agent.agent.threads.manager import ActiveThread
     from obsidian_agent.tui.screens.deciding import Deciding
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
@@ -102,7 +102,7 @@ class Conversing:
         self._desk.panes.chat.hint("")
         return True
 
-    def _offer_plan(self, chat: Chat) -> None:
+    def _offer_plan(self, chat: ActiveThread) -> None:
         """A plan that was made in this conversation, and neither applied nor talked about since, is previewed again."""
         last = chat.state.said[-1] if chat.state.said else None
         plan = last.data.get("plan") if last is not None and last.role == "plan" else None

@@ -43,8 +43,8 @@ from obsidian_agent.tui.widgets.result import ResultPane
 from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.port import Session
@@ -69,8 +69,8 @@ class MainScreen(Screen[None]):
         session: Session,
         ask: Ask,
         keyboard: Keyboard,
-        chats: Chats | None = None,
-        insight: Insight | None = None,
+        chats: ThreadManager | None = None,
+        insight: AppServices | None = None,
         settings: LiveSettings | None = None,
         *,
         first_start: bool = False,

@@ -10,8 +10,8 @@ from obsidian_agent.tui import tellings
 from obsidian_agent.tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.turns import Turns
     from obsidian_agent.tui.talk import Talk
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Room:
     """Shown below the conversation and in the first line."""
 
-    def __init__(self, desk: Desk, talk: Talk, turns: Turns, insight: Insight | None) -> None:
+    def __init__(self, desk: Desk, talk: Talk, turns: Turns, insight: AppServices | None) -> None:
         self._desk = desk
         self._talk = talk
         self._turns = turns
@@ -43,7 +43,7 @@ class Room:
             panes.chat.usage.show("", "")
             return
         try:
-            outlook = await insight.outlook(thread_id, "")
+            outlook = await insight.preview_request(thread_id, "")
         except ObsidianAgentError:
             outlook = None
         if thread_id == self._talk.current:
@@ -60,7 +60,7 @@ class Room:
         else:
             self._desk.run(partial(self._compact, chats, current), "threads")
 
-    async def _compact(self, chats: Chats, thread_id: str) -> None:
+    async def _compact(self, chats: ThreadManager, thread_id: str) -> None:
         activity = self._desk.panes.chat.activity
         activity.start("Summarising")
         try:

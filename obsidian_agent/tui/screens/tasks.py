@@ -17,8 +17,8 @@ from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.tasks import Task, TaskPlan
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.agent.threads.tasks import Task, TaskPlan
     from obsidian_agent.tui.bridge import Bridge
 
 _STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("✗", "$error"), "skipped": ("↷", "$warning")}
@@ -50,7 +50,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
         return not isinstance(row, str | StepLine)
 
     def draw_row(self, row: str | TaskPlan | StepLine | Task, width: int) -> Content:
-        from obsidian_agent.agent.tasks import Task, TaskPlan
+        from obsidian_agent.agent.threads.tasks import Task, TaskPlan
 
         match row:
             case str():
@@ -80,7 +80,7 @@ class Tasks(Modal[TaskWish]):
 
     BINDINGS = bindings("tasks")
 
-    def __init__(self, bridge: Bridge, chats: Chats, thread_id: str) -> None:
+    def __init__(self, bridge: Bridge, chats: ThreadManager, thread_id: str) -> None:
         super().__init__("Tasks of this conversation", "Ticks are kept with the conversation; no note is changed by them.")
         self._bridge = bridge
         self._chats = chats
@@ -100,7 +100,7 @@ class Tasks(Modal[TaskWish]):
             listing.set_rows(rows, listing.cursor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        from obsidian_agent.agent.tasks import TaskPlan
+        from obsidian_agent.agent.threads.tasks import TaskPlan
 
         row = self.query_one(TaskList).current if self.is_mounted else None
         return isinstance(row, TaskPlan) and row.run_id is not None if action in ("undo", "step") else True
@@ -109,7 +109,7 @@ class Tasks(Modal[TaskWish]):
         self.refresh_bindings()
 
     def on_virtual_list_chosen(self, event: TaskList.Chosen) -> None:
-        from obsidian_agent.agent.tasks import TaskPlan
+        from obsidian_agent.agent.threads.tasks import TaskPlan
 
         row = event.list.rows[event.index]
         if isinstance(row, TaskPlan):
@@ -118,7 +118,7 @@ class Tasks(Modal[TaskWish]):
             self.action_tick()
 
     def action_tick(self) -> None:
-        from obsidian_agent.agent.tasks import Task
+        from obsidian_agent.agent.threads.tasks import Task
 
         row = self.query_one(TaskList).current
         if isinstance(row, Task):
@@ -135,16 +135,16 @@ class Tasks(Modal[TaskWish]):
         self._wish("undo")
 
     def _wish(self, what: Literal["undo", "step"]) -> None:
-        from obsidian_agent.agent.tasks import TaskPlan
+        from obsidian_agent.agent.threads.tasks import TaskPlan
 
         row = self.query_one(TaskList).current
         if isinstance(row, TaskPlan) and row.run_id is not None:
             self.dismiss(TaskWish(what, row))
 
 
-def rows_of(chats: Chats, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
+def rows_of(chats: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
     """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
-    from obsidian_agent.agent.tasks import plans_of, tasks_of
+    from obsidian_agent.agent.threads.tasks import plans_of, tasks_of
 
     state = chats.open(thread_id).state
     rows: list[str | TaskPlan | StepLine | Task] = []

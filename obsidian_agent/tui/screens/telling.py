@@ -12,7 +12,7 @@ from obsidian_agent.tui.screens.report import Report
 from obsidian_agent.tui.tellings import Line
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import Insight
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.tui.screens.desk import Desk
     from obsidian_agent.tui.screens.informed import Informed
     from obsidian_agent.tui.talk import Talk
@@ -37,7 +37,7 @@ class Telling:
     def cache(self, rest: str) -> None:
         """What is kept ready; `clear` puts away what nobody uses."""
 
-        def kept(insight: Insight) -> Sequence[Line]:
+        def kept(insight: AppServices) -> Sequence[Line]:
             if rest == "clear":
                 insight.forget_kept()
             return tellings.kept_lines(insight.kept())
@@ -48,16 +48,16 @@ class Telling:
         """What a message would send."""
         self._informed.run(partial(self._context, draft))
 
-    async def _context(self, draft: str, insight: Insight) -> None:
+    async def _context(self, draft: str, insight: AppServices) -> None:
         self._desk.freeze_focus()
-        found = await insight.outlook(self._talk.current, draft or self._desk.panes.chat.prompt.text)
+        found = await insight.preview_request(self._talk.current, draft or self._desk.panes.chat.prompt.text)
         self._desk.app.push_screen(Report("What would be sent", tellings.outlook_lines(found)))
 
     def plugins(self, query: str) -> None:
         """Community plugins that fit some words."""
         self._informed.run(partial(self._plugins, query))
 
-    async def _plugins(self, query: str, insight: Insight) -> None:
+    async def _plugins(self, query: str, insight: AppServices) -> None:
         self._desk.panes.chat.hint("Looking in Obsidian's list of community plugins…")
         try:
             found = await insight.plugins(query)
@@ -69,7 +69,7 @@ class Telling:
         """The notes of which something went to a model in this conversation; one can be opened."""
         self._informed.run(self._files)
 
-    async def _files(self, insight: Insight) -> None:
+    async def _files(self, insight: AppServices) -> None:
         from obsidian_agent.tui.screens.pick import Pick
 
         found = await self._desk.bridge.call(insight.read_files, self._talk.current)
@@ -79,8 +79,8 @@ class Telling:
         if path is not None:
             await self._desk.show_note(path)
 
-    def _report(self, title: str, lines: Callable[[Insight], Sequence[Line]]) -> None:
-        async def report(insight: Insight) -> None:
+    def _report(self, title: str, lines: Callable[[AppServices], Sequence[Line]]) -> None:
+        async def report(insight: AppServices) -> None:
             self._desk.app.push_screen(Report(title, await self._desk.bridge.call(lines, insight)))
 
         self._informed.run(report)

@@ -26,7 +26,7 @@ from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.threads.log_store import ThreadSummary
-    from obsidian_agent.agent.threads.manager import Chats
+    from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.tui.bridge import Bridge
 
 TYPING_PAUSE = 0.15
@@ -72,7 +72,7 @@ class Threads(Modal[ThreadWish]):
 
     BINDINGS = bindings("threads")
 
-    def __init__(self, bridge: Bridge, chats: Chats, waiting: frozenset[str], query: str = "") -> None:
+    def __init__(self, bridge: Bridge, chats: ThreadManager, waiting: frozenset[str], query: str = "") -> None:
         super().__init__("Conversations", "They are kept on this machine. Deleting one is for good.")
         self._bridge = bridge
         self._chats = chats

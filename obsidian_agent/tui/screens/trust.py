@@ -20,7 +20,7 @@ from obsidian_agent.tui.tellings import Line
 from obsidian_agent.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.vault_agents.library import Customs, Library, Listed
+    from obsidian_agent.agent.vault_agents.library import Library, Listed, VaultAgents
     from obsidian_agent.tui.bridge import Bridge
 
 _STANDINGS = {"trusted": ("✓ trusted", "$success"), "new": ("○ new    ", "$quiet"), "changed": ("▲ changed", "$warning")}
@@ -48,7 +48,7 @@ class Trust(Modal[None]):
 
     BINDINGS = bindings("trust", without=("trust.trust",))
 
-    def __init__(self, bridge: Bridge, customs: Customs) -> None:
+    def __init__(self, bridge: Bridge, customs: VaultAgents) -> None:
         super().__init__(
             "Agents, skills and instructions of this vault",
             "What you trust is told to the model. A file that changes by one byte has to be trusted again.",

@@ -14,7 +14,7 @@ from agents import check_pairs
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.agent.threads.state import CRASH_MARK
-from obsidian_agent.bootstrap import Wiring, build_chats, build_session
+from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from support import MakeVault
 
 PIECES = [f"word{n} " for n in range(2000)]
@@ -24,12 +24,12 @@ PROGRAM = textwrap.dedent("""
     from obsidian_agent.agent.events import TextDelta
     from obsidian_agent.agent.privacy.consent import refuse_all
     from obsidian_agent.agent.threads.bus import Ended, Happened
-    from obsidian_agent.bootstrap import Wiring, build_chats, build_session
+    from obsidian_agent.bootstrap import Wiring, build_threads, build_session
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     vault, state, model, short = sys.argv[1:]
     wiring = Wiring(VaultStore.open(vault), Path(state), model=model)
-    chats = build_chats(wiring, build_session(wiring))
+    chats = build_threads(wiring, build_session(wiring))
 
     async def no(thread_id, request):
         return await refuse_all(request)
@@ -68,7 +68,7 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
         shown = [(time.monotonic(), int(program.stdout.readline())) for _ in range(120)]
         program.send_signal(signal.SIGKILL)
     wiring = Wiring(store, tmp_path / "state", model=model)
-    chats = build_chats(wiring, build_session(wiring))
+    chats = build_threads(wiring, build_session(wiring))
     assert {each.id for each in chats.summaries()} == {cancelled, finished, streaming}
     texts = {thread: chats.open(thread).state.said[-1] for thread in (cancelled, finished, streaming)}
     whole = "".join(PIECES)

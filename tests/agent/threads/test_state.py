@@ -100,10 +100,10 @@ def test_a_compacted_history_is_short_for_the_model_and_whole_for_people() -> No
 
 def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
     record = {"k": "shared", "shared": {"Garden.md": [3, 40], "x": [9, 1], "y": "z"}, "told": "openai https://x", "plain": ["m"]}
-    talk = read(user("a"), model("", "id1"), record).conversation()
-    assert talk.shared == {"Garden.md": Part("Garden.md", Level.TEXT, 40)}
-    assert (talk.told, talk.plain) == ("openai https://x", {"m"})
-    assert talk.fresh(ToolCall("id1", "x", "{}")).id != "id1", "an id is never used twice"
+    conversation = read(user("a"), model("", "id1"), record).conversation()
+    assert conversation.shared == {"Garden.md": Part("Garden.md", Level.TEXT, 40)}
+    assert (conversation.told, conversation.plain) == ("openai https://x", {"m"})
+    assert conversation.fresh(ToolCall("id1", "x", "{}")).id != "id1", "an id is never used twice"
 
 
 def test_titles_models_ticks_and_usage() -> None:

@@ -1,0 +1,415 @@
+"""Descriptions of notes: terms that hold together, as form fields, as a condition of `vault.find`, as words, and as text to type.
+
+As text a description is written like a search in Obsidian: `tag:#done folder:Projects [rating>=4] changed:<2026-01-01 -folder:Projects/Old`;
+`*` is every note. A name of the vault alone is a description too: a note, a folder, a tag with its `#`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import regex
+
+from obsidian_agent.errors import ObsidianAgentError, PlanError
+from obsidian_agent.offline import dates
+from obsidian_agent.offline.names import key_of
+from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.tools.registry import TOOLS
+
+ACTIVE: Final = "${activeFile}"
+"""The value of a note that means the one that is open, whichever that is when the plan runs."""
+
+THIS_NOTE: Final = frozenset({"this note", "the open note", "the current note"})
+EVERYTHING: Final = frozenset({"*", "all", "all notes"})
+
+Key = Literal[
+    "note", "folder", "in", "tag", "property", "name", "text", "changed", "created", "dated", "links-to", "linked-from", "is", "tasks"
+]
+Op = Literal[":", ">=", "<=", ">", "<", "has", "lacks"]
+
+FIELDS: Final[Mapping[Key, tuple[str, str]]] = {
+    "note": ("These notes", "note"),
+    "folder": ("In the folder, or below it", "folder"),
+    "in": ("Right in the folder", "folder"),
+    "tag": ("With the tag", "tag"),
+    "property": ("With a property", "property"),
+    "name": ("With a name that holds", "text"),
+    "text": ("That hold the text", "text"),
+    "changed": ("Changed (>= or < a day)", "date"),
+    "created": ("Made (>= or < a day)", "date"),
+    "dated": ("About a day (>= or <)", "date"),
+    "links-to": ("That link to", "note"),
+    "linked-from": ("Linked from", "note"),
+    "is": ("That are", "choice"),
+    "tasks": ("With tasks", "choice"),
+}
+"""Label and kind of each field of a form."""
+
+STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
+    "tagged": ({"tagged": True}, "with tags"),
+    "untagged": ({"tagged": False}, "without tags"),
+    "linked": ({"linked": True}, "that others link to"),
+    "unlinked": ({"linked": False}, "that nothing links to"),
+    "linking": ({"linking": True}, "that link to others"),
+    "unlinking": ({"linking": False}, "that link to nothing"),
+    "empty": ({"empty": True}, "that are empty"),
+    "bare": ({"properties": False}, "without properties"),
+}
+"""What `is:` takes: the condition, and how it reads."""
+
+SLOTS: Final[Mapping[str, tuple[Key, Op, str]]] = {
+    "tag": ("tag", ":", "tag"),
+    "folder": ("folder", ":", "folder"),
+    "property": ("property", "has", "property"),
+    "value": ("property", ":", "value"),
+    "text": ("text", ":", "text"),
+    "name": ("name", ":", "text"),
+    "linksTo": ("links-to", ":", "note"),
+    "before": ("changed", "<", "date"),
+    "after": ("changed", ">=", "date"),
+}
+"""What a slot such as `{notes.tag}` of an example adds to a description, and the kind of its value. `value` is that of the property before."""
+
+_COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
+_TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created", "dated": "dated"}
+_TASKS: Final = ("open", "done", "any", "none")
+_TERM: Final = regex.compile(
+    r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
+    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
+    r"|(?P<tag>#[^\s]+))(?:\s+|$)"
+)
+_PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')
+_PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
+"""Values and names of properties that need no quotes."""
+
+_NUMBER: Final = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
+_DATE: Final = regex.compile(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
+
+
+class Unread(PlanError):
+    """A text is no value of the kind that is wanted. The message says what is wrong and what would do."""
+
+    default_code = "ARGUMENT_INVALID"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that holds of the notes, or with `negated` does not. `property` is set where the key is `property`."""
+
+    key: Key
+    value: Any = None
+    op: Op = ":"
+    property: str | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSet:
+    """A description of notes. Terms hold together; several `note` terms mean any of those notes. No terms: every note."""
+
+    terms: tuple[Term, ...] = ()
+
+    def condition(self) -> dict[str, Any]:
+        """The condition of `vault.find`."""
+        named = [term.value for term in self.terms if term.key == "note" and not term.negated]
+        parts: list[dict[str, Any]] = [{"paths": named}] if named else []
+        for term in self.terms:
+            if term.key != "note" or term.negated:
+                part = _condition(term)
+                parts.append({"not": part} if term.negated else part)
+        keys = [key for part in parts for key in part]
+        if len(keys) == len(set(keys)):
+            return {key: value for part in parts for key, value in part.items()}
+        return {"all": parts}
+
+    def text(self) -> str:
+        """In words, to stand behind a verb: "notes tagged #done in Projects"."""
+        named = [term for term in self.terms if term.key == "note" and not term.negated]
+        rest = [_said(term) for term in self.terms if term not in named]
+        if not named:
+            return " ".join(["notes", *rest]) if rest else "all notes"
+        names = ["this note" if term.value == ACTIVE else stem(term.value) for term in named]
+        return " ".join([" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])), *rest])
+
+    def query(self) -> str:
+        """As it is typed; `read_set` reads it again."""
+        return " ".join(map(_typed, self.terms)) or "*"
+
+    def paths(self, around: Surroundings) -> tuple[str, ...]:
+        """The notes that are meant now. Raises `ObsidianAgentError` for a note or folder that is gone. May block."""
+        where = json.loads(json.dumps(self.condition()).replace(ACTIVE, around.active_file or ""))
+        found = TOOLS["vault.find"].propose(TOOLS["vault.find"].input.model_validate({"where": where}), around.tools)
+        return tuple(file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"])
+
+    def counted(self, around: Surroundings) -> str:
+        """In words, with the number of notes now: "notes tagged #done: 5"."""
+        try:
+            return f"{self.text()}: {len(self.paths(around))}"
+        except ObsidianAgentError as error:
+            return f"{self.text()}: {error.message}"
+
+
+def of_notes(*paths: str) -> NoteSet:
+    """These notes."""
+    return NoteSet(tuple(Term("note", path) for path in paths))
+
+
+def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
+    """The description with a slot of an example filled (see `SLOTS`)."""
+    if field == "value":
+        rest, last = described.terms[:-1], described.terms[-1] if described.terms else None
+        if last is None or last.key != "property":
+            raise Unread("A value stands behind its property.")
+        return NoteSet((*rest, Term("property", value, ":", last.property)))
+    if field == "property":
+        return NoteSet((*described.terms, Term("property", None, "has", str(value))))
+    key, op, _ = SLOTS[field]
+    return NoteSet((*described.terms, Term(key, value, op)))
+
+
+def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
+    """What a sentence describes by a tag, a property or a folder, without templates: they are hardly ever meant, and the words say so."""
+    folder = around.context.notes.templates
+    named = any(term.key in ("note", "links-to", "linked-from") or term.value == folder for term in described.terms)
+    if not folder or not described.terms or named:
+        return described
+    within = NoteSet((*described.terms, Term("folder", folder)))
+    try:
+        meant = within.paths(around)
+    except ObsidianAgentError:
+        return described
+    return NoteSet((*described.terms, Term("folder", folder, negated=True))) if meant else described
+
+
+def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:
+    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `Unread`."""
+    wanted = text.strip()
+    if not known and wanted.casefold() in EVERYTHING:
+        return NoteSet()
+    named = _named(wanted, around)
+    if known and (named is None or named.terms[0].key == "folder" or around.names.find(wanted, "folder")):
+        raise Unread(f"No note alone is called “{wanted}”.")
+    if named is not None:
+        return named
+    parts = [_named(part.strip(), around) for part in wanted.split(",")]
+    if len(parts) > 1 and all(part is not None and part.terms[0].key == "note" for part in parts):
+        return NoteSet(tuple(term for part in parts if part is not None for term in part.terms))
+    terms: list[Term] = []
+    place = 0
+    while place < len(wanted):
+        found = _TERM.match(wanted, place)
+        if found is None or found.end() == place:
+            raise Unread(
+                f"“{wanted[place:]}” describes no notes.",
+                hint="Name a note, a folder or a #tag, or write for example: tag:#done folder:Projects [rating>=4].",
+            )
+        terms.append(_term(found, around))
+        place = found.end()
+    if not terms:
+        raise Unread("Which notes? Name a note, a folder or a #tag.")
+    return NoteSet(tuple(terms))
+
+
+def stem(path: str) -> str:
+    """The name of a note without folder and ending."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def plain(value: str) -> Any:
+    """The value of a property as it is written: a number, true or false, else the text."""
+    if _NUMBER.fullmatch(value):
+        return float(value) if "." in value else int(value)
+    return {"true": True, "false": False}.get(value.casefold(), value)
+
+
+def value_of(text: str, name: str, around: Surroundings) -> Any:
+    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days."""
+    there = around.names.properties.get(name, {})
+    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
+    if found is not None:
+        return found
+    value = plain(text.strip())
+    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
+    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
+    return day.isoformat() if day is not None else value
+
+
+def _named(text: str, around: Surroundings) -> NoteSet | None:
+    """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
+    if text.casefold() in THIS_NOTE and around.active_file is not None:
+        return of_notes(ACTIVE)
+    link = regex.fullmatch(r"\[\[([^\[\]|#]+)\]\]", text)
+    bare = link[1] if link else text
+    if text.startswith("#"):
+        found = around.names.find(text, "tag")
+        return NoteSet((Term("tag", found[0].value),)) if found else None
+    notes = {name.value for name in around.names.find(bare, "note", "alias")}
+    if len(notes) == 1:
+        return of_notes(notes.pop())
+    folders = {name.value for name in around.names.find(bare.rstrip("/"), "folder")}
+    return NoteSet((Term("folder", folders.pop()),)) if len(folders) == 1 and not notes else None
+
+
+def _term(found: Any, around: Surroundings) -> Term:
+    negated = found["not"] is not None
+    if found["tag"]:
+        return Term("tag", found["tag"].lstrip("#"), negated=negated)
+    if found["property"]:
+        name = _unquoted(found["property"]) if found["property"].startswith('"') else found["property"].strip()
+        known = around.names.find(name, "property")
+        name = known[0].value if known else name
+        if found["compared"] is None:
+            return Term("property", None, "has", name, negated)
+        op: Op = found["compared"].lstrip(":") or ":"
+        if found["plain"] is None:
+            return Term("property", _plain(found["value"]), op, name, negated)
+        value = found["plain"].strip()
+        if op == ":" and value in ("", "null"):
+            return Term("property", None, "lacks", name, negated)
+        if op == ":" and value == "*":
+            return Term("property", None, "has", name, negated)
+        if not value or " OR " in value:
+            raise Unread(
+                f"“{found[0].strip()}” describes no notes.", hint="Compare with one value, for example [rating:>=4] or [due:<today]."
+            )
+        return Term("property", value_of(value, name, around), op, name, negated)
+    key, value = found["key"], found["bare"] if found["bare"] is not None else _plain(found["quoted"])
+    if key not in FIELDS or key == "property":
+        raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(key for key in FIELDS if key != 'property')}.")
+    return Term(key, _value(key, value, around), found["op"] or (">=" if key in _TIMES else ":"), negated=negated)
+
+
+def _value(key: Key, value: str, around: Surroundings) -> Any:
+    match key:
+        case "tag":
+            return value.lstrip("#")
+        case "note" | "links-to" | "linked-from":
+            if value == ACTIVE:
+                return value
+            notes = {name.value for name in around.names.find(value, "note", "alias")}
+            if len(notes) != 1:
+                raise Unread(f"There {'are several notes' if notes else 'is no note'} called “{value}”.")
+            return notes.pop()
+        case "folder" | "in":
+            folders = {name.value for name in around.names.find(value.strip("/"), "folder")}
+            exact = [folder for folder in folders if folder == value.strip("/")]
+            if len(folders) != 1 and not exact:
+                raise Unread(f"There {'are several folders' if folders else 'is no folder'} called “{value}”.")
+            return exact[0] if exact else folders.pop()
+        case "changed" | "created" | "dated":
+            day = dates.parse(value, around.context.now.date())
+            if day is None:
+                raise Unread(f"“{value}” is no date.", hint="Write it like 2026-03-14.")
+            return day.isoformat()
+        case "is":
+            if value not in STATES:
+                raise Unread(f"Notes can be {', '.join(STATES)}; not “{value}”.")
+            return value
+        case "tasks":
+            if value not in _TASKS:
+                raise Unread(f"Tasks are {', '.join(_TASKS)}; not “{value}”.")
+            return value
+        case _:
+            return value
+
+
+def _condition(term: Term) -> dict[str, Any]:
+    match term.key:
+        case "note":
+            return {"paths": [term.value]}
+        case "in":
+            return {"folder": term.value, "directly": True}
+        case "property":
+            assert term.property is not None
+            if term.op == "has":
+                return {"has": [term.property]}
+            if term.op == "lacks":
+                return {"property": {term.property: None}}
+            return {_COMPARED.get(term.op, "property"): {term.property: term.value}}
+        case "changed" | "created" | "dated":
+            return {f"{_TIMES[term.key]}{'Before' if term.op in ('<', '<=') else 'After'}": term.value}
+        case "links-to":
+            return {"linksTo": term.value}
+        case "linked-from":
+            return {"linkedFrom": term.value}
+        case "is":
+            return dict(STATES[term.value][0])
+        case _:
+            return {term.key: term.value}
+
+
+def _said(term: Term) -> str:
+    without = "not " if term.negated else ""
+    value = term.value
+    match term.key:
+        case "note":
+            words = stem(value)
+        case "folder":
+            words = f"in {value}" if value else "in the vault"
+        case "in":
+            words = f"right in {value}" if value else "right in the vault's root"
+        case "tag":
+            words = f"tagged #{value}"
+        case "property" if term.op == "has":
+            words = f"with {term.property}"
+        case "property" if term.op == "lacks":
+            words = f"without {term.property}"
+        case "property":
+            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{_shown(value)}"
+        case "name":
+            words = f"named like “{value}”"
+        case "text":
+            words = f"that hold “{value}”"
+        case "changed" | "created" | "dated":
+            verb = {"changed": "changed", "created": "made", "dated": "about a day"}[term.key]
+            words = f"{verb} {'before' if term.op in ('<', '<=') else 'since'} {value}"
+        case "links-to":
+            words = f"that link to {'this note' if value == ACTIVE else stem(value)}"
+        case "linked-from":
+            words = f"linked from {'this note' if value == ACTIVE else stem(value)}"
+        case "is":
+            words = STATES[value][1]
+        case "tasks":
+            words = "without tasks" if value == "none" else "with tasks" if value == "any" else f"with {value} tasks"
+    return without + words
+
+
+def _shown(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _typed(term: Term) -> str:
+    sign = "-" if term.negated else ""
+    if term.key == "property":
+        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else _quoted(term.property or "")
+        match term.op:
+            case "has":
+                return f"{sign}[{name}]"
+            case "lacks":
+                return f"{sign}[{name}:]"
+            case _:
+                return f"{sign}[{name}{term.op}{_literal(term.value)}]"
+    value = f"#{term.value}" if term.key == "tag" else str(term.value)
+    op = "" if term.op == ":" else term.op
+    return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    return _shown(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _plain(text: str) -> str:
+    return str(regex.sub(r"\\(.)", r"\1", text))
+
+
+def _unquoted(text: str) -> str:
+    return _plain(text[1:-1])

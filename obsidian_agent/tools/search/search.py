@@ -1,0 +1,300 @@
+"""`vault.searchText`: the lines of notes that hold a text or match a pattern.
+
+The one search behind screens and the command line: by name, by content, by tag, with one kind of answer and one kind of page.
+
+Tools that find files by name and notes by tag: `vault.searchName`, `vault.searchTag`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+from pydantic import Field
+
+from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.lookup import SparseOutput, find_folder, page, unread
+from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.search.conditions import tagged
+from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.name_search import NameHit
+from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text
+from obsidian_agent.vault.index.text_search import lines_with
+from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.rules import extension
+from obsidian_agent.vault.text import decode
+
+CONTEXT = 100
+"""Characters that a preview shows on each side of the hit."""
+
+LONGEST_HIT = 200
+"""Characters of the hit itself that a preview shows at most."""
+
+Span = tuple[int, int]
+LineFinder = Callable[[str], Span | None]
+"""Where the first hit in a line is."""
+
+
+class SearchTextInput(ToolModel):
+    query: str = Field(min_length=1, description="A text, or with regex a regular expression of Python; lines are searched one by one.")
+    folder: PathText | None = Field(default=None, description="The vault when absent.")
+    regex: bool = False
+    case_sensitive: bool = False
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many matches; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class TextMatch(ToolModel):
+    path: str
+    line: int = Field(description="From 1.")
+    preview: str
+
+
+class SearchTextOutput(ToolModel):
+    matches: list[TextMatch]
+    total: int = Field(description="The number of matching lines.")
+    has_more: bool
+    scanned: int = Field(description="The number of notes that were read.")
+
+
+@tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
+def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
+    """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
+    question = Question(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
+    folder = find_folder(ctx.view, args.folder)
+    hits: list[TextMatch] = []
+    warnings: list[Problem] = []
+    index = index_of(ctx.view)
+    for path, text in searched(index, folder, question.needle, warnings):
+        hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
+    found, more = page(hits, args.limit, args.offset)
+    scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
+    output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
+    return Proposal(output, warnings=tuple(warnings))
+
+
+def searched(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
+    """The texts of the notes below a folder that may hold a needle; a warning for each that cannot be read."""
+    for path, data in index.texts(folder, needle):
+        problem = data if isinstance(data, Problem) else None
+        if not isinstance(data, Problem):
+            try:
+                yield path, decode(data, path.text)
+            except VaultError as error:
+                problem = error.problem()
+        if problem is not None:
+            warnings.append(Problem(problem.code, f"{path} is not searched: {problem.message}", path=path.text))
+
+
+class Question:
+    """What is looked for in the lines of notes: a text, in any case or exactly, or a pattern."""
+
+    def __init__(self, query: str, *, regex: bool, case_sensitive: bool) -> None:
+        if regex:
+            pattern = compile_pattern(query, literal=False, case_sensitive=case_sensitive)
+            self.needle = required_text(query, ignore_case=not case_sensitive)
+            self._find: LineFinder = partial(_by_pattern, pattern)
+        elif case_sensitive:
+            self.needle = exact_needle(query)
+            self._find = partial(_plain, query)
+        else:
+            self.needle = folded_needle(query)
+            self._find = partial(_folded, query.casefold())
+
+    def lines(self, text: str) -> Iterator[tuple[int, str, Span]]:
+        """The matching lines of a text: number from 1, the line, the place of the first hit in it."""
+        for number, line in lines_with(text, self.needle):
+            if (span := self._find(line)) is not None:
+                yield number, line, span
+
+
+def _by_pattern(pattern: TimedPattern, line: str) -> Span | None:
+    found = pattern.search(line)
+    return None if found is None else (found.start(), found.end())
+
+
+def _plain(query: str, line: str) -> Span | None:
+    start = line.find(query)
+    return None if start < 0 else (start, start + len(query))
+
+
+def _folded(folded: str, line: str) -> Span | None:
+    """The place in `line` of what equals `folded` once both are case-folded; folding may change lengths (ß is ss)."""
+    whole = line.casefold()
+    start = whole.find(folded)
+    if start < 0:
+        return None
+    end = start + len(folded)
+    if len(whole) == len(line):
+        return start, end
+    origin = [index for index, char in enumerate(line) for _ in char.casefold()]
+    return origin[start], origin[end - 1] + 1
+
+
+def preview(line: str, span: Span) -> str:
+    """The hit with up to `CONTEXT` characters on each side, `…` where something was cut."""
+    start, end = span
+    left = max(start - CONTEXT, 0)
+    hit = line[start:end] if end - start <= LONGEST_HIT else f"{line[start : start + LONGEST_HIT]}…"
+    right = end + CONTEXT
+    return f"{'…' if left else ''}{line[left:start]}{hit}{line[end:right]}{'…' if right < len(line) else ''}"
+
+
+PAGE: Final = 50
+LARGEST_PAGE: Final = 1_000
+
+SearchMode = Literal["name", "content", "tag", "all"]
+"""`all`: the names first, then the contents of the notes that are not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchItem:
+    """A hit: a file, or a line of a note. `line` is from 1, `score` has no unit: a better hit has more.
+
+    A hit by name has a `preview` when it is an alias that answers: the alias.
+    """
+
+    path: str
+    line: int | None = None
+    preview: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Some hits of all, and how many there are."""
+
+    items: tuple[SearchItem, ...]
+    total: int
+    has_more: bool
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is looked for. Words of contents are ranked; with `regex` or `literal` the matching lines come sorted by path."""
+
+    query: str
+    mode: SearchMode = "all"
+    limit: int = PAGE
+    offset: int = 0
+    regex: bool = False
+    literal: bool = False
+    case_sensitive: bool = False
+
+
+def search(index: VaultIndex, request: SearchRequest, cancelled: Callable[[], bool] = lambda: False) -> SearchPage:
+    """A page of hits. ARGUMENT_INVALID for a page that cannot be, a bad expression, or a text that is no tag."""
+    if not 0 <= request.limit <= LARGEST_PAGE:
+        raise ToolError(f"The limit {request.limit} is out of range.", hint=f"It may be 0 to {LARGEST_PAGE}.")
+    if request.offset < 0:
+        raise ToolError(f"The offset {request.offset} is negative.")
+    warnings: list[Problem] = []
+    found: Sequence[SearchItem | RankedNote]
+    with no_collection():
+        match request.mode:
+            case "name":
+                found = _by_name(index, request.query)
+            case "tag":
+                found = [SearchItem(path.text) for path in tagged(index, request.query, ROOT)]
+                warnings += unread(index)
+            case "content":
+                found = _by_content(index, request, warnings, cancelled)
+            case "all":
+                names = [] if request.regex else _by_name(index, request.query)
+                known = {item.path for item in names}
+                contents = _by_content(index, request, warnings, cancelled)
+                found = [*names, *(item for item in contents if _path(item) not in known)]
+        end = request.offset + request.limit
+        items = tuple(item if isinstance(item, SearchItem) else _of_note(index, item) for item in found[request.offset : end])
+    return SearchPage(items, len(found), end < len(found), tuple(warnings))
+
+
+def _path(item: SearchItem | RankedNote) -> str:
+    return item.path if isinstance(item, SearchItem) else item.path.text
+
+
+def _by_name(index: VaultIndex, query: str) -> list[SearchItem]:
+    return [SearchItem(hit.path, preview=hit.alias, score=hit.score) for hit in index.names().search(query).hits]
+
+
+def _by_content(
+    index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]
+) -> Sequence[SearchItem | RankedNote]:
+    if not request.regex and not request.literal and words_of(request.query):
+        return ranked(index, ROOT, request.query, cancelled)
+    return list(_lines(index, request, warnings, cancelled))
+
+
+def _lines(index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]) -> Iterator[SearchItem]:
+    question = Question(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
+    for path, text in searched(index, ROOT, question.needle, warnings):
+        if cancelled():
+            return
+        for number, line, span in question.lines(text):
+            yield SearchItem(path.text, number, preview(line, span))
+
+
+def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
+    """The line of a note in which the first word of the query is."""
+    data = index.text(note.path)
+    text = data.decode(errors="replace") if isinstance(data, bytes) else ""
+    first = min(note.first, len(text))
+    start = text.rfind("\n", 0, first) + 1
+    end = text.find("\n", first)
+    line = text[start : len(text) if end < 0 else end].rstrip("\r")
+    at = first - start
+    return SearchItem(note.path.text, text.count("\n", 0, start) + 1, preview(line, (at, at)), round(note.score, 3))
+
+
+class FindInput(ToolModel):
+    query: str = Field(min_length=1)
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class FoundFile(SparseOutput):
+    path: str
+    name: str = Field(description="Without folder and extension.")
+    score: float | None = Field(default=None, description="From 0 to 100.")
+    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
+
+
+class FindOutput(ToolModel):
+    items: list[FoundFile]
+    total: int
+    has_more: bool
+
+
+@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
+def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
+    wanted = None if args.limit is None else args.offset + args.limit
+    found = index_of(ctx.view).names().search(args.query, wanted)
+    hits, _ = page(found.hits, args.limit, args.offset)
+    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
+    return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: len(name) - len(extension(name))]
+
+
+def _alias(hit: NameHit) -> dict[str, str]:
+    return {} if hit.alias is None else {"alias": hit.alias}
+
+
+@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
+def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find the notes with a tag, in properties or text; nested tags are included."""
+    index = index_of(ctx.view)
+    found = tagged(index, args.query, ROOT)
+    shown, more = page(found, args.limit, args.offset)
+    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
+    return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))

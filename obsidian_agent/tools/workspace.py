@@ -1,0 +1,106 @@
+"""What is open: `workspace.getContext`, and `workspace.openFile`, which asks whoever shows the run to open a note.
+
+Obsidian's own commands. What one does cannot be known in advance, so `commands.run` is opaque: never previewed, run by the executor.
+
+Both tools know nothing of a live Obsidian: the program that has a connection to one answers in their place. Without one a step that runs
+a command is an error of the dry run, so that nobody approves what cannot happen.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.core.lookup import SparseOutput, find_file
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+
+
+class OpenFileInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    line: Whole | None = Field(default=None, ge=1, description="From 1.")
+    new_pane: bool = Field(default=False, description="Only where an Obsidian is connected; refused without one.")
+
+
+class OpenFileOutput(ToolModel):
+    path: str
+    opened: bool
+    via: str
+
+
+@tool("workspace.openFile", Risk.READ_ONLY)
+def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]:
+    """Show a file to the person."""
+    if args.new_pane:
+        raise ToolError("newPane asks for a pane of Obsidian, and no Obsidian is connected.", hint="Leave newPane out.", path=args.path)
+    return Proposal(
+        OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none")
+    )
+
+
+class GetContextInput(ToolModel):
+    pass
+
+
+class GetContextOutput(SparseOutput):
+    vault_name: str
+    active_file_path: str | None
+    selection: str | None = None
+    open_files: list[str]
+    recent_files: list[str]
+
+
+@tool("workspace.getContext", Risk.READ_ONLY)
+def get_context(args: GetContextInput, ctx: ToolContext) -> Proposal[GetContextOutput]:
+    """Tell the vault's name, the active file, the selection, and which files are open or were open."""
+    run = ctx.run
+    output = GetContextOutput(
+        vault_name=run.vault_name,
+        active_file_path=run.active_file.text if run.active_file else None,
+        selection=run.selection.text if run.selection else None,
+        open_files=[path.text for path in run.open_files],
+        recent_files=[path.text for path in run.recent_files],
+    )
+    return Proposal(output)
+
+
+class ListCommandsInput(ToolModel):
+    filter: str | None = Field(default=None, description="Only commands whose id or name holds this text.")
+
+
+class Command(ToolModel):
+    id: str
+    name: str
+    source: str
+
+
+class ListCommandsOutput(ToolModel):
+    commands: list[Command]
+    count: int
+
+
+@tool("commands.list", Risk.READ_ONLY)
+def list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal[ListCommandsOutput]:
+    """List the commands of the Obsidian that is running; none without one."""
+    return Proposal(ListCommandsOutput(commands=[], count=0))
+
+
+class RunCommandInput(ToolModel):
+    id: str = Field(min_length=1, description="As commands.list gives it.")
+
+
+class RunCommandOutput(SparseOutput):
+    id: str
+    executed: bool
+    error_message: str | None = None
+
+
+@tool("commands.run", Risk.COMMANDS, opaque=True)
+def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandOutput]:
+    """Run a command of Obsidian. What it does cannot be previewed or undone."""
+    if not ctx.run.runs_commands:
+        raise ToolError(
+            f"The command {args.id} cannot be run: no Obsidian is connected.",
+            code="COMMANDS_UNAVAILABLE",
+            hint="This version reaches none; leave the step out.",
+        )
+    return Proposal(RunCommandOutput(id=args.id, executed=False))
