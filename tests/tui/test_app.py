@@ -347,6 +347,23 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
 
 
+async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
+    session = FakeSession()
+    gone = Conflicting("B.md", "its old content is no longer kept", forcible=False)
+    session.runs.reports = [Report(("A.md",), conflicts=(gone, Conflicting("C.md", "changed since"))), Report(("C.md",), ("B.md",))]
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        await app.press("u")
+        await app.pilot.pause(0.1)
+        await app.press("f", "f")
+        assert app.screen().count("restore anyway") == 1
+        assert "cannot be restored" in app.screen()
+        await app.press("ctrl+s")
+        await app.pilot.pause(0.1)
+        assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
+
+
 async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     session = FakeSession()
     session.runs.entries = history_entries()
@@ -491,7 +508,7 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
     session.runs.entries = history_entries()[2:]
     async with driving(session) as app:
         await app.press("f3", "u")
-        assert "undone already" in app.screen()
+        assert "Nothing of this run is left to undo" in app.screen()
         assert session.called("undo") == []
 
 
