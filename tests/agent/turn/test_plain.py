@@ -17,8 +17,8 @@ from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
 from obsidian_agent.providers.retry import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import RunContext, Selection
+from obsidian_agent.tools.registry import TOOLS
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
 CONTEXT = RunContext("My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b"))
