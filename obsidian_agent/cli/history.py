@@ -56,7 +56,9 @@ def history_command(options: argparse.Namespace, out: Output) -> Exit:
         errors = {"errors": [problem.to_json() for problem in wrong]} if wrong else {}
         out.document({"runs": [history_document(entry) for entry in entries]} | errors)
     for entry in entries:
-        out.line(f"{entry.run_id}  {entry.time}  {entry.status}{' (undone)' if entry.undone else ''}  {entry.goal}")
+        out.line(
+            f"{entry.run_id}  {entry.time}  {entry.status}{' (undone)' if entry.undone and entry.effects.anything else ''}  {entry.goal}"
+        )
     if more:
         out.line("There are older ones: --limit N shows more.")
     if not entries and not wrong:
