@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,20 +51,12 @@ def chats(folder: Path, turns: Turns) -> ThreadManager:
     return ThreadManager(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
 
 
-async def until(app: Driver, true: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        await app.pilot.pause(0.02)
-        if true():
-            return
-    raise AssertionError(app.screen())
-
-
 async def said(app: Driver, words: str) -> None:
-    await until(app, lambda: words in app.transcript())
+    await app.until(lambda: words in app.transcript())
 
 
 async def titled(app: Driver, title: str) -> None:
-    await until(app, lambda: title in app.screen())
+    await app.until(lambda: title in app.screen())
     app.wait_out_grace()
 
 
@@ -95,7 +87,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         await pilot.press("f4")
         await titled(driver, "⋯ working")
         turns.go.set()
-        await until(driver, lambda: bool(driver.main.waiting) and not driver.main.threads.running)  # type: ignore[union-attr]
+        await driver.until(lambda: driver.main.waiting and not driver.main.threads.running)
         await pilot.press("escape")
         assert "slow" not in driver.transcript()
         assert driver.stage == "idle"
@@ -189,13 +181,13 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
         assert "The program ended here" in driver.transcript()
         await go("Planned")
         assert driver.stage == "plan", "a plan that waited is previewed again"
-        assert app._session.called("preview_plan")  # type: ignore[attr-defined]
+        assert driver.session.called("preview_plan")
         await pilot.press("f8")
         await titled(driver, "Plans (1)")
         assert "0/3" in driver.screen()
         await pilot.press("enter")
         await driver.settle()
-        assert len(app._session.called("preview_plan")) == 2  # type: ignore[attr-defined]
+        assert len(driver.session.called("preview_plan")) == 2
         await go("Long")
         await pilot.press("f8")
         await titled(driver, "Tasks (1 of 2 done)")
