@@ -20,7 +20,7 @@ def links_command(options: argparse.Namespace, out: Output) -> Exit:
     with VaultStore.open(find_vault(options.vault)) as store:
         view = DiskView(store)
         asked = None if options.path is None else _note(view, options.path)
-        graph = link_graph(view)
+        graph = link_graph(view.index.files(), view.read)
     notes = graph.notes if asked is None else (asked,)
     found = {note.text: graph.of(note) for note in notes}
     if out.as_json:
