@@ -26,10 +26,10 @@ from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError, VaultError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
-from obsidian_agent.offline.names import Found
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, Menu
+from obsidian_agent.offline.sentence import Found, names_in
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
@@ -118,7 +118,7 @@ class MenuPlanner:
         if self.rules.deny:
             view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
-        found = Surroundings(view, request.context).names.in_sentence(request.message, menu_of().common)
+        found = list(names_in(request.message, Surroundings(view, request.context).names, menu_of().common))
         text = neutral(asking(request.message, found, request.context))
         parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
         asked = ChatRequest(

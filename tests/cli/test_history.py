@@ -166,6 +166,17 @@ def test_undo_goes_on_with_a_run_that_was_taken_back_to_a_step(
     assert [(entry["runId"], entry["undone"]) for entry in call("history")[1]["runs"]] == [(run, True), (older, False)]
 
 
+def test_of_a_run_that_changed_nothing_nothing_is_left_to_undo(call: Call, tmp_path: Path, append: Callable[[str], str]) -> None:
+    older = append("a.md")
+    file = tmp_path / "plan.json"
+    steps = [{"id": "s", "tool": "vault.createFile", "args": {"path": "a.md", "content": "x"}}]
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    assert call("run", str(file), "--yes")[1]["status"] == "done"
+    left = [entry["runId"] for entry in call("history")[1]["runs"] if not entry["undone"]]
+    assert left == [older]
+    assert call("undo", "--yes")[1]["runId"] == older
+
+
 @pytest.fixture
 def trashed(call: Call, tmp_path: Path) -> str:
     """A run that moved a.md to the trash; its id."""
