@@ -19,7 +19,7 @@ from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, valu
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.search.conditions import WHEN, Condition, Judge, PropertyFilter, own_day
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
-from obsidian_agent.vault.index.needle import folded_needle
+from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
 _PROPERTY = "frontmatter."
