@@ -85,7 +85,7 @@ def links_command(options: argparse.Namespace, out: Output) -> Exit:
         entry = None if options.path is None else locate(view, options.path)
         if options.path is not None and (entry is None or entry.kind != "file"):
             raise not_there(options.path)
-        graph = link_graph(view)
+        graph = link_graph(view.index.files(), view.read)
     found = {note.text: graph.of(note) for note in (graph.notes if entry is None else (entry.path,))}
     if out.as_json:
         out.document({path: _links(links, canvases=entry is not None) for path, links in found.items()})
