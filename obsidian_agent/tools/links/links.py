@@ -1,7 +1,4 @@
-"""Links that lead nowhere in many notes: `vault.listUnresolved`, `vault.suggestLinks`.
-
-Tools for the links of one note: `vault.getBacklinks`, `vault.getOutgoingLinks`, `vault.getUnresolvedLinks`.
-"""
+"""What links there are: to and from a note, and those that lead nowhere, in one note or many."""
 
 from __future__ import annotations
 
