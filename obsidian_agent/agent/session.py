@@ -46,9 +46,9 @@ from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, diff_of
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection, Tool
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.gc_policy import no_collection
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import NetChange
 from obsidian_agent.vault.views.disk import DiskView
 

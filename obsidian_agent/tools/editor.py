@@ -17,11 +17,11 @@ from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
 from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, ToolModel, tool
 from obsidian_agent.tools.core.tool import Position as EditorPosition
+from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.links.style import LinkStyle, link_target, markdown_encoded
-from obsidian_agent.vault.markdown.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
 from obsidian_agent.vault.views.view import VaultView
 

@@ -11,16 +11,14 @@ from pydantic import Field
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, open_note, read_text, unread, written
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.frontmatter.edit import check_new_key
+from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.markdown.lines import scan
-from obsidian_agent.vault.markdown.text import encode
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
 from obsidian_agent.vault.refactor.tags import TagRename, retag, untag
+from obsidian_agent.vault.text import encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _FIELD: Final = re.compile(
@@ -53,7 +51,7 @@ def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[Set
         raise ToolError(f"{path} is no Markdown file, so it has no properties.", path=path.text)
     before = read_text(ctx.view, path)
     try:
-        after = read.edit(before, set=args.set, remove=args.remove, add_tags=args.add_tags, remove_tags=args.remove_tags)
+        after = edit_properties(before, set=args.set, remove=args.remove, add_tags=args.add_tags, remove_tags=args.remove_tags)
     except ObsidianAgentError as error:
         error.path = path.text
         raise
@@ -76,9 +74,9 @@ class AddValuesOutput(ToolModel):
 def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
     """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
     path, text = open_note(ctx, args.path)
-    values = _as_list(read.read(text).get(args.property))
+    values = _as_list(read_properties(text).get(args.property))
     new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
-    changed = read.edit(text, set={args.property: [*values, *new]}) if new else text
+    changed = edit_properties(text, set={args.property: [*values, *new]}) if new else text
     return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=bool(new)), written(path, text, changed))
 
 
@@ -94,14 +92,14 @@ class RemoveValuesInput(ToolModel):
 def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
     """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
     path, text = open_note(ctx, args.path)
-    there = read.read(text).get(args.property)
+    there = read_properties(text).get(args.property)
     values = _as_list(there)
     unwanted = {_key(value) for value in args.values}
     kept = [value for value in values if _key(value) not in unwanted]
     if len(kept) == len(values):
         missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
         return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
-    changed = read.edit(text, set={args.property: kept if isinstance(there, list) else None})
+    changed = edit_properties(text, set={args.property: kept if isinstance(there, list) else None})
     return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), written(path, text, changed))
 
 
@@ -130,7 +128,7 @@ class RenamePropertyOutput(ToolModel):
 def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
     """Rename a property in a note, some notes or a folder; its value and place stay. A note that has both names is left alone."""
     check_new_key(args.to)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     files: list[str] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
@@ -139,7 +137,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
             continue
         paths.parse(path.text, PathUse.UPDATE)
         text = read_text(ctx.view, path)
-        properties = read.read(text)
+        properties = read_properties(text)
         if args.from_ not in properties:
             continue
         if args.to in properties:
@@ -155,11 +153,11 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
 
 def _renamed(text: str, old: str, new: str) -> str:
     """The text of a note with a property renamed. ToolError FRONTMATTER_INVALID when nothing but its name can be told to change."""
-    front = read.span(text)
+    front = find_frontmatter(text)
     block = parse(text[front.content_start : front.content_end]) if front is not None else None
     if front is None or block is None:
         raise ToolError("The note has no properties.", code="FRONTMATTER_INVALID")
-    before = read.read(text)
+    before = read_properties(text)
     places = [entry for entry in block.entries if entry.key == old]
     if len(places) == 1:
         start, end = front.content_start + places[0].start, front.content_start + places[0].key_end
@@ -174,7 +172,7 @@ def _renamed(text: str, old: str, new: str) -> str:
 
 def _read(text: str) -> dict[str, object] | None:
     try:
-        return read.read(text)
+        return read_properties(text)
     except VaultError:
         return None
 
@@ -196,7 +194,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
     """Turn inline fields (key:: value on a line of its own) into properties; a property that is there stays as it is."""
     path, text = open_note(ctx, args.path)
     wanted = None if args.fields is None else {name.casefold() for name in args.fields}
-    there = {key.casefold() for key in read.read(text)}
+    there = {key.casefold() for key in read_properties(text)}
     values: dict[str, list[Any]] = {}
     cuts: list[tuple[int, int]] = []
     kept: list[str] = []
@@ -211,7 +209,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
         values.setdefault(next((name for name in values if name.casefold() == key.casefold()), key), []).extend(_values(found["value"]))
         cuts.append((line.start, line.next))
     properties = {key: _one_or_all(each) for key, each in values.items()}
-    changed = read.edit(text if args.keep else _without(text, cuts), set=properties) if properties else text
+    changed = edit_properties(text if args.keep else _without(text, cuts), set=properties) if properties else text
     warnings = tuple(
         Problem("PROPERTY_EXISTS", f"{path} has the property “{key}” already, so the field in its text stays.", path=path.text)
         for key in dict.fromkeys(kept)
@@ -258,7 +256,7 @@ class ListTagsOutput(ToolModel):
 @tool("vault.listTags", Risk.READ_ONLY)
 def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]:
     """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
-    index = index_of(ctx.view)
+    index = ctx.view.index
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     for path in args.notes(ctx):
@@ -290,7 +288,7 @@ class RenameTagOutput(ToolModel):
 def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutput]:
     """Rename a tag everywhere, in properties and text; nested tags follow."""
     rename = TagRename.checked(args.from_, args.to)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     files: list[RetaggedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []

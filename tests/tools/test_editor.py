@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import Conflict, ObsidianAgentError
 from obsidian_agent.tools.core.tool import Position
 from obsidian_agent.tools.editor import offset_of, position_of, shifted, utf16_length
-from obsidian_agent.vault.links.style import LinkStyle
+from obsidian_agent.vault.links.link_text import LinkStyle
 
 NOTE = "# T\n- one\n- two\nend\n"
 SELECTED = ("- one\n- two", (1, 0), (2, 5))

@@ -18,12 +18,11 @@ from typing import Any, Final
 
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
+from obsidian_agent.vault.links.link_text import link_target
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.links.style import link_target
-from obsidian_agent.vault.markdown.edits import slug
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.paths.rules import clean_component, extension
+from obsidian_agent.vault.paths.rules import clean_component, extension, slug
 from obsidian_agent.vault.views.view import VaultView
 
 

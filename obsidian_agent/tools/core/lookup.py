@@ -9,11 +9,11 @@ from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, mo
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, ToolContext, ToolModel
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.markdown.text import decode, encode
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
 
@@ -91,7 +91,7 @@ def written(path: VaultPath, before: str | bytes | None, after: str | bytes) -> 
 
 def without_properties(text: str) -> str:
     """The text of a note below its properties."""
-    front = read.span(text)
+    front = find_frontmatter(text)
     return text if front is None else text[front.body_start :]
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkStyle
+from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import FileChange
 from obsidian_agent.vault.views.view import VaultView

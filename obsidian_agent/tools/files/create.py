@@ -14,10 +14,10 @@ from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_t
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.move import links_caught
-from obsidian_agent.vault.frontmatter.read import merge_new
-from obsidian_agent.vault.markdown.text import decode, encode
+from obsidian_agent.vault.frontmatter.properties import merge_new
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
 from obsidian_agent.vault.views.view import VaultView
 

@@ -16,7 +16,8 @@ from obsidian_agent.tools.core.lookup import SparseOutput, path_of
 from obsidian_agent.tools.core.moment import format_moment
 from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, clean_component, parse
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.rules import clean_component
 
 Period = Literal["day", "week", "month", "quarter", "year"]
 _MONTHS: Final = "January|February|March|April|May|June|July|August|September|October|November|December"

@@ -14,16 +14,15 @@ from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, path_of
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
-from obsidian_agent.vault.index.index import VaultIndex, index_of
-from obsidian_agent.vault.links.style import markdown_encoded
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.links.link_text import Edit, apply, markdown_encoded, relative_path
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import scan
-from obsidian_agent.vault.markdown.text import decode, encode
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.link_text import Edit, apply, relative_path
-from obsidian_agent.vault.scan.model import Link
-from obsidian_agent.vault.scan.note import links_in
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _WIKI: Final = frozenset(("wikilink", "embed"))
@@ -47,7 +46,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     data = ctx.view.read(path)
     decode(data, path.text)
-    converter = _Converter(path, index_of(ctx.view), LinkWriter(ctx.view))
+    converter = _Converter(path, ctx.view.index, LinkWriter(ctx.view))
     edits: list[Edit] = []
     left: list[str] = []
     for link in links_in(data):
@@ -186,7 +185,7 @@ class LinkMentionsInput(NotesInput):
 def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
     """Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
-    names = [target.stem, *(index_of(ctx.view).facts(target).aliases if args.aliases else ())]
+    names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
     pattern = _pattern([name for name in names if name.strip()])
     name = LinkWriter(ctx.view).target(target)
     problems: list[Problem] = []

@@ -22,12 +22,12 @@ from obsidian_agent.tools.core.moment import made_ms, moment_ms
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
 from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.needle import Needle, folded_needle
 from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 _DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)|(?!\d))")
@@ -96,7 +96,7 @@ class Judge:
     asked_facts: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.index = index_of(self.ctx.view)
+        self.index = self.ctx.view.index
 
     def check(self, condition: Condition) -> Check:
         """The condition as one check. ToolError for a tag, date or path that is none."""

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Line, scan
-from obsidian_agent.vault.markdown.text import split_lines
+from obsidian_agent.vault.text import split_lines
 
 LineKind = Literal["item", "task", "row", "heading", "text"]
 

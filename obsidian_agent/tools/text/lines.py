@@ -13,8 +13,8 @@ from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, T
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, LineKind, Mark, dedented, indented, renumbered, section_lines
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import BOM, encode, newline_of
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile, content_hash
 
 _DEFAULT: Final = "-"

@@ -14,7 +14,7 @@ from obsidian_agent.tools.core.lookup import SparseOutput, open_note, written
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import newline_of
+from obsidian_agent.vault.text import newline_of
 
 _MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")
 _PIECE: Final = re.compile(r"\d+|\D+")

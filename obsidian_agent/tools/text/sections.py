@@ -14,8 +14,8 @@ from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
-from obsidian_agent.vault.markdown.text import decode, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _ATX: Final = re.compile(r"(?P<lead>[ \t]{0,3})(?P<marks>#{1,6})(?P<rest>[ \t].*|)$", re.DOTALL)

@@ -14,7 +14,7 @@ from obsidian_agent.tools.core.lookup import TextOrPath, open_note, path_of, val
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
-from obsidian_agent.vault.markdown.text import encode, newline_of
+from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")

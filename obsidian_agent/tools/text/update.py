@@ -16,9 +16,9 @@ from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, T
 from obsidian_agent.tools.files.create import new_file
 from obsidian_agent.tools.files.move import links_caught
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import ModifyFile, content_hash
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.links.style import LinkStyle
+from obsidian_agent.vault.links.link_text import LinkStyle
 
 # --- vault.rename -------------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ import pytest
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError
 from obsidian_agent.tools.search.search import SearchRequest, preview, search
-from obsidian_agent.vault.index.index import index_of
 
 VAULT = {"b.md": "one\ntwo Cat\n", "A/a.md": "cat\r\ncat cat\r\n", "A/x.txt": "cat", "bad.md": b"cat\xff", "empty.md": ""}
 
@@ -86,7 +85,7 @@ NOTES = {
 
 @pytest.fixture
 def ask(bench):
-    index = index_of(bench(NOTES).overlay)
+    index = bench(NOTES).overlay.index
 
     def asked(query, **args):
         return search(index, SearchRequest(query, **args))
@@ -148,7 +147,7 @@ def test_refusals(ask, args):
 
 
 def test_a_cancelled_search_ends(bench):
-    index = index_of(bench(NOTES).overlay)
+    index = bench(NOTES).overlay.index
     assert search(index, SearchRequest("tulips", mode="content"), lambda: True).total == 0
 
 

@@ -1,0 +1,314 @@
+"""A link's new target and display text as bytes of the file, written as the link itself is.
+
+How a link names its file, and how it would name another one in the same way.
+
+A link keeps its own form: a bare name stays one while no other file has it, a path from the root stays one, and so do relative paths, paths
+from a folder in the middle, and an extension that is there or not. Where the own form cannot name the file, longer ones follow.
+
+The text of a new link, in the form that the vault's settings ask for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, assert_never
+from urllib.parse import quote
+
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.links.resolve import LinkResolver, link_key
+from obsidian_agent.vault.markdown.canvas import json_text
+from obsidian_agent.vault.markdown.inline import is_external
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.paths.path import VaultPath
+
+LinkFormat = Literal["shortest", "relative", "absolute"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStyle:
+    """The settings `newLinkFormat` and `useMarkdownLinks`; the defaults are Obsidian's."""
+
+    format: LinkFormat = "shortest"
+    markdown: bool = False
+
+
+DEFAULT_STYLE: Final = LinkStyle()
+
+
+def link_style(store: VaultStore) -> LinkStyle:
+    """The settings of a vault; what is missing or unknown there has its default."""
+    settings = store.obsidian_config("app")
+    if not isinstance(settings, dict):
+        return DEFAULT_STYLE
+    format_ = settings.get("newLinkFormat")
+    markdown = settings.get("useMarkdownLinks") is True
+    return LinkStyle(format_ if format_ in ("relative", "absolute") else "shortest", markdown)
+
+
+def link_target(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle = DEFAULT_STYLE) -> str:
+    """What a link in `source` says to mean `target`: without `.md` in a wikilink, with it and with `%20` for blanks in a Markdown link.
+
+    The form that the style asks for, or the next longer one that means exactly this file. The resolver must know `target`.
+    """
+    for text in _forms(resolver, target, source, style):
+        if resolver.resolve(text, source) == target:
+            return markdown_encoded(text) if style.markdown else text
+    return markdown_encoded(target.text) if style.markdown else target.text
+
+
+def markdown_encoded(text: str) -> str:
+    """A path as the destination of a Markdown link: Obsidian encodes blanks; a percent sign that would be decoded is encoded too."""
+    return text.replace("%", "%25").replace(" ", "%20") if "%" in text else text.replace(" ", "%20")
+
+
+def _forms(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle) -> Iterator[str]:
+    short = target.is_note and not style.markdown
+    ending = len(target.suffix) if short else 0
+    path = target.text[: len(target.text) - ending]
+    if style.format == "shortest" and not resolver.ambiguous(target.name):
+        name = target.name[: len(target.name) - ending]
+        if not short or not resolver.ambiguous(name):
+            yield name
+    elif style.format == "relative":
+        relative = _relative(path, source)
+        yield relative
+        if not relative.startswith("../"):
+            yield f"./{relative}"
+    yield path
+    yield target.text
+    yield f"/{path}"
+    yield f"/{target.text}"
+
+
+def _relative(path: str, source: VaultPath) -> str:
+    here = list(source.parent.parts)
+    there = path.split("/")
+    while here and len(there) > 1 and here[0] == there[0]:
+        del here[0], there[0]
+    return "/".join([*(".." for _ in here), *there])
+
+
+Form = Literal["name", "absolute", "rooted", "relative", "tail"]
+"""`Note`; `Folder/Note`; `/Folder/Note`; `../Folder/Note`; the end of a path, as `Sub/Note` for `Folder/Sub/Note`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The form of a target. `dotted`: a relative path in the own folder begins with `./`; `depth`: the components of a tail."""
+
+    form: Form
+    extension: bool
+    dotted: bool = False
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """A way to write a target. `unique`: it is meant only if no other file could be meant."""
+
+    text: str
+    unique: bool = False
+
+
+def shape_of(target: str, file: VaultPath, source: VaultPath, style: LinkStyle) -> Shape:
+    """The form of a target that means `file` in `source`. Where a text could be of two forms, the vault's setting decides."""
+    key = link_key(target)
+    extension = key.rstrip("/").rpartition("/")[2] == link_key(file.name)
+    if target.startswith("/"):
+        return Shape("rooted", extension)
+    if target.startswith(("./", "../")) or target in (".", ".."):
+        return Shape("relative", extension, dotted=target.startswith("."), depth=0 if target.startswith("./") else 1)
+    path = file.text if extension else _without_ending(file.text, file)
+    if style.format == "relative" and key == link_key(relative_path(path, source)):
+        return Shape("relative", extension)
+    if style.format == "absolute" and key == link_key(path):
+        return Shape("absolute", extension)
+    if "/" not in key.strip("/"):
+        return Shape("name", extension)
+    if key == link_key(path):
+        return Shape("absolute", extension)
+    return Shape("tail", extension, depth=key.strip("/").count("/") + 1)
+
+
+def spellings(shape: Shape, file: VaultPath, source: VaultPath, style: LinkStyle) -> Iterator[Spelling]:
+    """Ways to name `file` in `source`, the one of the given form first. Whether they mean the file is for the caller to see."""
+    endings = (True,) if shape.extension or not file.is_note else (False, True)
+    for extension in endings:
+        path = file.text if extension else _without_ending(file.text, file)
+        yield from _own(shape, path, source)
+    for extension in endings:
+        path = file.text if extension else _without_ending(file.text, file)
+        if style.format == "relative":
+            yield from _text_relative(path, source, dotted=False)
+        yield Spelling(path)
+        yield Spelling(f"/{path}")
+        yield from _text_relative(path, source, dotted=False)
+        yield Spelling(path.rpartition("/")[2])
+
+
+def _own(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
+    match shape.form:
+        case "name":
+            yield Spelling(path.rpartition("/")[2], unique=True)
+        case "absolute":
+            yield Spelling(path)
+        case "rooted":
+            yield Spelling(f"/{path}")
+        case "relative":
+            yield from _text_relative(path, source, dotted=shape.dotted and shape.depth == 0)
+        case "tail":
+            parts = path.split("/")
+            yield Spelling("/".join(parts[-shape.depth :]), unique=True)
+        case _:
+            assert_never(shape.form)
+
+
+def _text_relative(path: str, source: VaultPath, *, dotted: bool) -> Iterator[Spelling]:
+    relative = relative_path(path, source)
+    climbing = relative.startswith("../")
+    if not dotted or climbing:
+        yield Spelling(relative, unique=not climbing)
+    if not climbing:
+        yield Spelling(f"./{relative}")
+
+
+def relative_path(path: str, source: VaultPath) -> str:
+    """A path as seen from the folder of a file, without `./` for what is in that folder or below."""
+    here = list(source.parent.parts)
+    there = path.split("/")
+    while here and len(there) > 1 and here[0] == there[0]:
+        del here[0], there[0]
+    return "/".join([*(".." for _ in here), *there])
+
+
+def _without_ending(path: str, file: VaultPath) -> str:
+    return path[: len(path) - len(file.suffix)] if file.is_note else path
+
+
+_ENCODED_LETTER: Final = re.compile(rb"%[89A-Fa-f][0-9A-Fa-f]")
+_SAFE_IN_URL: Final = "/!$&'()*+,;=:@~"
+_NOT_IN_WIKILINK: Final = re.compile(r"[|\n\r]|\[\[|\]\]")
+_NOT_IN_ANGLES: Final = re.compile(r"[<>\\\n\r]")
+_LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
+
+
+_PLAIN: Final = re.compile(rb"[\w \-./,+\x80-\xff]*")
+
+
+class Edit(NamedTuple):
+    """Bytes of a file and what replaces them."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def is_plain(text: bytes) -> bool:
+    """Whether a text has only letters, digits and marks that mean nothing inside a link: exchanging such texts changes no structure."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def apply(data: bytes, edits: list[Edit]) -> bytes:
+    """The bytes with the edits made; they do not overlap."""
+    pieces: list[bytes] = []
+    position = 0
+    for edit in sorted(edits):
+        pieces += (data[position : edit.start], edit.new)
+        position = edit.end
+    pieces.append(data[position:])
+    return b"".join(pieces)
+
+
+def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit | None:
+    """The edit that gives a link another target; None when a link of this kind cannot hold it."""
+    written = _target(link, target, data[link.target_start : link.target_end])
+    if written is None:
+        return None
+    return Edit(link.target_start, link.target_end, _in_file(written, link, canvas=canvas))
+
+
+def display_edit(data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool) -> Edit | None:
+    """The edit that lets a display text follow that is the file's old name; None when it is another text, or the text of an embed."""
+    if link.display is None or link.kind not in _LABELLED:
+        return None
+    label = link.display.strip()
+    name = {old.name: new.name, old.stem: new.stem}.get(label)
+    if name is None or name == label:
+        return None
+    region = _display_region(data, link)
+    raw = label.encode()
+    start = data.find(raw, *region) if region else -1
+    if region is None or start < 0 or data[region[0] : region[1]].strip() != raw:
+        return None
+    return Edit(start, start + len(raw), _in_file(_quoted(link, name), link, canvas=canvas))
+
+
+def _display_region(data: bytes, link: Link) -> tuple[int, int] | None:
+    if link.is_markdown:
+        start = data.find(b"[", link.start, link.target_start) + 1
+        return start, data.rfind(b"](", start, link.target_start)
+    pipe = data.find(b"|", link.target_end, link.end)
+    end = data.rfind(b"]]", link.target_end, link.end)
+    return (pipe + 1, end) if 0 <= pipe < end else None
+
+
+def _in_file(text: str, link: Link, *, canvas: bool) -> bytes:
+    return (json_text(text) if canvas or link.form == "json" else text).encode()
+
+
+def _target(link: Link, target: str, old: bytes) -> str | None:
+    """The text of a target, or None when it would be cut off or read as something else."""
+    if link.kind == "canvas":
+        return target
+    if "#" in target:
+        return None
+    if link.is_markdown or link.kind == "definition":
+        return _destination(target, old, angle=link.form == "angle")
+    if link.kind == "html":
+        return _attribute(target, old)
+    if _NOT_IN_WIKILINK.search(target) or target.endswith(("\\", "]")):
+        return None
+    return _quoted(link, target)
+
+
+def _quoted(link: Link, text: str) -> str:
+    match link.form:
+        case "single-quoted":
+            return text.replace("'", "''")
+        case "double-quoted":
+            return text.replace("\\", "\\\\").replace('"', '\\"')
+        case _:
+            return text
+
+
+def _destination(target: str, old: bytes, *, angle: bool) -> str | None:
+    """A path as a Markdown destination. Obsidian encodes blanks only; where the old one had encoded letters, the new one has too."""
+    if angle:
+        return None if _NOT_IN_ANGLES.search(target) else target.replace("%", "%25")
+    if _ENCODED_LETTER.search(old):
+        written = quote(target, safe=_SAFE_IN_URL)
+    else:
+        written = markdown_encoded(target).replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E")
+    if not _balanced(written):
+        written = written.replace("(", "%28").replace(")", "%29")
+    return written.replace(":", "%3A") if is_external(written.encode()) else written
+
+
+def _attribute(target: str, old: bytes) -> str | None:
+    """A path as the value of an attribute of HTML, whatever quotes are around it; blanks stay blanks where the old one had some."""
+    written = _destination(target, old, angle=False)
+    if written is None:
+        return None
+    written = re.sub("[\"'`=]", lambda sign: f"%{ord(sign[0]):02X}", written).replace("&", "&amp;")
+    return written.replace("%20", " ") if b" " in old else written
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth < 0:
+            return False
+    return depth == 0

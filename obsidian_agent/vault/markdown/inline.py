@@ -1,0 +1,369 @@
+"""Links and tags in running text, and where headings, checkboxes and block ids may be: one pass of one regular expression, over bytes.
+
+What hides text is passed over as Obsidian does: escapes, and all that scan_hiding.py knows; a comment between ``%%`` on one line hides
+nothing.
+
+The destination of a Markdown link: where it ends, whether it leads out of the vault, and which file it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from obsidian_agent.vault.markdown.blocks import NeedsBlocks, opens_line
+from obsidian_agent.vault.markdown.model import Link, LinkForm, LinkKind, NoteTag
+from obsidian_agent.vault.markdown.spans import BLANK_LINE, Hiding
+
+_PUNCTUATION: Final = rb"[!-/:-@\[-`{-~]"
+_NESTING: Final = 8
+
+
+def _balanced(levels: int) -> bytes:
+    unit = rb"[^\s()\\]++|\\" + _PUNCTUATION + rb"?+"
+    pattern = rb"(?:" + unit + rb")*+"
+    for _ in range(levels):
+        pattern = rb"(?:" + unit + rb"|\(" + pattern + rb"\))*+"
+    return pattern
+
+
+DESTINATION: Final = re.compile(
+    rb"[ \t\r\n]*+(?:<((?:[^<>\n\\]|\\[\s\S])*+)>|(?!<)(" + _balanced(_NESTING) + rb"))"
+    rb"""(?:[ \t\r\n]++(?:"(?:[^"\\]|\\[\s\S])*+"|'(?:[^'\\]|\\[\s\S])*+'|\((?:[^)\\]|\\[\s\S])*+\)))?[ \t\r\n]*+\)"""
+)
+"""From behind the opening parenthesis to behind the closing one: group 1 in angle brackets, group 2 without; a title may follow."""
+
+_EXTERNAL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:|//")
+_ESCAPE: Final = re.compile(rb"\\(" + _PUNCTUATION + rb")")
+_SUBPATH: Final = re.compile(rb"#|%23|\\#")
+
+
+def is_external(destination: bytes) -> bool:
+    """Whether a destination has a URL's scheme or host."""
+    return _EXTERNAL.match(destination) is not None
+
+
+def decoded(destination: bytes) -> str:
+    """What a destination says: backslash escapes and percent-encoding undone; encoding that is no UTF-8 stays as it is."""
+    plain = _ESCAPE.sub(rb"\1", destination) if b"\\" in destination else destination
+    if b"%" in plain:
+        try:
+            return unquote_to_bytes(plain).decode()
+        except UnicodeDecodeError:
+            pass
+    return plain.decode()
+
+
+def markdown_link(display: bytes, raw: bytes, start: int, end: int, raw_start: int, line: int, *, embed: bool, angle: bool) -> Link:
+    """A Markdown link to a file; `raw` is its destination as written, from `raw_start`."""
+    path, mark, subpath = decoded(raw).partition("#")
+    stop = found.start() if mark and (found := _SUBPATH.search(raw)) else len(raw)
+    piece = raw[:stop]
+    first = raw_start + len(piece) - len(piece.lstrip())
+    return Link(
+        "markdown-embed" if embed else "markdown",
+        path.strip(),
+        mark + subpath,
+        display.decode(),
+        start,
+        end,
+        first,
+        max(first, raw_start + len(piece.rstrip())),
+        line,
+        "angle" if angle else "plain",
+    )
+
+
+_WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
+_TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
+
+# Every alternative begins with a plain character, so that the search can skip to the next of nine. Runs are possessive: no backtracking.
+_EVENT: Final = re.compile(
+    rb"""\\[!-/:-@\[-`{-~]
+    |\[\[(?![ \t]*\]\])((?:[^\[\]\n]++|\](?!\])|\[(?!\[))++)\]\]
+    |\[([^\[\]\\`\n]*+)\]\(([^\s()<>\\]++)\)
+    |\#([^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]++)
+    |\#\#{0,5}(?=[\ \t\r\n]|\Z)()
+    |\[([^\[\]\n]{1,4})\](?=[\ \t\r\n]|\Z)
+    |\^([A-Za-z0-9-]++)(?=[ \t]*+\r?(?:\n|\Z))
+    |`[^`\n]++`(?!`)
+    |`(`*+)
+    |\$(\$?+)
+    |<()
+    |\[()
+    |~~~()
+    |%%()""",
+    re.VERBOSE,
+)
+_BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
+_BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
+_BEFORE_NUMBER: Final = re.compile(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
+_BEFORE_TAG: Final = frozenset(b" \t\n\r\v\f>(")
+_NOT_IN_TAG: Final = re.compile("[\\s\u2000-\u206f\u2e00-\u2e7f]")
+_NO_NUMBER: Final = re.compile(r"[^\d/_-]")
+_DEEPEST: Final = 16
+_new = tuple.__new__
+
+
+def tag_name(name: str) -> str:
+    """The name of the tag that a run of characters behind a `#` is; "" when it is none."""
+    if not name.isascii() and (stop := _NOT_IN_TAG.search(name)):
+        name = name[: stop.start()]
+    name = name.rstrip("/")
+    return name if name.isalpha() or _NO_NUMBER.search(name) else ""
+
+
+class InlineScanner:
+    """Collects what is in the text of one note. Ranges must be given in ascending order, because lines are counted on the way."""
+
+    def __init__(self, data: bytes, borders: Sequence[int] | None = None, tables: Sequence[tuple[int, int]] = ()) -> None:
+        """`borders` and `tables` as `Hiding` takes them."""
+        self.links: list[Link] = []
+        self.tags: list[NoteTag] = []
+        self.headings: list[int] = []
+        """Where the marks are that may begin a heading."""
+        self.boxes: list[tuple[int, int]] = []
+        """The checkboxes of list items: where their line begins, and the bracket."""
+        self.block_ids: list[tuple[int, int]] = []
+        """What may be the id of a block, from `^`."""
+        self._data = data
+        self._hiding = Hiding(data, borders, tables)
+        self._tables = tables
+        self._line = 1
+        self._counted = 0
+        self._pairs: dict[int, int] = {}
+        self._paired = (0, -1)
+        self._depth = 0
+        self._clear_from = self._clear_to = 0
+
+    def scan(self, start: int, end: int) -> None:
+        """Collect what is in a range."""
+        data = self._data
+        last_link = data.rfind(b"](", start, end)
+        position = consumed = start
+        while True:
+            for event in _EVENT.finditer(data, position, end):
+                kind = event.lastindex
+                if kind == _WIKI:
+                    self._wikilink(event, consumed)
+                elif kind is None:
+                    if self._tables:
+                        self._hiding.keep_cells(event.start(), event.end())
+                elif kind == _TAG:
+                    at = event.start()
+                    if data[at - 1] in _BEFORE_TAG or self._precedes_tag(at, start, consumed):
+                        self._tag(event)
+                    continue
+                elif kind == _HEADING:
+                    self.headings.append(event.start())
+                    continue
+                elif kind == _MARKDOWN:
+                    self._simple_link(event, consumed)
+                elif kind == _BOX and self._is_box(event):
+                    pass
+                elif kind != _BRACKET or event.start() < last_link:
+                    position = self._other(kind, event, end, consumed)
+                    if position >= 0:
+                        consumed = position
+                        break
+                    continue
+                else:
+                    continue
+                consumed = event.end()
+            else:
+                return
+
+    def scan_tags(self, start: int, end: int) -> None:
+        """Collect only the tags of a range; used for comments, whose tags Obsidian indexes and whose links it does not."""
+        kept = self.links, self.headings, self.boxes, self.block_ids
+        self.links, self.headings, self.boxes, self.block_ids = [], [], [], []
+        self.scan(start, end)
+        self.links, self.headings, self.boxes, self.block_ids = kept
+
+    # --- what is found ------------------------------------------------------------------------------------------------------------
+
+    def _line_at(self, offset: int) -> int:
+        if offset > self._counted:
+            self._line += self._data.count(b"\n", self._counted, offset)
+            self._counted = offset
+        return self._line
+
+    def _wikilink(self, event: re.Match[bytes], consumed: int) -> None:
+        start, end = event.span()
+        first = start + 2
+        text = event[1].decode()
+        path, display, subpath, escaped = text, None, "", False
+        pipe = text.find("|")
+        if pipe >= 0 and self._tables:
+            self._hiding.keep_cells(start, end)
+        if pipe > 0:
+            path, display = text[:pipe], text[pipe + 1 :]
+            if path[-1] == "\\":
+                path, escaped = path[:-1], True
+        if "#" in path:
+            path, mark, subpath = path.partition("#")
+            subpath = (mark + subpath).rstrip()
+        target = path.strip()
+        if not target and not subpath:
+            return
+        if target != path:
+            first += len(path[: len(path) - len(path.lstrip())].encode())
+        last = first + (len(target) if target.isascii() else len(target.encode()))
+        kind: LinkKind = "wikilink"
+        if start > consumed and self._data[start - 1] == 33:
+            kind = "embed"
+            start -= 1
+        form: LinkForm = "table" if escaped else "plain"
+        self.links.append(_new(Link, (kind, target, subpath, display, start, end, first, last, self._line_at(start), form, None)))
+
+    def _simple_link(self, event: re.Match[bytes], consumed: int) -> None:
+        raw = event[3]
+        start = event.start()
+        if self._tables:
+            self._hiding.keep_cells(start, event.end())
+        if not is_external(raw):
+            embed = start > consumed and self._data[start - 1] == 33
+            link = markdown_link(event[2], raw, start - embed, event.end(), event.start(3), self._line_at(start), embed=embed, angle=False)
+            self.links.append(link)
+        if b"#" in event[2]:
+            self._inside(event.start(2), event.end(2))
+
+    def _tag(self, event: re.Match[bytes]) -> None:
+        if name := tag_name(event[4].decode()):
+            start = event.start()
+            end = start + 1 + (len(name) if name.isascii() else len(name.encode()))
+            self.tags.append(_new(NoteTag, (name, start, end, self._line_at(start), False)))
+
+    def _precedes_tag(self, at: int, start: int, consumed: int) -> bool:
+        """Whether a `#` without one of the usual characters before it begins a tag: at the very beginning, right behind another construct,
+        or behind a blank that is not ASCII."""
+        if at == 0 or (at == consumed and at != start):
+            return True
+        if self._data[at - 1] < 0x80:
+            return False
+        return self._data[max(0, at - 4) : at].decode(errors="replace")[-1].isspace()
+
+    def _is_box(self, event: re.Match[bytes]) -> bool:
+        """Whether a bracket is the checkbox of a list item; what is in it is no text then."""
+        data, at = self._data, event.start()
+        if data[at - 3 : at] == b"\n- " and event.end() == at + 3:
+            self.boxes.append((at - 2, at))
+            return True
+        line = data.rfind(b"\n", 0, at) + 1
+        lead = _BEFORE_BOX.fullmatch(data, line, at)
+        if lead is None or len(event[6].decode(errors="replace")) != 1:
+            return False
+        if self._hiding.borders is None and lead[1] and lead[1] != b"1":
+            # In the middle of a text a number begins a list only when it is 1.
+            above = max(0, data.rfind(b"\n", 0, max(0, line - 1)))
+            if not _BEFORE_NUMBER.match(data, above, line):
+                raise NeedsBlocks
+        self.boxes.append((line, at))
+        return True
+
+    # --- what hides, and links that are not simple ----------------------------------------------------------------------------------
+
+    def _other(self, kind: int, event: re.Match[bytes], end: int, consumed: int) -> int:
+        """Where to go on behind an event that has no simple end; -1: right behind it, and nothing was hidden."""
+        at, hiding = event.start(), self._hiding
+        if kind == _BLOCK_ID:
+            self.block_ids.append((at, event.end(_BLOCK_ID)))
+            return -1
+        if kind == _TICKS:
+            behind = hiding.ticks(at, event.end(), end)
+        elif kind == _DOLLAR:
+            behind = hiding.mathematics(at, end)
+        elif kind == _ANGLE:
+            behind = hiding.html(at, end)
+        elif kind == _TILDES:
+            return hiding.tildes(at)
+        elif kind == _PERCENT:
+            return self._comment(at)
+        else:
+            behind = self._link(at, end, consumed)
+            if behind < 0 and kind == _BOX:
+                return at + 1
+        if behind >= 0 and self._tables:
+            hiding.keep_cells(at, behind)
+        return behind
+
+    def _comment(self, at: int) -> int:
+        """Behind the lines of a comment that begins a line and ends on a later one; its tags are collected. Else -1."""
+        data, hiding = self._data, self._hiding
+        if hiding.borders is not None or not opens_line(data, at):
+            return -1
+        close = data.find(b"%%", at + 2)
+        if close < 0 or data.find(b"\n", at, close) < 0:
+            return -1
+        behind = hiding.pass_over(at, hiding.end_of_line(close))
+        hiding.borders = ()
+        while at < behind:
+            line_end = min(behind, hiding.end_of_line(at) + 1)
+            self.scan_tags(at, line_end)
+            at = line_end
+        hiding.borders = None
+        return behind
+
+    def _link(self, at: int, end: int, consumed: int) -> int:
+        """Behind the Markdown link that a bracket opens, or -1."""
+        data = self._data
+        limit = self._hiding.limit(at, end)
+        close = self._closing_bracket(at, limit)
+        if close < 0:
+            if self._hiding.borders is None and limit < end and data.find(b"](", limit, self._blank_line(at, end)) >= 0:
+                raise NeedsBlocks
+            return -1
+        found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
+        if found is None or not self._hiding.same_block(at, found.end()):
+            return -1
+        group = 1 if found[1] is not None else 2
+        if not found[group]:
+            return -1
+        if not is_external(found[group]):
+            embed = at > consumed and data[at - 1] == 33
+            start, raw_start, line = at - embed, found.start(group), self._line_at(at)
+            text = data[at + 1 : close]
+            self.links.append(markdown_link(text, found[group], start, found.end(), raw_start, line, embed=embed, angle=group == 1))
+        self._inside(at + 1, close)
+        return found.end()
+
+    def _blank_line(self, at: int, end: int) -> int:
+        """The next blank line, or the end. It is the same for all brackets before it."""
+        if not self._clear_from <= at < self._clear_to or self._clear_to > end:
+            blank = BLANK_LINE.search(self._data, at, end)
+            self._clear_from, self._clear_to = at, blank.start() if blank else end
+        return self._clear_to
+
+    def _inside(self, start: int, end: int) -> None:
+        """Collect what is in the text of a link."""
+        if self._depth < _DEEPEST:
+            self._depth += 1
+            self.scan(start, end)
+            self._depth -= 1
+
+    def _closing_bracket(self, at: int, end: int) -> int:
+        """The bracket that closes the one here, or -1. All pairs up to `end` are found at once, so that many brackets cost no more."""
+        first, last = self._paired
+        if end != last or at < first:
+            self._paired = (at, end)
+            self._pairs = self._pair(at, end)
+        return self._pairs.get(at, -1)
+
+    def _pair(self, at: int, end: int) -> dict[int, int]:
+        data = self._data
+        pairs: dict[int, int] = {}
+        pending: list[int] = []
+        position = at
+        while True:
+            for mark in _BRACKETS.finditer(data, position, end):
+                character = data[mark.start()]
+                if character == 91:
+                    pending.append(mark.start())
+                elif character == 93 and pending:
+                    pairs[pending.pop()] = mark.start()
+                elif character == 96 and (position := self._hiding.code(mark.start(), mark.end(), end)) >= 0:
+                    break
+            else:
+                return pairs
