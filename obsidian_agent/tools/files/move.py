@@ -1,9 +1,6 @@
-"""Tools that change where things are: `vault.rename` and `vault.delete`.
+"""Files and folders that get another place: `vault.rename`, `vault.delete`.
 
-Warnings about bases (`.base`) that name what is renamed or deleted: they are read as text and never changed.
-
-What moving, deleting and making files means for links: the rewriting of a rename, and warnings about links that will change.
-"""
+What that means for links, and what making a file does: links are rewritten or warned of; bases (`.base`) are read as text and never changed."""
 
 from __future__ import annotations
 

@@ -15,12 +15,16 @@ from obsidian_agent.vault.paths.path import VaultPath
 
 @dataclass(frozen=True, slots=True)
 class NoteLinks:
-    """The links of a note: sorted sets. A link to the note itself is in `outgoing` and not in `backlinks`; those come from notes only."""
+    """The links of a note: sorted sets. A link to the note itself is in `outgoing` and not in `backlinks`.
+
+    `backlinks` come from notes only, as in Obsidian's own index; `canvases` are those with a card that is the note or links to it.
+    """
 
     outgoing: tuple[VaultPath, ...] = ()
     unresolved: tuple[str, ...] = ()
     """Targets as written, in NFC and without `.md`."""
     backlinks: tuple[VaultPath, ...] = ()
+    canvases: tuple[VaultPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,13 @@ class LinkGraph:
         return tuple(sorted(path for path in self.outgoing if path.is_note))
 
     def of(self, note: VaultPath) -> NoteLinks:
-        """The links of one note (or of any file: then only who links to it)."""
+        """The links of one note or canvas (or of any file: then only who links to it)."""
+        sources = sorted(self.backlinks.get(note, ()))
         return NoteLinks(
             tuple(sorted(self.outgoing.get(note, ()))),
             tuple(sorted(self.unresolved.get(note, ()))),
-            tuple(sorted(source for source in self.backlinks.get(note, ()) if source.is_note)),
+            tuple(source for source in sources if source.is_note),
+            tuple(source for source in sources if not source.is_note),
         )
 
 
