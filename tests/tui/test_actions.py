@@ -311,9 +311,9 @@ async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, 
 async def test_a_service_with_a_key_asks_which_and_leaving_that_chooses_nothing(ollama: LlmServer, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
-        await until_on_top(app, FirstStart)
+        await app.on_top(FirstStart)
         await app.pilot.press("3")
-        await until_on_top(app, Pick)
+        await app.on_top(Pick)
         assert "Which service?" in app.screen()
         assert "anthropic" in app.screen().casefold()
         await app.press("escape")
