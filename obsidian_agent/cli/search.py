@@ -85,30 +85,32 @@ def links_command(options: argparse.Namespace, out: Output) -> Exit:
         entry = None if options.path is None else locate(view, options.path)
         if options.path is not None and (entry is None or entry.kind != "file"):
             raise not_there(options.path)
-        graph = link_graph(view)
+        graph = link_graph(view.index.files(), view.read)
     found = {note.text: graph.of(note) for note in (graph.notes if entry is None else (entry.path,))}
     if out.as_json:
-        out.document({path: _links(links) for path, links in found.items()})
+        out.document({path: _links(links, canvases=entry is not None) for path, links in found.items()})
     for path, links in found.items():
-        if entry is not None or links.outgoing or links.unresolved or links.backlinks:
+        if entry is not None or links.outgoing or links.unresolved or links.backlinks or links.canvases:
             out.line(path)
         for target in links.outgoing:
             out.line(f"  -> {target.text}")
         for name in links.unresolved:
             out.line(f"  ?? {name}")
-        for source in links.backlinks:
+        for source in (*links.backlinks, *links.canvases):
             out.line(f"  <- {source.text}")
     for lost in graph.unreadable:
         out.note(f"{lost.text} could not be read, so its links are missing.")
     return Exit.DONE
 
 
-def _links(links: NoteLinks) -> dict[str, list[str]]:
-    return {
+def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:
+    """The three lists of Obsidian's index; with `canvases` those that link here too, which the index does not have."""
+    document = {
         "outgoing": [path.text for path in links.outgoing],
         "unresolved": list(links.unresolved),
         "backlinks": [path.text for path in links.backlinks],
     }
+    return document | ({"canvases": [path.text for path in links.canvases]} if canvases and links.canvases else {})
 
 
 def index_command(options: argparse.Namespace, out: Output) -> Exit:
