@@ -215,8 +215,8 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: 
     resolved = resolve(build_vault_agents(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
     return TurnConfig(
         instructions=resolved.instructions,
-        gathering=Gatherer(settings.context_active_note, settings.context_notes),
-        fusion=CONTEXT_FORMATS[settings.context_fusion],
+        gatherer=Gatherer(settings.context_active_note, settings.context_notes),
+        format=CONTEXT_FORMATS[settings.context_fusion],
         window=settings.context_window,
         detail=None if settings.prompt == "auto" else settings.prompt,
         tools=settings.tool_calling,

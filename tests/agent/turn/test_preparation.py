@@ -53,7 +53,7 @@ async def test_what_is_not_allowed_does_not_go(make_desk: Callable[..., Desk]) -
 async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(rules=SharingRules.of(deny=["Private"]))
     model = scripted({"text": "?"})
-    events = await turn(desk, model, "What about @diary and @Private/?", gathering=Gatherer(found=5))
+    events = await turn(desk, model, "What about @diary and @Private/?", gatherer=Gatherer(found=5))
     assert notices(events) == ["MENTION_NOT_FOUND", "MENTION_NOT_FOUND"]
     assert "secretly" not in everything_sent(model)
     assert not desk.person.asked
@@ -75,9 +75,9 @@ async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(m
 async def test_the_open_note_goes_along_where_that_is_wanted(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(focus=Focus("Projects/Plan.md"), person=Person(lambda request: ShareDecision("thread")))
     model = scripted({"text": "A"}, {"text": "B"})
-    await turn(desk, model, "Shorten it", gathering=Gatherer(active=True))
+    await turn(desk, model, "Shorten it", gatherer=Gatherer(active=True))
     assert "Buy garden soil" in everything_sent(model)
-    await turn(desk, model, "More", gathering=Gatherer(active=True))
+    await turn(desk, model, "More", gatherer=Gatherer(active=True))
     assert len(desk.person.asked) == 1
 
 
