@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from obsidian_agent.offline.note_set import FIELDS, STATES
 from obsidian_agent.offline.recipe import SUBJECTS, packaged
-from obsidian_agent.offline.sets import FIELDS, STATES
 
 _INTRODUCTION = f"""# Recipes: what can be done without a model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell starts what runs in the background with Ctrl+C ignored, and what the tests start would inherit that.
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -27,9 +27,9 @@ from previews import Picture, picture
 
 # --- vaults -------------------------------------------------------------------------------------------------------------------
 
-# Names and folders in two spellings: on most disks of Linux they are two entries, elsewhere one.
-FOLDERS = ["", "A", "A/B", "a", "C d", "É"]
-NAMES = ["one", "two", "One", "Zwölf", "n o t e"]
+# Names and folders in two spellings, of case or of Unicode: on most disks of Linux they are two entries, elsewhere one.
+FOLDERS = ["", "A", "A/B", "a", "C d", "\u00c9", "E\u0301"]
+NAMES = ["one", "two", "One", "Zw\u00f6lf", "Zwo\u0308lf", "n o t e"]
 PATHS = [f"{folder}/{name}.md".lstrip("/") for folder in FOLDERS for name in NAMES]
 PICTURE = "A/pic.png"
 LINKS = {"A/out": "../../outside", "A/B/gone.md": "nowhere.md", "C d/far.md": "/etc/hostname"}

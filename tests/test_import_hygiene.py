@@ -7,7 +7,16 @@ import sys
 
 import pytest
 
-CORE = ["agent.session", "agent.executor", "bootstrap", "journal.undo", "journal.recover", "plan.preview", "tools.registry", "vault.store"]
+CORE = [
+    "agent.session",
+    "agent.execution.executor",
+    "bootstrap",
+    "journal.undo",
+    "journal.recovery",
+    "plan.preview",
+    "tools.core.registry",
+    "vault.filesystem.store",
+]
 HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
 
 

@@ -28,8 +28,8 @@ from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
 from obsidian_agent.offline.names import Found
 from obsidian_agent.offline.recipe import packaged, recipe_named
+from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, Menu
-from obsidian_agent.offline.sequence import after, joined
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
@@ -246,7 +246,7 @@ class _Turn:
 
     def _several(self, chosen: Sequence[Chosen]) -> TurnEvent:
         """Several actions as one plan, each read against the vault as those before it would leave it."""
-        offline, run = self.planner.offline, self.request.context
+        offline = self.planner.offline
         view = offline.view()
         plans: list[ActionPlan] = []
         for each in chosen:
@@ -257,10 +257,9 @@ class _Turn:
                 return self._one(each)
             plans.append(part.plan)
             done = here.tried(self.request, part.plan)
-            following = after(view, done.change_set.changes, run.now.timestamp() * 1000) if done is not None else None
-            if following is None:
+            if done is None or done.errors or done.after is None:
                 return self._one(each)
-            view = following
+            view = done.after
         plan = joined(plans)
         return self.planner._doubted(plan, self.request) or PlanReady(plan)
 

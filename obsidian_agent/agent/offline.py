@@ -17,12 +17,12 @@ from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEv
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.filling import escaped, fill
 from obsidian_agent.offline.names import Names
+from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
+from obsidian_agent.offline.recipe_plan import escaped, fill
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
-from obsidian_agent.offline.sets import ACTIVE, Unread
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read, shown
 from obsidian_agent.plan.flags import Policy

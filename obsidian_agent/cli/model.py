@@ -7,8 +7,8 @@ import asyncio
 import shutil
 
 from obsidian_agent.agent.local_models import LocalModels, look_around, use
+from obsidian_agent.agent.model_trial import Score, answers_at_all, play, sample_vault
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.trial import Score, answers_at_all, play, sample_vault
 from obsidian_agent.bootstrap import build_session
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output

@@ -97,7 +97,7 @@ def do_command(options: argparse.Namespace, out: Output) -> Exit:
 
 def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     """A plan of one step."""
-    from obsidian_agent.offline.filling import escaped
+    from obsidian_agent.offline.recipe_plan import escaped
 
     step = {"id": "rename", "tool": "vault.rename", "args": {"from": escaped(options.old), "to": escaped(options.new)}}
     goal = f"Rename {options.old} to {options.new}"

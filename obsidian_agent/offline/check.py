@@ -15,9 +15,9 @@ import regex
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import in_context, key_of
+from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet
 from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
-from obsidian_agent.offline.sets import ACTIVE, SLOTS, NoteSet
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, stem, words
 from obsidian_agent.plan.model import ActionPlan

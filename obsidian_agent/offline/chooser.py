@@ -14,8 +14,8 @@ from importlib import resources
 from typing import Any, Final
 
 from obsidian_agent.offline.names import Found
+from obsidian_agent.offline.note_set import ACTIVE, STATES
 from obsidian_agent.offline.recipe import Input, Recipe
-from obsidian_agent.offline.sets import ACTIVE, STATES
 from obsidian_agent.plan.json_text import Refused, decode
 from obsidian_agent.tools.core.tool import RunContext
 
@@ -205,7 +205,7 @@ def _text(wanted: Input, value: Any) -> str | None:
 
 
 def _query(fields: Mapping[str, Any]) -> str | None:
-    """A description of notes as `sets.read_set` reads it; None where nothing is described."""
+    """A description of notes as `note_set.read_set` reads it; None where nothing is described."""
     known = {key: value for key, value in fields.items() if value not in (None, "", [])}
     if known.get("all") is True and len(known) == 1:
         return "*"

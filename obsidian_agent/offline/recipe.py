@@ -2,7 +2,7 @@
 
 A recipe is what a macro is, a plan whose inputs are `plan.parameters`, and a little more: a subject for the menu, example sentences, and
 for each parameter what sort of value it takes (`kinds`) where its type alone does not say. Macros are seen as recipes (`from_macro`), so
-that one form, one reader of values and one way to a plan (`filling.fill`) serve both.
+that one form, one reader of values and one way to a plan (`recipe_plan.fill`) serve both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Kind = Literal[
 ]
 """What a parameter takes. `entry`: a note, folder or other file that exists; `newNote`: the path of a note to be made; `newName`: another
 path for the entry `of` names, given by its name; `value`: what a property is set to; `heading`: one of the note `of` names; `notes`: a
-description of notes (`sets.py`); `field`: what notes are sorted or grouped by. The others are types of the plan language, or plain."""
+description of notes (`note_set.py`); `field`: what notes are sorted or grouped by. The others are types of the plan language, or plain."""
 
 Subject = Literal["Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"]
 """Where a recipe stands in the menu; `Saved` are the macros."""

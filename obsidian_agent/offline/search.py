@@ -15,9 +15,9 @@ import regex
 
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import Found, Name, Names, in_context, key_of
+from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
-from obsidian_agent.offline.sets import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
 from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, words

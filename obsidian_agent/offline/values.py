@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from obsidian_agent.errors import PlanError, VaultError
-from obsidian_agent.offline import dates, sets
+from obsidian_agent.offline import dates, note_set
 from obsidian_agent.offline.names import NameKind, folder_exists, key_of
+from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Unread, read_set
 from obsidian_agent.offline.recipe import Input
-from obsidian_agent.offline.sets import ACTIVE, NoteSet, Unread, read_set
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.parameters import fitted
 from obsidian_agent.vault.markdown import edits
@@ -136,7 +136,7 @@ def _typed(wanted: Input, value: Any) -> Any:
 
 def _one(text: str, wanted: Input, around: Surroundings, *kinds: NameKind) -> str:
     """The one entry that a text names, by path, name, alias or link."""
-    if text.casefold() in sets.THIS_NOTE | {ACTIVE.casefold()}:
+    if text.casefold() in note_set.THIS_NOTE | {ACTIVE.casefold()}:
         if around.active_file is None:
             raise Unread("No note is open: name one.")
         return ACTIVE
@@ -253,8 +253,8 @@ def _day(text: str, around: Surroundings) -> str:
 
 
 def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
-    """What a property is set to: see `sets.value_of`. What must be `known` is a value it has, or no plain text."""
-    value = sets.value_of(text, name if isinstance(name, str) else "", around)
+    """What a property is set to: see `note_set.value_of`. What must be `known` is a value it has, or no plain text."""
+    value = note_set.value_of(text, name if isinstance(name, str) else "", around)
     there = around.names.properties.get(name, {}) if isinstance(name, str) else {}
     if known and value == text.strip() and key_of(text) not in map(key_of, there) and dates.parse(text, around.context.now.date()) is None:
         raise Unread(f"No note has the value “{text}”.")

@@ -108,9 +108,8 @@ def _not_named(changes: Sequence[NetChange], context: RunContext, instruction: s
     """Existing files, and folders that move or go, that neither the words, nor the open note, nor the selection point at; a named folder
     names what is in it."""
     said = f"{instruction}\n{context.selection.text if context.selection else ''}".casefold()
-    active = context.active_file.nfc if context.active_file else None
     existing = [change for change in changes if change.before is not None or change.folder]
-    strangers = [change.path for change in existing if change.path.nfc != active and not _named(change, said)]
+    strangers = [change.path for change in existing if change.path != context.active_file and not _named(change, said)]
     if len(strangers) > FEW_STRANGERS:
         yield Flag("notNamed", f"The instruction does not name {len(strangers)} of the files that change, such as {strangers[0]}.")
         return

@@ -161,6 +161,7 @@ class _DryRun:
             change_set=change_set,
             plan_hash=digest,
             left_out=frozenset(self.left_out),
+            after=self.overlay,
             timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
         )
 

@@ -76,6 +76,8 @@ class Preview:
     timings: Timings = Timings()
     left_out: frozenset[str] = frozenset()
     """Ids of the steps that are switched off, and of those that need one of them."""
+    after: VaultView | None = field(default=None, compare=False, repr=False)
+    """The vault as the plan would leave it."""
 
     @property
     def approved_plan(self) -> ActionPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,10 +33,22 @@ NAMES = [
     "F/s/c.md",
     "É/x.md",
     "E\u0301/x.md",
+    "E\u0301",
+    "\u00fc\u0323.md",
+    "u\u0308\u0323.md",
+    "\u1ee5\u0308.md",
     "G/H/i.md",
 ]
 PATHS = [parse(name, PathUse.READ) for name in NAMES]
 FILES = {"a.md": b"[[n]] #t", "n.md": b"[[a]]", "F/a.md": b"1", "F/S/a.md": b"[[a]]", "\u00c9/x.md": b"x"}
+TWINS = FILES | {
+    "A.md": b"other",
+    "E\u0301/x.md": b"y",
+    "\u00fc\u0323.md": b"1",
+    "u\u0308\u0323.md": b"2",
+    "F/A.md": b"3",
+    "f/b.md": b"4",
+}
 
 paths = st.sampled_from(PATHS)
 contents = st.sampled_from([b"", b"new [[n]]", b"#t other"])
@@ -104,3 +117,39 @@ def test_a_proposal_that_cannot_be_done_leaves_nothing(story: list[list[FileChan
                 else:
                     spared.apply(proposal, number)
                 assert state(asked) == state(spared)
+
+
+def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
+    """What a view says of every path, spelled in every way, that the disk can say as well."""
+    files = [entry.path for entry in view.walk(ROOT) if entry.kind == "file"]
+    index = index_of(view)
+    return {
+        "entries": list(view.walk(ROOT)),
+        "asked": {path.text: (view.locate(path), view.twin(path), view.twins(path)) for path in PATHS},
+        "bytes": {path.text: view.read(path) for path in PATHS if (entry := view.locate(path)) and entry.kind == "file"},
+        "children": {path.text: view.children(path) for path in PATHS if (entry := view.locate(path)) and entry.kind == "folder"},
+        "links": {path.text: (index.linking(path), index.resolve("n", path), index.resolve("a", path)) for path in files},
+        "files": list(index.files()),
+    }
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(files=st.sampled_from([FILES, TWINS]), story=st.lists(proposals, min_size=1, max_size=5))
+@example(files={"\u1ee5\u0308.md": b""}, story=[[RenameEntry(PATHS[-2], PATHS[-3])]])
+@example(files=TWINS, story=[[DeleteEntry(parse("\u00fc\u0323.md", PathUse.READ))]])
+def test_an_overlay_answers_as_the_disk_would_if_it_were_written(files: dict[str, bytes], story: list[list[FileChange]]) -> None:
+    with TemporaryDirectory() as place, TemporaryDirectory() as other:
+        for name, content in files.items():
+            (Path(place) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(place) / name).write_bytes(content)
+        with VaultStore.open(place) as store, VaultStore.open(other) as written:
+            overlay = OverlayVault(DiskView(store), 0.0)
+            for number, proposal in enumerate(story):
+                with suppress(ObsidianAgentError):
+                    overlay.apply(proposal, number)
+                for path in [Path(other) / entry.path.text for entry in reversed(list(DiskView(written).walk(ROOT)))]:
+                    path.rmdir() if path.is_dir() else path.unlink()
+                for entry in overlay.walk(ROOT):
+                    path = Path(other) / entry.path.text
+                    path.mkdir() if entry.kind == "folder" else path.write_bytes(overlay.read(entry.path))
+                assert answers(overlay) == answers(DiskView(written))

@@ -124,6 +124,22 @@ run_examples: list[dict[str, Any]] = [
         "found": [("vault.rename", {"from": "one.md", "to": "two.md", "overwrite": True})],
         "deletes": False,
     },
+    # Two names that differ in their Unicode form alone are two files, and so are two folders.
+    *(
+        {"files": {"Zw\u00f6lf.md": ("composed", 0o644), "Zwo\u0308lf.md": ("decomposed", 0o644), "one.md": NOTE}, "found": found}
+        for spelling, other in (("Zw\u00f6lf.md", "Zwo\u0308lf.md"), ("Zwo\u0308lf.md", "Zw\u00f6lf.md"))
+        for found in (
+            [("vault.updateFile", {"path": spelling, "mode": "append", "content": "x"}), ("vault.delete", {"path": other})],
+            [("vault.writeFile", {"path": path, "content": path}) for path in (spelling, other)],
+            [("vault.rename", {"from": spelling, "to": "two.md"}), ("vault.rename", {"from": other, "to": spelling})],
+            [("vault.rename", {"from": "one.md", "to": spelling, "overwrite": True})],
+            [("vault.delete", {"path": spelling}), ("vault.createFile", {"path": other, "content": "new"})],
+        )
+    ),
+    {
+        "files": {"\u00c9/one.md": ("composed", 0o644), "E\u0301/one.md": ("decomposed", 0o644)},
+        "found": [("vault.rename", {"from": "\u00c9", "to": "A"}), ("vault.delete", {"path": "E\u0301/one.md"})],
+    },
     {"files": {"A/one.md": NOTE}, "found": [("vault.delete", {"path": "A", "recursive": True})], "others": [("new", 1, 0)]},
     {"files": {"A/one.md": NOTE}, "found": [("vault.rename", {"from": "A", "to": "a moved"})], "others": [("same size", 0, 0)]},
 ]

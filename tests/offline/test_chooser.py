@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.offline.chooser import MOST_ACTIONS, Chooser, NotChosen
+from obsidian_agent.offline.note_set import ACTIVE
 from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.sets import ACTIVE
 
 CHOOSER = Chooser(packaged())
 

@@ -7,9 +7,9 @@ import pytest
 
 from bench.catalogue import page
 from obsidian_agent.agent.macros.macro import Macro
-from obsidian_agent.offline.filling import fill
+from obsidian_agent.offline.note_set import SLOTS
 from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, from_macro, packaged
-from obsidian_agent.offline.sets import SLOTS
+from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate

@@ -15,7 +15,7 @@ from obsidian_agent.vault.views.view import VaultView
 def verify(approved: Preview, view: VaultView) -> tuple[Problem, ...]:
     """What is not as it was previewed; nothing when all is. `view` is the vault as it is now."""
     changes = approved.change_set.changes
-    filled = frozenset((change.new_path or change.path).nfc for change in changes if change.kind != "delete")
+    filled = frozenset(change.new_path or change.path for change in changes if change.kind != "delete")
     return tuple(problem for change in changes if (problem := _compared(change, view, filled)) is not None)
 
 
@@ -25,20 +25,23 @@ def repair_request(problems: Sequence[Problem]) -> str:
     return f"The plan ran, but not everything came out as previewed:\n{listed}\nLook at these files and propose what repairs it."
 
 
-def _compared(change: NetChange, view: VaultView, filled: frozenset[str]) -> Problem | None:
+def _compared(change: NetChange, view: VaultView, filled: frozenset[VaultPath]) -> Problem | None:
     """`filled`: where something is to be afterwards, so that what left such a place cannot be told from what came there."""
+
+    def there(path: VaultPath) -> bool:
+        return (entry := view.locate(path)) is not None and entry.path == path
+
     gone = change.kind == "delete"
-    left = change.path.nfc not in filled
+    left = change.path not in filled
     where = change.path if gone else change.new_path or change.path
     try:
-        entry = view.locate(where)
         if gone:
-            return _problem(change.path, "is still there") if entry is not None and left else None
-        if entry is None:
+            return _problem(change.path, "is still there") if left and there(where) else None
+        if not there(where):
             return _problem(where, "is not there")
-        if change.new_path is not None and left and view.locate(change.path) is not None:
+        if change.new_path is not None and left and there(change.path):
             return _problem(change.path, "is still at its old place")
-        if change.content is not None and view.read(entry.path) != change.content:
+        if change.content is not None and view.read(where) != change.content:
             return _problem(where, "has another content")
     except VaultError as error:
         return _problem(where, f"cannot be read ({error.code})")

@@ -170,24 +170,24 @@ class Grants:
             return
         for item in request.items:
             if item.path.text in chosen:
-                self.files[item.path.nfc] = max(item.level, self.files.get(item.path.nfc, Level.NAME))
-                self.excepted.pop(item.path.nfc, None)
+                self.files[item.path.text] = max(item.level, self.files.get(item.path.text, Level.NAME))
+                self.excepted.pop(item.path.text, None)
         if decision.scope == "folder" and chosen:
             level = min(item.level for item in request.items if item.path.text in chosen)
             self.folders[request.folder] = max(level, self.folders.get(request.folder, Level.NAME))
             for item in request.items:
                 if item.path.text not in chosen:
-                    self.excepted[item.path.nfc] = min(item.level, self.excepted.get(item.path.nfc, Level.TEXT))
+                    self.excepted[item.path.text] = min(item.level, self.excepted.get(item.path.text, Level.TEXT))
 
     def named(self, path: VaultPath, level: Level) -> bool:
         """Whether so much of this very file was allowed."""
-        return self.files.get(path.nfc, 0) >= level
+        return self.files.get(path.text, 0) >= level
 
     def cover(self, path: VaultPath, level: Level) -> bool:
         """Whether so much of a file or folder was allowed."""
         if self.named(path, level):
             return True
-        if path.nfc in self.excepted and level >= self.excepted[path.nfc]:
+        if path.text in self.excepted and level >= self.excepted[path.text]:
             return False
         return any(granted >= level and _inside(path, folder) for folder, granted in self.folders.items())
 

@@ -24,7 +24,7 @@ from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.refactor.rename_links import LinkChanges, relink
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
 def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: Entry) -> Iterator[VaultPath]:
@@ -179,8 +179,8 @@ def _renamed(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
 def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: VaultView) -> None:
     if target.within(entry.path):
         raise ToolError(f"{entry.path} cannot be moved into itself.", path=target.text)
-    twin = view.twin(target)
-    if twin is None or twin.text == entry.path.text:
+    twin = in_the_way(view, target, entry.path)
+    if twin is None:
         return
     in_way = view.locate(twin)
     if in_way is not None and in_way.kind == "folder":

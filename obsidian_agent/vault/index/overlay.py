@@ -30,6 +30,7 @@ from obsidian_agent.vault.index.texts import NoteText, read_note
 from obsidian_agent.vault.markdown.base_file import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.overlay import OverlayVault
+from obsidian_agent.vault.views.view import Entry, VaultView
 
 
 class Delta:
@@ -202,19 +203,17 @@ class OverlayIndex:
         new = dict.fromkeys(touched[self._seen :])
         self._seen = len(touched)
         for path in new:
-            entry = self._view.locate(path)
-            there = entry is not None and entry.kind == "file"
+            there = _holds_file(self._view, path)
             self._note_name(path, there=there)
-            if entry is not None and there:
-                self._delta.learn(entry.path, *self._looked_at(entry.path))
+            if there:
+                self._delta.learn(path, *self._looked_at(path))
             else:
                 self._delta.forget(path)
         return self._delta
 
     def _note_name(self, path: VaultPath, *, there: bool) -> None:
         """Keep account of files that came and went: before this change, did the path hold a file?"""
-        before = self._view.base.locate(path) if path.text not in self._delta.stale else None
-        was_there = path.text in self._delta.files or (before is not None and before.kind == "file")
+        was_there = path.text in self._delta.files or (path.text not in self._delta.stale and _holds_file(self._view.base, path))
         if there == was_there:
             return
         self._delta.names_changed.add(file_name(path))
@@ -235,3 +234,8 @@ class OverlayIndex:
         """Whether the folder is one of the vault below: only then its index can be asked about it."""
         entry = self._view.base.locate(folder)
         return folder == ROOT or (entry is not None and entry.kind == "folder")
+
+
+def _holds_file(view: VaultView, path: VaultPath) -> bool:
+    """Whether there is a file of this very spelling."""
+    return view.locate(path) == Entry(path, "file")

@@ -10,7 +10,7 @@ from obsidian_agent.vault.index.facts import asked_name, file_name, is_relative,
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.views.view import Entry, VaultView
+from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,8 @@ class Shift:
 def shift_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> Shift:
     """The shift that a rename of a file or folder is; a file in the way of a file has the renamed one as its heir."""
     moved = {path: path.rebased(entry.path, target) for path in _files(view, entry)}
-    twin = view.twin(target)
-    if entry.kind == "folder" or twin is None or twin == entry.path:
-        return Shift(moved)
-    return Shift(moved, heirs={twin: target})
+    twin = None if entry.kind == "folder" else in_the_way(view, target, entry.path)
+    return Shift(moved) if twin is None else Shift(moved, heirs={twin: target})
 
 
 def shift_of_delete(view: VaultView, entry: Entry) -> Shift:

@@ -175,7 +175,7 @@ class FolderMove:
 
     def after(self, old: VaultPath, new: VaultPath) -> FolderMove:
         """This move, followed by a move of `old` to `new`."""
-        if self.path.nfc == old.nfc:
+        if self.path == old:
             return FolderMove(self.origin, new)
         return FolderMove(self.origin, self.path.rebased(old, new)) if self.path.within(old) else self
 
@@ -196,7 +196,7 @@ def net_changes(
     rename, or where a deleted folder was: the one that leaves comes first. What a folder's move explains is not listed again, unless
     its content changed too."""
     gone = {
-        deletion.path.nfc: NetChange(
+        deletion.path.text: NetChange(
             "delete", deletion.path, before=None if deletion.folder else deletion.path, folder=deletion.folder, files=deletion.files
         )
         for deletion in deletions
@@ -207,9 +207,9 @@ def net_changes(
         change = _file_change(file, moves)
         if change is None:
             continue
-        replaced = gone.get(change.path.nfc)
+        replaced = gone.get(change.path.text)
         if change.kind == "create" and replaced is not None and not replaced.folder:
-            del gone[change.path.nfc]
+            del gone[change.path.text]
             change = NetChange("modify", change.path, before=replaced.path, content=change.content)
         (leaving if change.kind == "rename" else arriving).append(change)
     return tuple(sorted([*gone.values(), *leaving, *arriving], key=lambda change: change.path.text))

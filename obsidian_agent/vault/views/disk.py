@@ -1,4 +1,4 @@
-"""The vault as it is on disk, as a `VaultView`: names are found in NFC, and each folder is listed once."""
+"""The vault as it is on disk, as a `VaultView`: each folder is listed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore, missing, not_a_fil
 from obsidian_agent.vault.filesystem.trees import ScanKind, kind_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
 from obsidian_agent.vault.transaction.inventory import Inventory, differences, inventory_of
-from obsidian_agent.vault.views.view import Entry, FileStat
+from obsidian_agent.vault.views.view import Entry, FileStat, nearest
 
 if TYPE_CHECKING:
     from obsidian_agent.vault.index.index import VaultIndex
@@ -35,7 +35,8 @@ class _Listing:
 
     @cached_property
     def by_nfc(self) -> dict[str, str]:
-        return {unicodedata.normalize("NFC", name): name for name in self.items if not name.isascii()}
+        names = sorted(self.items, reverse=True)
+        return {unicodedata.normalize("NFC", name): name for name in names if not name.isascii()}
 
     @cached_property
     def by_key(self) -> dict[str, list[str]]:
@@ -101,12 +102,14 @@ class DiskView:
             return ROOT
         if (same := self._item(path)) is not None:
             return same[0]
-        key = collision_key(path.name)
-        for folder in self._twins_of_folder(path.parent):
-            listing = self._listing(folder)
-            for name in listing.by_key.get(key, ()):
-                return from_disk(folder, name)
-        return None
+        return next(iter(self.twins(path)), None)
+
+    def twins(self, path: VaultPath) -> list[VaultPath]:
+        """See `VaultView.twins`, and `twin`."""
+        if path.is_root:
+            return [ROOT]
+        key, folders = collision_key(path.name), self._twins_of_folder(path.parent)
+        return nearest(path, (from_disk(folder, name) for folder in folders for name in self._listing(folder).by_key.get(key, ())))
 
     def read(self, path: VaultPath) -> bytes:
         """See `VaultView.read`."""

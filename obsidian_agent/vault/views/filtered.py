@@ -38,8 +38,11 @@ class HidingView:
 
     def twin(self, path: VaultPath) -> VaultPath | None:
         """See `VaultView.twin`."""
-        found = self.inner.twin(path)
-        return None if found is None or self.hidden(found) else found
+        return next(iter(self.twins(path)), None)
+
+    def twins(self, path: VaultPath) -> list[VaultPath]:
+        """See `VaultView.twins`."""
+        return [twin for twin in self.inner.twins(path) if not self.hidden(twin)]
 
     def read(self, path: VaultPath) -> bytes:
         """See `VaultView.read`."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
     CreateFile,
@@ -34,7 +34,7 @@ from obsidian_agent.vault.views.changes import (
     net_changes,
 )
 from obsidian_agent.vault.views.overlay_entries import Books, HashedBase, Node, StructureLog, Trail
-from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
+from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, in_the_way, nearest
 
 if TYPE_CHECKING:
     from obsidian_agent.vault.index.index import VaultIndex
@@ -61,21 +61,38 @@ class OverlayVault:
         node = self._books.get(path)
         if node is not None:
             return node.entry
-        return None if self._books.removed(path) else self._base.view.locate(path)
+        entry = None if self._books.removed(path) else self._base.view.locate(path)
+        if path.text.isascii() or (entry is not None and entry.path == path):
+            return entry
+        folder = self.locate(path.parent)
+        if folder is None or folder.kind == "file":
+            return None
+        if folder.path != path.parent:
+            return self.locate(path.rebased(path.parent, folder.path))
+        twins = (twin for twin in self.twins(path) if twin.nfc == path.nfc and twin.parent == path.parent)
+        return next((found for twin in twins if (found := self._entry(twin)) is not None), None)
+
+    def _entry(self, path: VaultPath) -> Entry | None:
+        """The entry of this very spelling."""
+        node = self._books.get(path)
+        return node.entry if node is not None else self._base.view.locate(path)
+
+    def _spelled(self, path: VaultPath) -> VaultPath:
+        """A path in the spelling of what is there, or else of what was there at the start."""
+        if path.text.isascii() or self._books.get(path) is not None:
+            return path
+        entry = self.locate(path)
+        return entry.path if entry is not None else self._base.path_of(path) or path
 
     def twin(self, path: VaultPath) -> VaultPath | None:
-        same = self._books.get(path)
-        if same is not None:
-            return same.path
-        found = self._base.view.twin(path)
-        if found is not None and self._books.removed(found):
-            found = None
-        if found is not None and found.nfc == path.nfc:
-            return found
-        known = self._books.twin(path)
-        return found if known is None else known.path
+        return next(iter(self.twins(path)), None)
+
+    def twins(self, path: VaultPath) -> list[VaultPath]:
+        old = (twin for twin in self._base.view.twins(path) if self._books.untouched(twin))
+        return nearest(path, [*old, *self._books.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
+        path = self._spelled(path)
         node = self._books.get(path)
         if node is None:
             if self._books.removed(path):
@@ -88,6 +105,7 @@ class OverlayVault:
         return self._base.read(node.origin)
 
     def stat(self, path: VaultPath) -> FileStat:
+        path = self._spelled(path)
         node = self._books.get(path)
         if node is None:
             if self._books.removed(path):
@@ -104,26 +122,27 @@ class OverlayVault:
             raise _not_found(folder)
         if entry.kind == "file":
             raise VaultError(f"{folder} is a file, not a folder.", code="NOT_A_FOLDER", path=folder.text)
-        found = [child for child in self._base.children(folder) if self._books.untouched(child)]
-        found.extend(node.entry for node in self._books.inside(folder))
-        return sorted(found, key=attrgetter("path.text"))
+        old = self._base.view.children(entry.path) if self._base.is_folder(entry.path) else []
+        new = (node.entry for node in self._books.inside(entry.path))
+        return sorted([*(child for child in old if self._books.untouched(child.path)), *new], key=attrgetter("path.text"))
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
-        entry = self._base.view.locate(folder)
-        old: Iterator[Entry] = iter(())
-        if entry is not None and entry.kind == "folder":
-            old = filter(self._books.untouched, self._base.view.walk(entry.path))
+        folder = self._spelled(folder)
+        there = self._base.view.walk(folder) if self._base.is_folder(folder) else ()
+        old = (entry for entry in there if self._books.untouched(entry.path))
         new = sorted((node.entry for node in self._books.nodes if node.path.within(folder)), key=attrgetter("path.text"))
         return heapq.merge(old, new, key=attrgetter("path.text"))
 
     def origin(self, path: VaultPath) -> VaultPath | None:
-        node = self._books.get(path)
-        if node is not None:
-            return node.origin
-        return None if self._books.removed(path) else self._base.path_of(path)
+        entry = self.locate(path)
+        if entry is None:
+            return None
+        node = self._books.get(entry.path)
+        return entry.path if node is None else node.origin
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        return self._books.current(origin) if self._books.moved(origin) else self._base.path_of(origin)
+        there = origin if self._books.moved(origin) else self._base.path_of(origin)
+        return self._books.current(there) if there is not None and self._books.moved(there) else there
 
     @property
     def base(self) -> VaultView:
@@ -147,13 +166,13 @@ class OverlayVault:
 
     def cursor_mark(self, origin: VaultPath) -> tuple[bytes, CursorMark] | None:
         """The content that the last editor's step gave to the file that was at `origin` at the start, and where the cursor was then."""
-        return self._cursors.get(origin.nfc)
+        return self._cursors.get(origin.text)
 
     def trash_target(self, path: VaultPath) -> VaultPath:
         """The free name that a deleted entry gets in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
         taken = self._base.trash_names()
         name, count = path.name, 1
-        while name.casefold() in taken or name.casefold() in self._trashed:
+        while collision_key(name) in taken or collision_key(name) in self._trashed:
             count += 1
             name = f"{path.stem} {count}{path.name[len(path.stem) :]}"
         return paths.trash_path(name)
@@ -205,7 +224,7 @@ class OverlayVault:
         node = self._books.get(entry.path)
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:
-            self._trail.put(self._cursors, origin.nfc, (change.content, change.cursor))
+            self._trail.put(self._cursors, origin.text, (change.content, change.cursor))
         if node is None:
             self._base.hash_of(entry.path)
             self._books.put(Node(entry.path, "file", entry.path, change.content, instance))
@@ -222,8 +241,8 @@ class OverlayVault:
             return
         if target.within(entry.path):
             raise ToolError(f"{entry.path} cannot be moved into itself.", path=entry.path.text)
-        twin = self.twin(target)
-        if twin is not None and twin.text != entry.path.text:
+        twin = in_the_way(self, target, entry.path)
+        if twin is not None:
             there = self.locate(twin)
             if not change.overwrite or entry.kind == "folder" or (there is not None and there.kind == "folder"):
                 raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
@@ -271,7 +290,7 @@ class OverlayVault:
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
             self._log.add(self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance)
-            self._trail.put(self._trashed, trash.name.casefold(), None)
+            self._trail.put(self._trashed, collision_key(trash.name), None)
         self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
             self._books.drop(item.path)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.transaction.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.views.changes import Deletion, FolderMove, MakeDir, Move, Operation, OwnedOperation, content_hash
 from obsidian_agent.vault.views.view import Entry, EntryKind, VaultView
@@ -31,29 +31,29 @@ class HashedBase:
 
     def read(self, path: VaultPath) -> bytes:
         """The bytes of a file; reading the one that was read last costs nothing."""
-        if self._last_read is not None and self._last_read[0] == path.nfc:
+        if self._last_read is not None and self._last_read[0] == path.text:
             return self._last_read[1]
         data = self.view.read(path)
-        self._hashes.setdefault(path.nfc, content_hash(data))
-        self._last_read = (path.nfc, data)
+        self._hashes.setdefault(path.text, content_hash(data))
+        self._last_read = (path.text, data)
         return data
 
     def hash_of(self, path: VaultPath) -> str:
         """The hash that a file had when it was read first."""
-        known = self._hashes.get(path.nfc)
+        known = self._hashes.get(path.text)
         if known is None:
             self.read(path)
-            known = self._hashes[path.nfc]
+            known = self._hashes[path.text]
         return known
 
     def bound(self, path: VaultPath, *, folder: bool) -> tuple[str | None, Inventory | None]:
         """What an entry that is moved must still be: a file its hash, a folder, or a file over `HASHED_FILE`, its inventory."""
         if not folder and self.view.stat(path).size <= HASHED_FILE:
             return self.hash_of(path), None
-        known = self._inventories.get(path.nfc)
+        known = self._inventories.get(path.text)
         if known is None:
             look = getattr(self.view, "inventory", None)
-            known = self._inventories[path.nfc] = None if look is None else look(path)
+            known = self._inventories[path.text] = None if look is None else look(path)
         return None, known
 
     def is_link(self, path: VaultPath) -> bool:
@@ -66,16 +66,15 @@ class HashedBase:
         entry = self.view.locate(path)
         return entry.path if entry else None
 
-    def children(self, folder: VaultPath) -> list[Entry]:
-        """What is directly in a folder; nothing where there is none."""
-        entry = self.view.locate(folder)
-        return self.view.children(entry.path) if entry is not None and entry.kind == "folder" else []
+    def is_folder(self, path: VaultPath) -> bool:
+        """Whether the base has a folder of this very spelling."""
+        return self.view.locate(path) == Entry(path, "folder")
 
     def trash_names(self) -> frozenset[str]:
-        """The names taken in the trash, case folded."""
+        """The collision keys of the names taken in the trash."""
         if self._trash_names is None:
             names = getattr(self.view, "trash_names", None)
-            self._trash_names = frozenset(name.casefold() for name in names()) if names is not None else frozenset()
+            self._trash_names = frozenset(collision_key(name) for name in names()) if names is not None else frozenset()
         return self._trash_names
 
 
@@ -120,23 +119,23 @@ class Books:
 
     def get(self, path: VaultPath) -> Node | None:
         """The entry at `path`, if it differs from the base."""
-        return self._nodes.get(path.nfc)
+        return self._nodes.get(path.text)
 
-    def twin(self, path: VaultPath) -> Node | None:
-        """An entry whose path equals `path` in NFC and case folding."""
-        return next(iter(self._twins.get(path.key, {}).values()), None)
+    def twins(self, path: VaultPath) -> Iterable[VaultPath]:
+        """The entries whose paths equal `path` in NFC and case folding."""
+        return (node.path for node in self._twins.get(path.key, {}).values())
 
     def inside(self, folder: VaultPath) -> Collection[Node]:
         """The entries directly in a folder."""
-        return self._children.get(folder.nfc, {}).values()
+        return self._children.get(folder.text, {}).values()
 
     def removed(self, path: VaultPath) -> bool:
         """Whether what the base has at `path` is not there any more (something else may be)."""
-        return path.nfc in self._removed
+        return path.text in self._removed or path.parent.text in self._removed
 
-    def untouched(self, entry: Entry) -> bool:
-        """Whether an entry of the base still is what is found at its path."""
-        return entry.path.nfc not in self._removed and entry.path.nfc not in self._nodes
+    def untouched(self, path: VaultPath) -> bool:
+        """Whether what the base has at `path` still is what is found there."""
+        return path.text not in self._nodes and not self.removed(path)
 
     def created(self, path: VaultPath) -> bool:
         """Whether a file was made whose path equals `path` in NFC and case folding."""
@@ -144,21 +143,21 @@ class Books:
 
     def moved(self, origin: VaultPath) -> bool:
         """Whether what the base has at `origin` was put somewhere or dropped: then `current` knows where it is."""
-        return origin.nfc in self._current
+        return origin.text in self._current
 
     def current(self, origin: VaultPath) -> VaultPath | None:
         """Where what the base has at `origin` is now; None: nowhere. Of what was `moved` only."""
-        return self._current[origin.nfc]
+        return self._current[origin.text]
 
     def put(self, node: Node, *, new: bool = False) -> None:
         """Enter an entry; `new` when it is a file that the plan makes."""
-        nfc, path, trail = node.path.nfc, node.path, self._trail
+        text, path, trail = node.path.text, node.path, self._trail
         self._touched.append(path)
-        trail.put(self._nodes, nfc, node)
-        trail.put(self._group(self._children, path.parent.nfc), nfc, node)
-        trail.put(self._group(self._twins, path.key), nfc, node)
+        trail.put(self._nodes, text, node)
+        trail.put(self._group(self._children, path.parent.text), text, node)
+        trail.put(self._group(self._twins, path.key), text, node)
         if node.origin is not None:
-            trail.put(self._current, node.origin.nfc, path)
+            trail.put(self._current, node.origin.text, path)
         if new:
             trail.put(self._created, path.key, None)
 
@@ -168,17 +167,17 @@ class Books:
 
     def drop(self, path: VaultPath) -> None:
         """Nothing is at `path` any more."""
-        trail, node = self._trail, self._nodes.get(path.nfc)
+        trail, node = self._trail, self._nodes.get(path.text)
         self._touched.append(path)
         if node is not None:
-            trail.drop(self._nodes, path.nfc)
-            trail.drop(self._children[path.parent.nfc], path.nfc)
-            trail.drop(self._twins[path.key], path.nfc)
+            trail.drop(self._nodes, path.text)
+            trail.drop(self._children[path.parent.text], path.text)
+            trail.drop(self._twins[path.key], path.text)
             trail.drop(self._created, path.key)
         origin = node.origin if node else path
         if origin is not None:
-            trail.put(self._current, origin.nfc, None)
-        trail.put(self._removed, path.nfc, None)
+            trail.put(self._current, origin.text, None)
+        trail.put(self._removed, path.text, None)
 
     def rewind(self, touched: int) -> None:
         """Forget that paths were touched after the first `touched` of them; their entries are put back by the trail."""
@@ -240,7 +239,7 @@ class StructureLog:
     def folder_moved(self, path: VaultPath, target: VaultPath, origin: VaultPath | None) -> None:
         """A folder went from `path` to `target`; `origin` is where it was at the start, None when the plan made it."""
         self._folder_moves = [move.after(path, target) for move in self._folder_moves]
-        if origin is not None and not any(move.origin.nfc == origin.nfc for move in self._folder_moves):
+        if origin is not None and not any(move.origin.text == origin.text for move in self._folder_moves):
             self._folder_moves.append(FolderMove(origin, target))
 
     def deleted(self, entries: Iterable[tuple[Entry, VaultPath | None]], files: int) -> None:
@@ -263,12 +262,12 @@ class StructureLog:
 
     def forget_folders(self, folders: Collection[VaultPath]) -> None:
         """The plan does not make these folders after all."""
-        gone = {path.nfc for path in folders}
-        kept = [o for o in self._operations if not (isinstance(o.operation, MakeDir) and o.operation.path.nfc in gone)]
+        gone = {path.text for path in folders}
+        kept = [o for o in self._operations if not (isinstance(o.operation, MakeDir) and o.operation.path.text in gone)]
         self._operations = kept
 
     def _forget_moves_into(self, gone: VaultPath) -> None:
-        self._folder_moves = [move for move in self._folder_moves if move.path.nfc != gone.nfc and not move.path.within(gone)]
+        self._folder_moves = [move for move in self._folder_moves if move.path.text != gone.text and not move.path.within(gone)]
 
 
 K = TypeVar("K")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -30,7 +30,8 @@ class Entry:
 
 
 class VaultView(Protocol):
-    """A vault at one moment. Paths are looked up in NFC and found under the spelling on disk; case is significant.
+    """A vault at one moment. A path is found under the very spelling it has, else under one that is the same in NFC, the first by text;
+    case is significant. Two names on disk that differ in their Unicode form alone are two files.
 
     Protected names (dot folders and the like) do not exist for a view. Errors are `VaultError`s with the codes of the plan language.
     """
@@ -40,7 +41,12 @@ class VaultView(Protocol):
         ...
 
     def twin(self, path: VaultPath) -> VaultPath | None:
-        """An existing entry whose path equals `path` in NFC and case folding (it may be `path` itself), or None."""
+        """The first of `twins`, or None."""
+        ...
+
+    def twins(self, path: VaultPath) -> Sequence[VaultPath]:
+        """The existing entries whose paths equal `path` in NFC and case folding: `path` itself first, then what is equal in NFC,
+        then by text."""
         ...
 
     def read(self, path: VaultPath) -> bytes:
@@ -67,3 +73,13 @@ class VaultView(Protocol):
     def current(self, origin: VaultPath) -> VaultPath | None:
         """Where the file that was at `origin` at the start is now, or None if it is gone."""
         ...
+
+
+def in_the_way(view: VaultView, target: VaultPath, moving: VaultPath) -> VaultPath | None:
+    """What has the name that `moving` is to get, or one that some disk takes for it; None: nothing but `moving` itself."""
+    return next((twin for twin in view.twins(target) if twin != moving), None)
+
+
+def nearest(path: VaultPath, found: Iterable[VaultPath]) -> list[VaultPath]:
+    """Other spellings of a path in the order of `VaultView.twins`."""
+    return sorted(found, key=lambda other: (other.text != path.text, other.nfc != path.nfc, other.text))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.offline.sets import ACTIVE, STATES, NoteSet, Term, Unread, of_notes, read_set, without_templates
+from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, of_notes, read_set, without_templates
 from obsidian_agent.offline.surroundings import Surroundings
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12).filter(

@@ -47,7 +47,7 @@ class Score:
 
 @cache
 def _document() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(resources.files("obsidian_agent.agent").joinpath("trial.json").read_text(encoding="utf-8"))
+    found: Mapping[str, Any] = json.loads(resources.files("obsidian_agent.agent").joinpath("model_trial.json").read_text(encoding="utf-8"))
     return found
 
 

@@ -1,0 +1,180 @@
+"""From recipes and their values to a plan: values become defaults of declared parameters, so that a run of it can be saved as a macro.
+
+What the plan language resolves no references in is written out: descriptions of notes become conditions, names of properties keys. The open
+note stays a reference, so that a macro works on whichever note is open then. Several plans become one, with the steps of all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from obsidian_agent.offline.note_set import ACTIVE, NoteSet, stem
+from obsidian_agent.offline.recipe import Input, Recipe
+from obsidian_agent.offline.values import said
+from obsidian_agent.plan.model import ActionPlan, ParameterType
+
+_REFERENCE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)((?:\|[^}]*)?)\}")
+_PERHAPS: Final = re.compile(r"\[([^\[\]]*\$\{([A-Za-z][A-Za-z0-9_]*)[^\[\]]*)\]")
+"""A part of a goal in brackets, with a reference: it is only said when that has a value."""
+
+_BARE: Final = re.compile(r"\$+(?:steps|vars)\b\S*")
+_NAME: Final = re.compile(r"(?:(?<!\$)\$\{(?:\$?(steps|vars)\.)?|\A\$(steps|vars)\.)([A-Za-z][A-Za-z0-9_]*)")
+"""A name that a text refers to: of a step, of something captured, or of a parameter, which is only referred to in braces."""
+
+_PLACES: Final = ("args", "foreach", "when")
+_RISKS: Final = ("read-only", "writes", "commands")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The plan, or the inputs that still need a value."""
+
+    plan: ActionPlan | None
+    missing: tuple[str, ...] = ()
+
+
+def fill(recipe: Recipe, values: Mapping[str, Any]) -> Filled:
+    """The plan of a recipe for values as `values.read` gives them; defaults hold for what is not given."""
+    known = {name: input_.default for name, input_ in recipe.inputs.items() if input_.default is not None}
+    known |= {name: value for name, value in values.items() if name in recipe.inputs and value is not None}
+    missing = tuple(name for name, input_ in recipe.inputs.items() if input_.needed and name not in known)
+    if missing:
+        return Filled(None, missing)
+    absent = recipe.inputs.keys() - known.keys()
+    steps = [_step(step, known, absent) for step in recipe.plan["steps"] if not _hangs_on(step, absent)]
+    used = set(_names([step.get(place) for step in steps for place in _PLACES]))
+    parameters = {name: _declared(recipe.inputs[name], known[name]) for name in recipe.inputs if name in used and name in known}
+    document = {key: value for key, value in recipe.plan.items() if key not in ("steps", "parameters", "goal", "assumptions")}
+    words = {name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()}
+    document |= {
+        "goal": told(recipe.plan["goal"], words),
+        "assumptions": [told(each, words) for each in recipe.plan.get("assumptions", []) if not set(_names(each)) & absent],
+        "parameters": parameters,
+        "steps": [step | ({"preview": told(step["preview"], words)} if step.get("preview") else {}) for step in steps],
+    }
+    return Filled(ActionPlan.model_validate(document))
+
+
+def told(text: str, values: Mapping[str, Any]) -> str:
+    """A text for people: values in place of references. What is put in is not looked at again."""
+
+    def value(found: re.Match[str]) -> str:
+        name, filters = found[1], found[2]
+        if name not in values and "default:" not in filters:
+            return "…"
+        words = said(values.get(name, ""))
+        if "|basename" in filters:
+            return stem(words)
+        return words or filters.partition("default:")[2] or "the vault"
+
+    def perhaps(found: re.Match[str]) -> str:
+        return found[1] if found[2] in values else ""
+
+    return _REFERENCE.sub(value, _PERHAPS.sub(perhaps, text))
+
+
+def escaped(text: str) -> str:
+    """Text as it must stand in an argument of a plan to be taken literally."""
+    return "$" + text if _BARE.fullmatch(text) else text.replace("${", "$${")
+
+
+def _step(step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[str]) -> dict[str, Any]:
+    """A step with its descriptions of notes and its keys written out, references to what is the open note pointed at it, and without the
+    arguments that hold only an optional value which was not given."""
+    sets = {f"${{{name}}}": _literal(value.condition()) for name, value in known.items() if isinstance(value, NoteSet)}
+    keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
+    gone = {f"${{{name}}}" for name in absent}
+
+    def change(text: str) -> str:
+        return _REFERENCE.sub(lambda found: f"${{activeFile{found[2]}}}" if known.get(found[1]) == ACTIVE else found[0], text)
+
+    def written(value: Any) -> Any:
+        match value:
+            case str():
+                return sets[value] if value in sets else change(value)
+            case list():
+                return [written(each) for each in value]
+            case dict():
+                kept = (key for key in value if key not in gone and not (isinstance(value[key], str) and value[key] in gone))
+                return {keys.get(key, key): written(value[key]) for key in kept}
+            case _:
+                return value
+
+    return {key: written(value) if key in _PLACES else value for key, value in step.items()}
+
+
+def _hangs_on(step: Mapping[str, Any], absent: Collection[str]) -> bool:
+    """Whether a step is only for an optional input that was not given."""
+    return any(step.get("when") == f"${{{name}}}" for name in absent)
+
+
+def _literal(value: Any) -> Any:
+    """A value whose texts are taken literally, but for the reference that stands for the open note."""
+    return _rewritten(value, lambda text: text if text == ACTIVE else escaped(text))
+
+
+def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
+    """A value with each of its texts changed, but not its keys."""
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_rewritten(each, change) for each in value]
+        case dict():
+            return {key: _rewritten(each, change) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _declared(wanted: Input, value: Any) -> dict[str, Any]:
+    type_: ParameterType = wanted.type
+    if wanted.kind == "value":
+        kinds: list[tuple[type, ParameterType]] = [(bool, "boolean"), (int, "number"), (float, "number"), (list, "list")]
+        type_ = next((name for kind, name in kinds if isinstance(value, kind)), "text")
+    return {"description": wanted.description, "type": type_, "default": value}
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The names that the texts of a value refer to, those of its keys among them."""
+    match value:
+        case str():
+            yield from (found[1] for found in re.finditer(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)", value))
+        case list():
+            for each in value:
+                yield from _names(each)
+        case dict():
+            yield from _names([*value, *value.values()])
+
+
+def joined(plans: Sequence[ActionPlan]) -> ActionPlan:
+    """One plan with the steps of all, in order; ids, captured names and parameters get the number of their part."""
+    documents = [_numbered(plan.to_json(), f"_part{number}") for number, plan in enumerate(plans, 1)]
+    return ActionPlan.model_validate(
+        {
+            "version": documents[0]["version"],
+            "goal": "; ".join(document["goal"] for document in documents),
+            "assumptions": [text for document in documents for text in document.get("assumptions", [])],
+            "riskLevel": max((document["riskLevel"] for document in documents), key=_RISKS.index),
+            "parameters": {name: declared for document in documents for name, declared in document["parameters"].items()},
+            "steps": [step for document in documents for step in document["steps"]],
+        }
+    )
+
+
+def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
+    steps, parameters = document["steps"], document.get("parameters", {})
+    known = {"steps": {step["id"] for step in steps}, "vars": {step.get("captureAs") for step in steps}, None: set(parameters)}
+
+    def named(found: re.Match[str]) -> str:
+        return f"{found[0]}{ending}" if found[3] in known[found[1] or found[2]] else found[0]
+
+    made = []
+    for step in steps:
+        places = {key: _rewritten(step[key], lambda text: _NAME.sub(named, text)) for key in _PLACES if step.get(key) is not None}
+        places |= {"captureAs": f"{step['captureAs']}{ending}"} if step.get("captureAs") else {}
+        places |= {"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]} if step.get("dependsOn") else {}
+        made.append(step | places | {"id": f"{step['id']}{ending}"})
+    return document | {"steps": made, "parameters": {f"{name}{ending}": each for name, each in parameters.items()}}
