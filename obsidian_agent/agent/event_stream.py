@@ -7,6 +7,7 @@ as far as the next event that somebody asks for, in the task that asks.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -31,7 +32,7 @@ class _Emitted:
 
 
 async def stream(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[AgentEvent, None]:
-    """The events that `work(emit)` emits; its exception is raised where it came. Closing the iterator closes it, at the event it waits at.
+    """The events that `work(emit)` emits; its exception is raised where it came. Closing the iterator cancels it, at the event it waits at.
 
     `emit` may only be awaited by `work` itself and what it awaits, not by other tasks.
     """
@@ -40,13 +41,9 @@ async def stream(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGe
         while (emitted := await _next(running, None)) is not None:
             yield emitted.event
     finally:
-        closing: BaseException = GeneratorExit()
         while inspect.getcoroutinestate(running) != inspect.CORO_CLOSED:
-            try:
-                await _next(running, closing)  # what it emits while it ends, nobody hears
-            except GeneratorExit:
-                break
-            closing = GeneratorExit()
+            with contextlib.suppress(asyncio.CancelledError):
+                await _next(running, asyncio.CancelledError())  # what it emits while it ends, nobody hears
 
 
 @types.coroutine

@@ -31,7 +31,6 @@ from obsidian_agent.agent.events import (
     TurnFailed,
 )
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.cli.consent import approval
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
@@ -90,7 +89,7 @@ def answer_with_model(
 
 
 async def _listen(session: Session, question: str, told: Told, out: Output, pick: int | None, params: Mapping[str, str]) -> None:
-    async for event in answer(session, question, approval(out), propose=False, pick=pick, params=params):
+    async for event in session.answer(question, approval(out), propose=False, pick=pick, params=params):
         _hear(event, told, out)
     if told.streamed:
         out.line()
@@ -170,9 +169,7 @@ def ask_command(options: argparse.Namespace, out: Output) -> Exit:
 
 
 def _offline(session: Session, options: argparse.Namespace) -> TurnEvent:
-    from obsidian_agent.agent.planner import PlanRequest
-
-    return session.offline.ask(PlanRequest(options.question, session.context({}), params=parameters(options), pick=options.pick))
+    return session.offline.ask(session.request(options.question, parameters(options), options.pick))
 
 
 def _told(event: TurnEvent, out: Output) -> Exit:

@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace, session: Session, out: Output) -> Exit:
             session.saved.count(macro.name)
         return code
     try:
-        ready = session.dry_run(document, values)
+        ready = session.plans.dry_run(document, values)
     except PlanError as error:
         return reject(error, out)
     show_preview(session, ready, out)

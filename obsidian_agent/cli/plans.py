@@ -11,19 +11,20 @@ from typing import Any, assert_never
 
 from obsidian_agent.agent.document import candidate_document, result_document
 from obsidian_agent.agent.events import (
+    AgentEvent,
     Answer,
     Candidate,
     ExecutionResult,
     NeedsInput,
+    Notice,
     PlanningRetry,
     PlanReady,
+    RoundsUsedUp,
     RunEvent,
     StepFailed,
     StepFinished,
     StepSkipped,
-    TextDelta,
     TurnFailed,
-    TurnStarted,
 )
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems, of_result
@@ -48,7 +49,7 @@ def preview_command(options: argparse.Namespace, out: Output) -> Exit:
     """Validate and dry-run; nothing is written."""
     session = open_session(options)
     try:
-        ready = session.dry_run(load_document(options.plan), parameters(options))
+        ready = session.plans.dry_run(load_document(options.plan), parameters(options))
     except PlanError as error:
         return reject(error, out)
     show_preview(session, ready, out)
@@ -117,7 +118,7 @@ def run_document(
 ) -> Exit:
     """Preview a plan document, have it approved, execute it, print the result."""
     try:
-        ready = session.dry_run(document, values, instruction=instruction)
+        ready = session.plans.dry_run(document, values, instruction=instruction)
     except MissingInput as error:
         return needs_input(error.message, out, missing=error.missing)
     except PlanError as error:
@@ -131,7 +132,7 @@ def run_document(
         not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
         return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
     with interruptible() as cancel:
-        result = session.apply(ready, _progress(out), cancel)
+        result = session.plans.apply(ready, _progress(out), cancel)
     if result.success:
         show_findings(ready, result.outputs, out)
     return finish(result, out)
@@ -200,10 +201,10 @@ def reject(error: PlanError, out: Output) -> Exit:
 def show_preview(session: Session, ready: Preview, out: Output) -> None:
     """The whole preview with every diff."""
     if out.as_json:
-        out.document(preview_document(ready, lambda change: session.diff(ready, change)))
+        out.document(preview_document(ready, lambda change: session.plans.diff(ready, change)))
         return
     out.problems((*ready.warnings, *ready.errors))
-    show_changes(ready, [session.diff(ready, change) for change in ready.change_set.changes], out)
+    show_changes(ready, [session.plans.diff(ready, change) for change in ready.change_set.changes], out)
     if ready.valid:
         show_findings(ready, ready.outputs, out)
 
@@ -261,29 +262,33 @@ def answered(event: Answer, out: Output) -> Exit:
 
 async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str], pick: int | None = None) -> PlanReady | Exit:
     """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
-    from obsidian_agent.agent.planner import PlanRequest
 
-    request = PlanRequest(instruction, session.context({}), params=given, pick=pick)
-    async for event in session.planner.plan(request):
+    async def emit(event: AgentEvent) -> None:
         match event:
-            case PlanReady():
-                for note in event.notes:
-                    out.note(f"The model's answer was mended: {note}")
-                return event
-            case NeedsInput():
-                return needs_input(event.message, out, missing=event.missing, candidates=event.candidates)
-            case Answer():
-                return answered(event, out)
-            case TurnFailed():
-                out.problems(event.problems)
-                return _failed(event.problem, out)
             case PlanningRetry():
                 out.note(f"Asking again ({event.attempt} of {event.attempts}): {event.problems[0].message if event.problems else ''}")
-            case TextDelta() | TurnStarted():
-                pass
+            case Notice(problem):
+                out.note(problem.message)
             case _:
                 pass
-    return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
+
+    verdict = await session.planner.plan(session.request(instruction, given, pick), emit)
+    match verdict:
+        case PlanReady():
+            for note in verdict.notes:
+                out.note(f"The model's answer was mended: {note}")
+            return verdict
+        case NeedsInput():
+            return needs_input(verdict.message, out, missing=verdict.missing, candidates=verdict.candidates)
+        case Answer():
+            return answered(verdict, out)
+        case TurnFailed():
+            out.problems(verdict.problems)
+            return _failed(verdict.problem, out)
+        case RoundsUsedUp():
+            return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
+        case _:
+            assert_never(verdict)
 
 
 def _failed(problem: Problem, out: Output) -> Exit:

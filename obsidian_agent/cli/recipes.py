@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
-from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.cli.exits import Exit, of_problems
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.plans import answered, needs_input, refuse, reject, run_document, show_preview
@@ -60,11 +59,11 @@ def _named(name: str) -> Recipe:
 def _run(options: argparse.Namespace, out: Output) -> Exit:
     recipe = _named(options.name)
     session = open_session(options)
-    event = session.offline.propose(PlanRequest("", session.context({})), recipe, parameters(options))
+    event = session.offline.propose(session.request(""), recipe, parameters(options))
     match event:
         case PlanReady(plan=plan) if options.dry_run:
             try:
-                ready = session.dry_run(plan.to_json())
+                ready = session.plans.dry_run(plan.to_json())
             except PlanError as error:
                 return reject(error, out)
             show_preview(session, ready, out)

@@ -52,7 +52,7 @@ def open_session(options: argparse.Namespace) -> Session:
     """A session on the vault that the options name, with their context as its focus."""
     wiring = wiring_of(options)
     session = build_session(wiring)
-    session.focus = focus_of(options, wiring.store)
+    session.vault.focus = focus_of(options, wiring.store)
     return session
 
 

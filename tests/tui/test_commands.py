@@ -126,7 +126,7 @@ async def _settings(driver: Driver, file: Path) -> None:
 
     await change("allow_deletes", "enter")
     assert content(file) == "allow_deletes = true\n"
-    assert driver.main.bridge.session.policy.allow_deletes  # type: ignore[attr-defined]
+    assert driver.main.bridge.session.plans.policy.allow_deletes  # type: ignore[attr-defined]
     await change("theme", "enter", *"light", "enter")
     assert app.theme == "obsidian-agent-light"
     await change("temperature", "enter", "end", *"9", "enter")
@@ -188,13 +188,13 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}")
         session = build_session(wiring)
-        checked = session.verify
+        checked = session.plans.verify
 
         def verify(approved: Preview) -> tuple[Problem, ...]:
             (vault / "Beans.md").write_text("Somebody was faster.")
             return checked(approved)
 
-        session.verify = verify  # type: ignore[method-assign]
+        session.plans.verify = verify  # type: ignore[method-assign]
         app = ObsidianAgentApp(session, chats=build_threads(wiring, session))
         async with app.run_test(size=(120, 40)) as pilot:
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]

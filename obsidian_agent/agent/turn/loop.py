@@ -222,7 +222,9 @@ class _Turn:
 
     def _write_down(self) -> None:
         provider = self.agent.provider
-        self.agent.ledger.write(self.conversation.unsent, provider=provider.name, address=provider.address, conversation=self.conversation.id)
+        self.agent.ledger.write(
+            self.conversation.unsent, provider=provider.name, address=provider.address, conversation=self.conversation.id
+        )
         self.conversation.unsent.clear()
         self.conversation.sending()
 

@@ -139,9 +139,9 @@ def planned(
             assert_never(parsed)
     # What the person does not allow, or what lies out of reach, fails as a plan does: asking again would not change it.
     plan = checked.plan or (checked.draft if checked.final else None)
-    if plan is None:
+    if plan is None and not checked.final:
         return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
-    if checked.problems and not propose:
+    if plan is None or (checked.problems and not propose):
         return TurnFailed(checked.problems[0], checked.problems)
     if not plan.steps:
         return Answer("\n".join([plan.goal, *(f"- {assumption}" for assumption in plan.assumptions)]))

@@ -208,9 +208,7 @@ class ToolRound:
             else:
                 self.results[call.id] = self._result(call, shared, permission)
 
-    async def _settle(
-        self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit
-    ) -> tuple[ReadCall, Found, Permission] | None:
+    async def _settle(self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit) -> tuple[ReadCall, Found, Permission] | None:
         """Ask about one call until the person has decided; with other arguments of theirs it looks again first. None where that fails."""
         asker = self.scope.asker
         for _ in range(MOST_CHANGES):
