@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.table import Row
 from bench.vaultgen import COMMON, NEEDLE, Generated, generate
-from obsidian_agent.tools.search.text import SearchRequest, search
+from obsidian_agent.tools.search.search import SearchRequest, search
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.facts import tag_key, tag_within
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper

@@ -129,7 +129,7 @@ async def _indexed(session: Any) -> None:
 
 async def _searched(session: Any) -> None:
     """Names and contents, as the app's screens search them: in threads."""
-    from obsidian_agent.tools.search.text import SearchRequest, search
+    from obsidian_agent.tools.search.search import SearchRequest, search
 
     await _indexed(session)
     for query in ("re", "rese", "research", "quillfern", "bela no"):

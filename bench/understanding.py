@@ -19,7 +19,7 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.offline.reader import readings
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
 

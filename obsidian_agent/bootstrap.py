@@ -20,7 +20,7 @@ from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.journal import state_folder
 from obsidian_agent.plan.flags import Policy
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView

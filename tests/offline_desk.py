@@ -21,8 +21,8 @@ from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView

@@ -16,7 +16,7 @@ import pytest
 
 import obsidian_agent
 from obsidian_agent.cli.main import main
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.transaction.apply import Applier
 from support import MakeVault
 

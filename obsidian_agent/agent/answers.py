@@ -17,10 +17,8 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parameters import bind
 from obsidian_agent.plan.preview import preview
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.filters import FilterContext, text_of
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
 from obsidian_agent.tools.core.tool import Risk, Tool
-from obsidian_agent.tools.files.templates import ListTemplate
-from obsidian_agent.tools.links.convert import LinkWriter
 
 MOST_LINES = 200
 """Lines of a list in an answer; of what is more, the number is told."""

@@ -14,8 +14,8 @@ from obsidian_agent.agent.vault_agents.files import files_below
 from obsidian_agent.errors import VaultError
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:

@@ -19,25 +19,15 @@ from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.run_context import run_context
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import Policy
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, diff_of
-from obsidian_agent.plan.validate import Validated, validate
+from obsidian_agent.plan.validate import Validated
 from obsidian_agent.tools.core.tool import RunContext, Tool
-from obsidian_agent.vault.index.gc_policy import no_collection
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.views.changes import NetChange
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
-
-
-class MissingInput(PlanError):
-    """A plan cannot be previewed before the person gives values for these parameters."""
-
-    default_code = "NEEDS_INPUT"
-
-    def __init__(self, missing: tuple[str, ...]) -> None:
-        super().__init__(f"Values are missing: {', '.join(missing)}.")
-        self.missing = missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +45,11 @@ class Plans:
         """What plans may do, as the settings have it now."""
         return self.make_policy()
 
-    def context(self, values: Mapping[str, Any]) -> RunContext:
-        """The focus, the clock and bound parameters, frozen."""
+    def context(self) -> RunContext:
+        """The focus and the clock, frozen. May block."""
         vault = self.vault
         runs_commands = self.run_command is not None
-        return run_context(vault.store, vault.view(), vault.focus, vault.clock(), values, runs_commands=runs_commands)
+        return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, runs_commands=runs_commands)
 
     def dry_run(
         self,
@@ -71,32 +61,14 @@ class Plans:
         on_first_screen: Callable[[Preview], None] | None = None,
     ) -> Preview:
         """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
-        checked = validate(document, self.tools, self.policy)
-        return self._previewed(checked, self.vault.view(), values or {}, disabled, instruction, on_first_screen)
+        return self._over(self.vault.view(), document, values, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen)
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
         """The preview of a plan that a model proposes, over what the model may know of. Raises as `dry_run`."""
-        return self._previewed(checked, view, {}, frozenset(), instruction, None)
+        return self._over(view, checked, instruction=instruction)
 
-    def _previewed(
-        self,
-        checked: Validated,
-        view: VaultView,
-        values: Mapping[str, Any],
-        disabled: frozenset[str],
-        instruction: str | None,
-        on_first_screen: Callable[[Preview], None] | None,
-    ) -> Preview:
-        if checked.plan is None:
-            raise PlanError("The plan is not valid.", problems=checked.problems)
-        bound = bind(checked.plan, values)
-        if bound.problems:
-            raise PlanError("A value is not valid.", problems=bound.problems)
-        if bound.missing:
-            raise MissingInput(tuple(bound.missing))
-        context = self.context(bound.values)
-        with no_collection():
-            return preview(checked, self.tools, view, context, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen)
+    def _over(self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, **how: Any) -> Preview:
+        return dry_run(plan, self.tools, self.policy, view, self.context(), values, **how)
 
     async def preview(
         self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None, emit: Emit

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.tools.core.positions import offset_of
 from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
+from obsidian_agent.tools.editor import offset_of
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.links.style import link_style
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.links.link_text import link_style
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 

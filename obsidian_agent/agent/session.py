@@ -176,7 +176,7 @@ class Session:
         """A message of the person to a planner, as things are now. May block."""
         from obsidian_agent.agent.planner import PlanRequest
 
-        return PlanRequest(message, self.plans.context({}), params=params or {}, pick=pick)
+        return PlanRequest(message, self.plans.context(), params=params or {}, pick=pick)
 
     # --- turns -----------------------------------------------------------------------------------------------------------------------
 

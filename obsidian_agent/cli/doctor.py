@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:
     """The registry."""
     from obsidian_agent.offline.recipe import packaged
-    from obsidian_agent.tools.core.registry import BUILTIN_TOOLS
+    from obsidian_agent.tools.registry import TOOLS
 
     recipes = [
         {"name": each.name, "title": each.title, "description": each.description, "examples": list(each.examples)} for each in packaged()
@@ -42,11 +42,11 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
             "input": tool.input.model_json_schema(by_alias=True),
             "output": tool.output.model_json_schema(by_alias=True),
         }
-        for tool in BUILTIN_TOOLS
+        for tool in TOOLS.values()
     ]
     if out.as_json:
         out.document({"tools": document, "recipes": recipes})
-    for tool in BUILTIN_TOOLS:
+    for tool in TOOLS.values():
         fields = ", ".join(f"{info.alias}{'' if info.is_required() else '?'}" for info in tool.input.model_fields.values())
         out.line(f"{tool.name:28} {tool.risk.value:10} {tool.summary}  ({fields})")
     out.line()
@@ -59,9 +59,9 @@ def tools_command(options: argparse.Namespace, out: Output) -> Exit:
 def schema_command(options: argparse.Namespace, out: Output) -> Exit:
     """The JSON Schemas of plans and of the tools' arguments."""
     from obsidian_agent.plan.model import plan_schema, tools_schema
-    from obsidian_agent.tools.core.registry import BUILTIN_TOOLS
+    from obsidian_agent.tools.registry import TOOLS
 
-    schema = plan_schema() if options.what == "plan" else tools_schema(BUILTIN_TOOLS)
+    schema = plan_schema() if options.what == "plan" else tools_schema(TOOLS.values())
     out.document(schema)
     return Exit.DONE
 

@@ -39,7 +39,7 @@ from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed,
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, preview_document, rejected_document
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
 """What a planner may answer when an instruction must not be followed."""

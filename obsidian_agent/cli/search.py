@@ -13,7 +13,7 @@ from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import UsageError
 from obsidian_agent.cli.session_factory import find_vault
 from obsidian_agent.config.directories import directories
-from obsidian_agent.tools.search.text import SearchItem, SearchPage, SearchRequest, search
+from obsidian_agent.tools.search.search import SearchItem, SearchPage, SearchRequest, search
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.index.stored import StoredIndex

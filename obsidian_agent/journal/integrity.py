@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal.blobs import StoredPart
-from obsidian_agent.vault.filesystem import sync
+from obsidian_agent.vault.filesystem import system_calls
 
 LASTING: Final = ("seq", "run_id", "kind", "time", "unix", "goal", "plan_hash", "token", "source", "run", "count")
 CHANGING: Final = ("status", "applied", "reversed", "undone", "effects", "bytes", "kept", "plan", "cuts", "boot")
@@ -141,23 +141,27 @@ class Register:
         return Listed(entries, text.startswith(_TITLE) and not lines[-1] and len(entries) == len(lines) - 1)
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Add lines and flush them; when that fails, they are not there."""
+        """Add lines and flush them; when that fails, they are not there. What goes wrong after the flush is no failure: they are there."""
         fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
         try:
             size = os.fstat(fd).st_size
             try:
                 os.write(fd, b"".join(entry.line() for entry in entries))
                 os.fsync(fd)
-                sync.flush_disk(fd)
+                system_calls.flush_disk(fd)
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(fd, size)
                 raise
         finally:
-            os.close(fd)
+            with suppress(OSError):
+                os.close(fd)
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write the file anew, whole or not at all; without entries that could not be read again."""
+        """Write the file anew, whole or not at all; without entries that could not be read again.
+
+        Once the new file has the name, nothing fails any more: a power loss may bring the old one back, and a register may lag behind.
+        """
         lines = [entry.line() for entry in sorted(entries, key=lambda entry: entry.seq) if _entry(entry.line()[:-1]) == entry]
         draft = self.file.with_name(f"{FILE}.new")
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -168,12 +172,13 @@ class Register:
         finally:
             os.close(fd)
         draft.replace(self.file)
-        if sync.FOLDERS_OPEN:
-            folder = os.open(self.file.parent, os.O_RDONLY)
-            try:
-                sync.flush_folder(folder)
-            finally:
-                os.close(folder)
+        if system_calls.FOLDERS_OPEN:
+            with suppress(OSError):
+                folder = os.open(self.file.parent, os.O_RDONLY)
+                try:
+                    system_calls.flush_folder(folder)
+                finally:
+                    os.close(folder)
 
 
 def _entry(line: bytes) -> Entry | None:

@@ -31,7 +31,7 @@ from obsidian_agent.journal.state_folder import vault_key as vault_key
 from obsidian_agent.journal.step_boundaries import Cut, unpack_cuts
 from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.state_files import make_private
-from obsidian_agent.vault.filesystem import sync
+from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.store import VaultStore
 
 _KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
@@ -400,7 +400,7 @@ class Journal:
             flush_all_of(self.folder)
         else:
             _fsync(self._log, os.O_RDWR)
-            if self._new_log and sync.FOLDERS_OPEN:
+            if self._new_log and system_calls.FOLDERS_OPEN:
                 _fsync(self.folder, os.O_RDONLY)
         self._fresh = self._new_log = False
         self._note(self._writer)
@@ -429,17 +429,17 @@ def no_run(run_id: str) -> JournalError:
 
 def flush_all_of(folder: Path) -> None:
     """Flush the files of a folder, its names, and the names of the folders above it."""
-    if sync.FOLDERS_OPEN:
+    if system_calls.FOLDERS_OPEN:
         fd = os.open(folder, os.O_RDONLY)
         try:
-            if sync.flush_file_system(fd):
+            if system_calls.flush_file_system(fd):
                 return
         finally:
             os.close(fd)
     for entry in folder.iterdir():
         if entry.is_file():
             _fsync(entry, os.O_RDWR)
-    for place in (folder, *folder.parents) if sync.FOLDERS_OPEN else ():
+    for place in (folder, *folder.parents) if system_calls.FOLDERS_OPEN else ():
         with suppress(OSError):
             _fsync(place, os.O_RDONLY)
 
@@ -448,7 +448,7 @@ def _fsync(path: Path, flags: int) -> None:
     fd = os.open(path, flags)
     try:
         os.fsync(fd)
-        sync.flush_disk(fd)
+        system_calls.flush_disk(fd)
     finally:
         os.close(fd)
 

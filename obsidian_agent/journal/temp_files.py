@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.journal.records import Record, StoredAction
 from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of, io_error
-from obsidian_agent.vault.filesystem.rename import exchange, rename_beside, rename_to_free
+from obsidian_agent.vault.filesystem.system_calls import exchange, rename_beside, rename_to_free
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.transaction.actions import MoveEntry, PutFile
 from obsidian_agent.vault.transaction.apply import IN_WRITING

@@ -22,7 +22,7 @@ from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, stem, words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 _EVERYTHING: Final = frozenset({"all", "every", "everything", "everywhere", "each", "whole", "vault", "any"})
 """Words that say that every note is meant; English, like the vault itself is only in other languages' sentences by a name."""

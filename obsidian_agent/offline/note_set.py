@@ -17,7 +17,7 @@ from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import key_of
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.tools.search.find import FIND
+from obsidian_agent.tools.registry import TOOLS
 
 ACTIVE: Final = "${activeFile}"
 """The value of a note that means the one that is open, whichever that is when the plan runs."""
@@ -141,7 +141,7 @@ class NoteSet:
     def paths(self, around: Surroundings) -> tuple[str, ...]:
         """The notes that are meant now. Raises `ObsidianAgentError` for a note or folder that is gone. May block."""
         where = json.loads(json.dumps(self.condition()).replace(ACTIVE, around.active_file or ""))
-        found = FIND.propose(FIND.input.model_validate({"where": where}), around.tools)
+        found = TOOLS["vault.find"].propose(TOOLS["vault.find"].input.model_validate({"where": where}), around.tools)
         return tuple(file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"])
 
     def counted(self, around: Surroundings) -> str:

@@ -14,8 +14,8 @@ from obsidian_agent.offline.recipe import Input
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.parameters import fitted
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths.path import PathUse, parse
+from obsidian_agent.vault.text import decode
 
 _EXISTING: Final = frozenset({"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "heading"})
 

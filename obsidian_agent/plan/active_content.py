@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.plan.active_markdown import Found, Tangled, addresses, host_of, is_quiet, read_css, read_markdown, read_markup
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_block
 
 CLOSELY: Final = 200_000
 """Characters; what is longer is only looked at roughly."""
@@ -78,7 +78,7 @@ def _is_note(name: str) -> bool:
 
 def _shortened(text: str, old: str) -> tuple[str, str]:
     """Both texts without the part below the properties where that is the same."""
-    spans = read.span(text), read.span(old)
+    spans = find_frontmatter(text), find_frontmatter(old)
     starts = [span.body_start if span is not None else 0 for span in spans]
     same = text[starts[0] :] == old[starts[1] :]
     return (text[: starts[0]], old[: starts[1]]) if same else (text, old)
@@ -114,7 +114,7 @@ def _read_note(text: str, found: Found, *, drawing: bool = False) -> None:
             _read_base(content, found)
         return language == "base"
 
-    front = read.span(text)
+    front = find_frontmatter(text)
     if front is not None:
         _read_properties(text[front.content_start : front.content_end], found)
     read_markdown(text if front is None else text[front.body_start :], found, special)
@@ -126,7 +126,7 @@ def _read_note(text: str, found: Found, *, drawing: bool = False) -> None:
 def _read_properties(block: str, found: Found) -> None:
     """Properties: pictures that cards and banners show, and Markdown in values."""
     try:
-        values = read.read_block(block)
+        values = read_block(block)
     except VaultError:
         values = {"image": block}
     for key, value in _strings(values):

@@ -1,14 +1,17 @@
-"""How references are written: `${head.part.0|filter:text}` inside any string, `$steps.…` or `$vars.…` as a whole string."""
+"""How references are written: `${head.part.0|filter:text}` inside any string, `$steps.…` or `$vars.…` as a whole string.
+
+The filters are a closed list; what they do stands in tools/core/filters.py.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from obsidian_agent.plan import filters
-from obsidian_agent.tools.core.filters import FilterCall, parse_call
+from obsidian_agent.plan.nearest import nearest
+from obsidian_agent.tools.core.filters import FILTERS, FilterCall, parse_call
 
 MAX_REFERENCE = 1000
 """Characters between `${` and `}`; more is no reference."""
@@ -79,7 +82,7 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
         return None
     head, parts = found[1], tuple(name or index for name, index in _PART.findall(found[2]))
     parsed = tuple(parse_call(call) for call in calls)
-    flaw = next((why for why in map(filters.flaw, parsed) if why), None)
+    flaw = next((why for why in map(filter_flaw, parsed) if why), None)
     if head.removeprefix("$") == "steps" or head == "$vars":
         kind: Kind = "vars" if head == "$vars" else "steps"
         if not parts:
@@ -87,6 +90,29 @@ def parse_reference(body: str, source: str, long_text: bool = False) -> Referenc
             return Reference(source, kind, "", (), parsed, f"{head} must be followed by a dot and {what}", long_text)
         return Reference(source, kind, parts[0], parts[1:], parsed, flaw, long_text)
     return Reference(source, "name", head, parts, parsed, flaw, long_text)
+
+
+FILTER_TEXTS: Final[Mapping[str, Literal["none", "optional", "required"]]] = {
+    **dict.fromkeys(FILTERS, "none"),
+    "date": "optional",
+    "default": "required",
+    "join": "required",
+}
+"""Every filter, and whether a text follows its colon."""
+
+
+def filter_flaw(call: FilterCall) -> str | None:
+    """What is wrong with a filter as written, or None."""
+    wants = FILTER_TEXTS.get(call.name)
+    if wants is None:
+        near = nearest(call.name, FILTER_TEXTS)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(sorted(FILTER_TEXTS))}."
+        return f"unknown filter '{call.name}': {hint}"
+    if wants == "required" and call.argument is None:
+        return f"the filter '{call.name}' needs a text: '{call.name}:…'"
+    if wants == "none" and call.argument is not None:
+        return f"the filter '{call.name}' takes no text after a colon"
+    return None
 
 
 def _cut(text: str, long_text: bool) -> Iterator[Piece]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Set
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.compiled import CompiledStep
 from obsidian_agent.plan.grammar import Malformed, Reference
 from obsidian_agent.plan.model import ActionPlan, Step
 from obsidian_agent.plan.nearest import did_you_mean
+from obsidian_agent.plan.references import CompiledStep
 from obsidian_agent.plan.scope import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES
 
 _PARAMETER_NAME = re.compile(r"[^\W\d][\w-]*")

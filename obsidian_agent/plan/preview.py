@@ -17,17 +17,16 @@ from typing import Any
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.compiled import CompiledStep
-from obsidian_agent.plan.filters import FilterContext
 from obsidian_agent.plan.flags import Policy, flags_of, opaque_flags, refusals
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
+from obsidian_agent.plan.references import CompiledStep
 from obsidian_agent.plan.result import Instance, Preview, Timings, diff_of
 from obsidian_agent.plan.scope import Scope, context_values, path_parameters
 from obsidian_agent.plan.validate import Validated, validate
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext
-from obsidian_agent.tools.links.convert import LinkWriter
-from obsidian_agent.vault.index.gc_policy import no_collection
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.views.changes import ChangeSet, MakeDir, Move, Operation, WriteFile
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
@@ -254,7 +253,7 @@ class _DryRun:
     def _leave_out(self, step: Step, index: int | None, reason: str) -> None:
         self.instances.append(Instance(_name(step, index), step.id, index, step.tool, {}, "skipped", reason=reason))
 
-    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal) -> None:
+    def _note(self, step: Step, name: str, notes: list[str], proposal: Proposal[Any]) -> None:
         """Warnings of one call: names that were cleaned, and what the tool says."""
         self._warn(Problem("PATH_INVALID", note, step.id, name) for note in notes)
         self._warn(warning.at(step.id, name) for warning in proposal.warnings)

@@ -1,23 +1,23 @@
-"""References in JSON values: compiled once, resolved many times, in one pass that never looks at substituted text again."""
+"""References in JSON values: compiled once, resolved many times, in one pass that never looks at substituted text again.
+
+A step with its references found: what validation judges and the dry run resolves.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from obsidian_agent.errors import PathRefused, ToolError
-from obsidian_agent.plan import filters, grammar
-from obsidian_agent.plan.filters import Missing, text_of
+from obsidian_agent.plan import grammar
+from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks
 from obsidian_agent.plan.grammar import Malformed, Reference
-from obsidian_agent.plan.marks import NO_MARKS, ArgMarks, marks_of
-from obsidian_agent.plan.scope import Scope, child_of, context_values
+from obsidian_agent.plan.model import Step
+from obsidian_agent.plan.scope import Scope
+from obsidian_agent.tools.core.filters import NO_SELECTION, Missing, apply_filters, text_of
 from obsidian_agent.vault.paths.rules import clean_component, dash_illegal
-
-__all__ = [
-    "NO_MARKS", "ArgMarks", "Malformed", "Reference", "Scope", "Template", "child_of", "compile_value", "context_values", "marks_of",
-    "resolve_reference", "truthy",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +47,17 @@ class Template:
         return self.root.resolve(scope, notes)
 
     def condition(self, scope: Scope) -> bool:
-        """The value as the answer of a `when`; a missing path or selection is false."""
+        """The value as the answer of a `when`: false, null, 0, "", [], {}, a missing path and a missing selection are false, all else true."""
         try:
-            return truthy(self.root.resolve(scope, None))
-        except ToolError as error:
-            if isinstance(error, MissingValue):
-                return False
-            raise
-
-    def unknown(self, scope: Scope) -> tuple[Reference, ...]:
-        """References in long text whose head means nothing in this scope: they stay as they are written."""
-        return tuple(each for each in self.references if each.long_text and not scope.knows(each))
+            return bool(self.root.resolve(scope, None))
+        except MissingValue:
+            return False
 
 
 class MissingValue(ToolError):
     """A reference leads to nothing: REFERENCE_ERROR, or NO_SELECTION. `path` is the reference without its filters."""
 
     default_code = "REFERENCE_ERROR"
-
-
-def truthy(value: Any) -> bool:
-    """false, null, 0, "", [] and {} are false; every other value is true, also the text "false"."""
-    return bool(value)
 
 
 def compile_value(value: Any, marks: ArgMarks = NO_MARKS) -> Template:
@@ -84,18 +73,17 @@ def resolve_reference(reference: Reference, scope: Scope) -> Any:
     if reference.flaw:
         raise ToolError(f"{reference.source}: {reference.flaw}.", code="REFERENCE_ERROR")
     value = scope.value(reference)
-    for call in reference.filters:
-        try:
-            value = filters.apply(call, value, scope.filters)
-        except ToolError as error:
-            raise ToolError(f"{reference.source}: {error.message}", code=error.code, hint=error.hint) from error
+    try:
+        value = apply_filters(value, reference.filters, scope.filters)
+    except ToolError as error:
+        raise ToolError(f"{reference.source}: {error.message}", code="REFERENCE_ERROR", hint=error.hint) from error
     if isinstance(value, Missing):
         raise _missing(reference, value)
     return value
 
 
 def _missing(reference: Reference, value: Missing) -> MissingValue:
-    if value is filters.NO_SELECTION:
+    if value is NO_SELECTION:
         message, hint = "Nothing is selected, and the plan needs ${selection}.", "Select text and try again."
         return MissingValue(message, code="NO_SELECTION", path=reference.name, hint=hint)
     if reference.kind == "name" and reference.head in ("activeFile", "activeFolder") and not reference.parts:
@@ -262,3 +250,60 @@ def _text_node(text: str, marks: ArgMarks) -> _Node:
     if len(found) == 1 and isinstance(found[0], Reference):
         return _Single(found[0])
     return _Path(tuple(found)) if marks.path else _Text(tuple(found))
+
+
+_BARE_STEPS = re.compile(r"steps\.[\w.\[\]|:-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledStep:
+    """The three places of a step where references stand: `source` is `foreach.from`, None without a foreach."""
+
+    step: Step
+    args: Template
+    when: Template
+    source: Template | None = None
+
+    def templates(self) -> Iterator[tuple[str, Template]]:
+        """Each template with the path of its field inside the step."""
+        if self.source is not None:
+            yield "foreach/from", self.source
+        yield "when", self.when
+        yield "args", self.args
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Every reference of the step."""
+        return tuple(each for _, template in self.templates() for each in template.references)
+
+    @property
+    def malformed(self) -> tuple[Malformed, ...]:
+        """Everything that only looks like a reference."""
+        return tuple(each for _, template in self.templates() for each in template.malformed)
+
+    def items(self, scope: Scope) -> list[Any]:
+        """The list that the foreach runs over. ToolError REFERENCE_ERROR when it is none, TRUNCATED_LIST when it was cut short."""
+        assert self.source is not None
+        assert self.step.foreach is not None
+        found = self.source.resolve(scope)
+        written = self.step.foreach.from_
+        if not isinstance(found, list):
+            raise ToolError(f"foreach.from is not an array: {written}", code="REFERENCE_ERROR")
+        reference = self.source.single
+        if reference is not None and any(isinstance(each, dict) and each.get("hasMore") is True for each in scope.containers(reference)):
+            raise ToolError(
+                f"{written} was cut short (hasMore): the plan would run over a part of the list.",
+                code="TRUNCATED_LIST",
+                hint="Leave out limit and offset of that step.",
+            )
+        return found
+
+
+def compile_step(step: Step, marks: ArgMarks = NO_MARKS) -> CompiledStep:
+    """The step with its templates; `marks` are those of its tool's input."""
+    source = None
+    if step.foreach is not None:
+        written = step.foreach.from_
+        bare = isinstance(written, str) and _BARE_STEPS.fullmatch(written)
+        source = compile_value(f"${written}" if bare else written)
+    return CompiledStep(step, compile_value(step.args, marks), compile_value(step.when), source)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from obsidian_agent.plan.filters import MISSING, NO_SELECTION, FilterContext
 from obsidian_agent.plan.grammar import Reference
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.tools.core.filters import MISSING, NO_SELECTION, FilterContext
 from obsidian_agent.tools.core.tool import RunContext
 
 CONTEXT_NAMES: Final = frozenset({"selection", "activeFile", "activeFolder", "vaultName", "date", "time", "now"})

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from obsidian_agent.errors import PathRefused, PlanError, Problem
-from obsidian_agent.plan.arguments import argument_problems, control_characters
-from obsidian_agent.plan.compiled import CompiledStep, compile_step
+from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, control_characters, marks_of
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.grammar import pieces
-from obsidian_agent.plan.marks import NO_MARKS, ArgMarks, marks_of
 from obsidian_agent.plan.model import ActionPlan, Step
 from obsidian_agent.plan.names import dependency_problems, name_problems, reference_problems
 from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.plan.parameters import default_problems
+from obsidian_agent.plan.references import CompiledStep, compile_step
 from obsidian_agent.plan.result import Flag
 from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.plan.shape import shape

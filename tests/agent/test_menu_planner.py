@@ -57,7 +57,7 @@ class Desk:
         self.server = server
 
     async def say(self, sentence: str, *, pick: int | None = None, **params: str) -> AgentEvent:
-        request = PlanRequest(sentence, self.session.plans.context({}), params=params, pick=pick)
+        request = PlanRequest(sentence, self.session.plans.context(), params=params, pick=pick)
         return [event async for event in played(self.session.planner, request)][-1]
 
     def effects(self, event: AgentEvent) -> list[tuple[str, str]]:

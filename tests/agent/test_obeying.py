@@ -20,7 +20,7 @@ from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from support import MakeVault
 
 CASES = [

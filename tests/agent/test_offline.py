@@ -14,8 +14,8 @@ from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.views.disk import DiskView
 from offline_desk import FILES, IDEAS, NOW, Desk, effect
 from support import MakeVault

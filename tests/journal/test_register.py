@@ -55,6 +55,24 @@ def test_a_line_that_could_not_be_flushed_is_not_there(register: Register, monke
     assert register.read().whole
 
 
+@pytest.mark.parametrize("call", ["add", "write"])
+def test_a_line_that_is_flushed_stays_when_what_follows_fails(register: Register, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    """A record that the register lists must not be withdrawn: it would be told as lost."""
+    really = os.close
+    lines = {"add": [entry(3)], "write": [entry(1), entry(2), entry(3)]}[call]
+
+    def failing(fd: int) -> None:
+        named = os.readlink(f"/proc/self/fd/{fd}") if os.path.exists(f"/proc/self/fd/{fd}") else ""
+        really(fd)
+        if not named.endswith(".new"):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "close", failing)
+    getattr(register, call)(lines)
+    monkeypatch.undo()
+    assert register.read().last == 3
+
+
 def test_every_record_is_in_it_before_the_vault_is_touched(home: Home) -> None:
     home.run(create("n.md", b"x"))
     undo(home.journal, home.store)

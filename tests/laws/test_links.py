@@ -21,8 +21,8 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.links.references import references_in
 from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.scan.model import Link
 from previews import vault_path
 
 FOLDERS = ["", "A", "A/B", "B", "C d"]

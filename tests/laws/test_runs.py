@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.agent.execution.verify import verify
-from obsidian_agent.vault.transaction import inventory
+from obsidian_agent.vault.filesystem import inventory
 from obsidian_agent.vault.views.changes import Move
 from stories import (
     CARRY_OFF,

@@ -13,8 +13,8 @@ from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.registry import TOOLS
 
 ALL = pytest.mark.parametrize("recipe", packaged(), ids=lambda recipe: recipe.name)
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"

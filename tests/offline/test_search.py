@@ -11,7 +11,7 @@ from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import shown
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 MENU = Menu(packaged())
 

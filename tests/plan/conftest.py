@@ -102,6 +102,6 @@ def tools() -> Mapping[str, Tool]:
 @pytest.fixture(scope="session")
 def real_tools(tools: Mapping[str, Tool]) -> Mapping[str, Tool]:
     """The product's own tools."""
-    from obsidian_agent.tools.core.registry import BUILTIN_TOOLS
+    from obsidian_agent.tools.registry import TOOLS
 
-    return {tool.name: tool for tool in BUILTIN_TOOLS}
+    return TOOLS

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.plan.compiled import compile_step
 from obsidian_agent.plan.model import Step
-from obsidian_agent.plan.references import Scope
+from obsidian_agent.plan.references import Scope, compile_step
 
 SCOPE = Scope(
     context={"selection": "text"},

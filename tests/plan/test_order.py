@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import PlanError
-from obsidian_agent.plan.compiled import CompiledStep, compile_step
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.references import CompiledStep, compile_step
 from obsidian_agent.plan.validate import edges, execution_order
 
 

@@ -16,8 +16,8 @@ from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.preview import FIRST_SCREEN
 from obsidian_agent.plan.result import Preview, diff_of, preview_document
-from obsidian_agent.tools.core.registry import TOOLS
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView

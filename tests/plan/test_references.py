@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.plan.filters import FilterContext
-from obsidian_agent.plan.references import NO_MARKS, ArgMarks, Scope, compile_value, context_values, marks_of
+from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, marks_of
+from obsidian_agent.plan.grammar import filter_flaw
+from obsidian_agent.plan.references import compile_value
+from obsidian_agent.plan.scope import Scope, context_values
+from obsidian_agent.tools.core.filters import FilterCall, FilterContext
 from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, Selection, ToolModel
 from obsidian_agent.vault.paths.path import PathUse, parse
 
@@ -137,9 +140,7 @@ def test_long_text_without_known_heads_comes_out_as_written_but_for_escapes(text
 
 def test_an_unknown_head_stays_literal_in_long_text_only() -> None:
     code = "const s = `${name}: ${user.first} ${a + b} ${items.map(i => `${i}`)} ${`;"
-    template = compile_value(code, LONG)
-    assert template.resolve(SCOPE) == code
-    assert [each.source for each in template.unknown(SCOPE)] == ["${name}", "${user.first}", "${i}"]
+    assert resolve(code, LONG) == code
     assert code_of("${name}") == "REFERENCE_ERROR"
     assert code_of("Notes/${undefined}.md", PATH) == "REFERENCE_ERROR"
 
@@ -304,3 +305,17 @@ def test_resolving_answers_or_refuses_and_never_breaks(values: dict[str, Any], p
     scope = Scope(steps=values)
     with contextlib.suppress(ObsidianAgentError):
         json.dumps(compile_value("${$steps." + path + "}").resolve(scope))
+
+
+def test_flaws_of_filters_say_what_to_do() -> None:
+    assert "did you mean 'lower'" in str(filter_flaw(FilterCall("lowr")))
+    assert "slug" in str(filter_flaw(FilterCall("zzz")))
+    assert "needs a text" in str(filter_flaw(FilterCall("join")))
+    assert "takes no text" in str(filter_flaw(FilterCall("trim", "x")))
+    assert filter_flaw(FilterCall("date")) is None
+    assert filter_flaw(FilterCall("default", "")) is None
+
+
+@pytest.mark.parametrize("written", ["${n|join:,}", "${n|count}", "${title|date}", "${title|nope}"])
+def test_a_filter_that_cannot_take_a_value_is_an_error_of_the_reference(written: str) -> None:
+    assert code_of(written) == "REFERENCE_ERROR"

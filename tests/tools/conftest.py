@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.tools.core.tool import Position, Proposal, RunContext, Selection, Tool, ToolContext
+from obsidian_agent.tools.core.tool import Position, Proposal, RunContext, Selection, ToolContext
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
@@ -30,15 +31,16 @@ class Bench:
     overlay: OverlayVault
     run_context: RunContext
     steps: int = 0
-    last: Proposal | None = field(default=None)
+    last: Proposal[Any] | None = field(default=None)
 
-    def propose(self, tool: Tool, **args: Any) -> Proposal:
+    def propose(self, name: str, /, **args: Any) -> Proposal[Any]:
         """What a tool proposes for arguments as they stand in a plan; nothing is folded."""
+        tool = TOOLS[name]
         return tool.propose(tool.input.model_validate(args), ToolContext(self.overlay, self.base, self.run_context))
 
-    def run(self, tool: Tool, **args: Any) -> dict[str, Any]:
+    def run(self, name: str, /, **args: Any) -> dict[str, Any]:
         """The output document of a call whose changes are folded."""
-        self.last = self.propose(tool, **args)
+        self.last = self.propose(name, **args)
         self.overlay.apply(self.last.changes, self.steps)
         self.steps += 1
         return self.last.output.model_dump(mode="json", by_alias=True, exclude_none=True)

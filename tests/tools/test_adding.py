@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.text.lines import ADD_LINES
 
 
 @pytest.mark.parametrize(
@@ -25,29 +24,29 @@ from obsidian_agent.tools.text.lines import ADD_LINES
 )
 def test_items_take_the_marker_of_the_list_that_they_join(bench, note, content, after):
     vault = bench({"a.md": note})
-    vault.run(ADD_LINES, path="a.md", content=content)
+    vault.run("vault.addLines", path="a.md", content=content)
     assert vault.text("a.md") == after
 
 
 def test_in_a_section_at_its_end_or_start(bench):
     vault = bench({"a.md": "# A\n\n1. x\n2. y\n\n# B\n\n- z\n"})
-    assert vault.run(ADD_LINES, path="a.md", heading="A", content="- new")["line"] == 5
-    vault.run(ADD_LINES, path="a.md", heading="A", content="- first", at="start")
-    vault.run(ADD_LINES, path="a.md", heading="B", content="[[z]]", asItem=True)
+    assert vault.run("vault.addLines", path="a.md", heading="A", content="- new")["line"] == 5
+    vault.run("vault.addLines", path="a.md", heading="A", content="- first", at="start")
+    vault.run("vault.addLines", path="a.md", heading="B", content="[[z]]", asItem=True)
     assert vault.text("a.md") == "# A\n\n1. first\n2. x\n3. y\n4. new\n\n# B\n\n- z\n- [[z]]\n"
 
 
 def test_at_the_start_of_a_note_below_its_properties(bench):
     vault = bench({"a.md": "---\nx: 1\n---\n- a\n", "b.md": "---\nx: 1\n---\ntext\n"})
-    vault.run(ADD_LINES, path="a.md", content="- b", at="start")
-    vault.run(ADD_LINES, path="b.md", content="b", at="start", asItem=True)
+    vault.run("vault.addLines", path="a.md", content="- b", at="start")
+    vault.run("vault.addLines", path="b.md", content="b", at="start", asItem=True)
     assert vault.text("a.md") == "---\nx: 1\n---\n- b\n- a\n"
     assert vault.text("b.md") == "---\nx: 1\n---\nb\ntext\n"
 
 
 def test_a_missing_note_is_an_error(bench):
     with pytest.raises(ObsidianAgentError):
-        bench({}).run(ADD_LINES, path="a.md", content="x")
+        bench({}).run("vault.addLines", path="a.md", content="x")
 
 
 @pytest.mark.parametrize(
@@ -64,5 +63,5 @@ def test_a_missing_note_is_an_error(bench):
 )
 def test_text_becomes_an_item_where_all_is_one_list(bench, note, args, after):
     vault = bench({"a.md": note})
-    vault.run(ADD_LINES, path="a.md", content="new", asItem="pure", **args)
+    vault.run("vault.addLines", path="a.md", content="new", asItem="pure", **args)
     assert vault.text("a.md") == after

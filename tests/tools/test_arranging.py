@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from obsidian_agent.tools.text.arrange import ARRANGE_LIST, ARRANGE_LISTS
-
 
 @pytest.mark.parametrize(
     ("text", "options", "after"),
@@ -26,20 +24,20 @@ from obsidian_agent.tools.text.arrange import ARRANGE_LIST, ARRANGE_LISTS
 )
 def test_lists_are_arranged_and_all_else_stays(bench, text, options, after):
     vault = bench({"a.md": text})
-    vault.run(ARRANGE_LISTS, path="a.md", **options)
+    vault.run("vault.arrangeLists", path="a.md", **options)
     assert vault.text("a.md") == after
-    assert vault.run(ARRANGE_LIST, text=text, **options)["text"] == after
+    assert vault.run("util.arrangeList", text=text, **options)["text"] == after
 
 
 def test_only_a_section_and_a_word_where_there_is_no_list(bench):
     vault = bench({"a.md": "# A\n- b\n- a\n# B\n- d\n- c\n"})
-    assert vault.run(ARRANGE_LISTS, path="a.md", heading="B", sort="az") == {"path": "a.md", "lists": 1, "changed": True}
+    assert vault.run("vault.arrangeLists", path="a.md", heading="B", sort="az") == {"path": "a.md", "lists": 1, "changed": True}
     assert vault.text("a.md") == "# A\n- b\n- a\n# B\n- c\n- d\n"
     vault = bench({"a.md": "text\n"})
-    assert vault.run(ARRANGE_LISTS, path="a.md", sort="az")["lists"] == 0
+    assert vault.run("vault.arrangeLists", path="a.md", sort="az")["lists"] == 0
     assert vault.warnings == ["TEXT_NOT_FOUND"]
 
 
 def test_something_must_be_wanted(bench):
     with pytest.raises(ValidationError):
-        bench({"a.md": ""}).run(ARRANGE_LISTS, path="a.md")
+        bench({"a.md": ""}).run("vault.arrangeLists", path="a.md")

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.text.update import NOTE_BODY
-
 
 @pytest.mark.parametrize(
     ("text", "body"),
@@ -16,4 +14,4 @@ from obsidian_agent.tools.text.update import NOTE_BODY
     ],
 )
 def test_the_body_is_what_stands_below_the_properties(bench, text, body):
-    assert bench({"n.md": text}).run(NOTE_BODY, path="n.md") == {"path": "n.md", "body": body}
+    assert bench({"n.md": text}).run("util.noteBody", path="n.md") == {"path": "n.md", "body": body}

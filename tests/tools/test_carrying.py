@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.text.lines import TAKE_LINES
-from obsidian_agent.tools.text.sections import TAKE_SECTION
-from obsidian_agent.tools.text.tasks import TAKE_TASKS
-from obsidian_agent.tools.text.update import NOTE_BODY
-
 VAULT = {
     "Deep/a.md": (
         "# A\n\nSee [[#Log]] and [[#^one]].\n\n## Log\n\n[pic](x.png) [[x.png]] [[#A]] [[#Log]] [[Log note]] ![[../Other/b]]\nLine ^one\n\n"
@@ -21,7 +16,7 @@ VAULT = {
 
 def test_a_section_takes_its_links_along(bench):
     vault = bench(VAULT)
-    text = vault.run(TAKE_SECTION, path="Deep/a.md", heading="Log", into="Other/New.md")["text"]
+    text = vault.run("vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md")["text"]
     assert text.split("\n")[2] == "[pic](Deep/x.png) [[Deep/x.png]] [[a#A]] [[#Log]] [[Deep/Log note]] ![[../Other/b]]"
     assert vault.text("Deep/a.md") == "# A\n\nSee [[New#Log]] and [[New#^one]].\n\n"
     assert vault.text("Other/b.md") == "[[New#Log]] [[a#A]] [[New#^one|block]] [l](New.md#Log)\n"
@@ -30,26 +25,26 @@ def test_a_section_takes_its_links_along(bench):
 
 def test_links_to_a_section_that_becomes_a_note_lead_to_the_note(bench):
     vault = bench(VAULT)
-    vault.run(TAKE_SECTION, path="Deep/a.md", heading="Log", into="Other/New.md", asNote=True)
+    vault.run("vault.takeSection", path="Deep/a.md", heading="Log", into="Other/New.md", asNote=True)
     assert vault.text("Other/b.md") == "[[New]] [[a#A]] [[New#^one|block]] [l](New.md)\n"
 
 
 def test_without_a_goal_nothing_is_written_anew(bench):
     vault = bench(VAULT)
-    assert "[pic](x.png)" in vault.run(TAKE_SECTION, path="Deep/a.md", heading="Log")["text"]
+    assert "[pic](x.png)" in vault.run("vault.takeSection", path="Deep/a.md", heading="Log")["text"]
     assert vault.changes() == [("modify", "Deep/a.md")]
 
 
 def test_a_copied_body_leaves_other_notes_alone(bench):
     vault = bench(VAULT)
-    body = vault.run(NOTE_BODY, path="Deep/a.md", into="c.md")["body"]
+    body = vault.run("util.noteBody", path="Deep/a.md", into="c.md")["body"]
     assert "[pic](x.png) [[x.png]] [[#A]] [[#Log]] [[Log note]] ![[Other/b]]" in body  # the nearest names from there
     assert vault.changes() == []
 
 
 def test_tasks_and_lines_take_their_links_along(bench):
     vault = bench(VAULT)
-    assert vault.run(TAKE_TASKS, path="Deep/a.md", into="c.md")["text"] == "- [ ] [task](x.png) ^two"
+    assert vault.run("vault.takeTasks", path="Deep/a.md", into="c.md")["text"] == "- [ ] [task](x.png) ^two"
     assert vault.text("c.md") == "[[c#^two]]\n"
     vault = bench(VAULT)
-    assert vault.run(TAKE_LINES, path="Deep/a.md", text="task", into="c.md")["text"] == "- [ ] [task](x.png) ^two"
+    assert vault.run("vault.takeLines", path="Deep/a.md", text="task", into="c.md")["text"] == "- [ ] [task](x.png) ^two"

@@ -4,7 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.text.update import UPDATE_FILE
 from obsidian_agent.vault.views.changes import content_hash
 
 NOTE = "---\ntags: [a]\n---\n# One\nfirst\n\n# Two\nsecond"
@@ -12,7 +11,7 @@ NOTE = "---\ntags: [a]\n---\n# One\nfirst\n\n# Two\nsecond"
 
 def edited(bench, note, **args):
     vault = bench({"a.md": note})
-    output = vault.run(UPDATE_FILE, path="a.md", **args)
+    output = vault.run("vault.updateFile", path="a.md", **args)
     text = vault.text("a.md")
     assert output == {"path": "a.md", "changed": text != note, "hash": content_hash(text.encode())}
     return text
@@ -41,17 +40,17 @@ def test_modes(bench, args, expected):
 
 def test_an_edit_that_changes_nothing_proposes_nothing(bench):
     vault = bench({"a.md": "x\n"})
-    assert vault.run(UPDATE_FILE, path="a.md", mode="replace", content="x")["changed"] is False
+    assert vault.run("vault.updateFile", path="a.md", mode="replace", content="x")["changed"] is False
     assert vault.last.changes == ()
 
 
 @pytest.mark.parametrize("mode", ["append", "prepend", "replace"])
 def test_create_makes_the_file(bench, mode):
     vault = bench()
-    output = vault.run(UPDATE_FILE, path="Log/a.md", mode=mode, content="- x", create=True)
+    output = vault.run("vault.updateFile", path="Log/a.md", mode=mode, content="- x", create=True)
     assert output == {"path": "Log/a.md", "changed": True, "hash": content_hash(b"- x\n")}
     assert vault.changes() == [("mkdir", "Log"), ("create", "Log/a.md")]
-    vault.run(UPDATE_FILE, path="Log/a.md", mode="append", content="- y", create=True)
+    vault.run("vault.updateFile", path="Log/a.md", mode="append", content="- y", create=True)
     assert vault.text("Log/a.md") == "- x\n- y\n"
 
 
@@ -74,7 +73,7 @@ def test_create_makes_the_file(bench, mode):
 def test_update_refuses(bench, args, code):
     vault = bench({"a.md": NOTE + "\ntwice\ntwice\n", "D/": "", "bad.md": b"\xff", "CLAUDE.md": ""})
     with pytest.raises(ObsidianAgentError) as caught:
-        vault.run(UPDATE_FILE, **{"path": "a.md", **args})
+        vault.run("vault.updateFile", **{"path": "a.md", **args})
     assert caught.value.code == code
     assert vault.changes() == []
 
@@ -93,4 +92,4 @@ def test_update_refuses(bench, args, code):
 )
 def test_arguments_that_do_not_go_together(bench, args):
     with pytest.raises(ValidationError):
-        bench({"a.md": NOTE}).run(UPDATE_FILE, path="a.md", content="x", **args)
+        bench({"a.md": NOTE}).run("vault.updateFile", path="a.md", content="x", **args)

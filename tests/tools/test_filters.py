@@ -1,13 +1,28 @@
+"""The closed list of filters: what each takes and makes."""
+
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.filters import FILTERS, MISSING, FilterCall, FilterContext, apply_filters, parse_call
+from obsidian_agent.tools.core.filters import (
+    FILTERS,
+    MISSING,
+    NO_SELECTION,
+    FilterCall,
+    FilterContext,
+    apply_filters,
+    parse_call,
+    plain_link,
+)
 
 
 def filtered(value, *filters):
-    return apply_filters(value, [parse_call(text) for text in filters], FilterContext(lambda text: f"<{text}>"))
+    return apply_filters(
+        value, [parse_call(text) for text in filters], FilterContext(lambda text: f"<{text}>", datetime(2026, 3, 14, 9, 30, tzinfo=UTC))
+    )
 
 
 @pytest.mark.parametrize(
@@ -34,17 +49,31 @@ def filtered(value, *filters):
         (None, ["count"], 0),
         (12, ["upper"], "12"),
         (" A ", ["trim", "lower", "link"], "<a>"),
+        (True, ["upper"], "TRUE"),
+        ({"a": 1}, ["count"], 1),
+        ([1, "a", None, [2]], ["join:"], "1a[2]"),
+        (NO_SELECTION, ["default:x"], "x"),
+        ([], ["default:x"], []),
+        ("2026-03-14", ["date:DD.MM.YY"], "14.03.26"),
+        ("2026-03-01T10:00", ["date"], "2026-03-01"),
+        ("2026-03-01", ["date:"], "2026-03-01"),
+        ("07:08", ["date:HH-mm"], "07-08"),
+        ("", ["date:YYYY"], None),
+        (None, ["date", "default:none"], "none"),
     ],
 )
 def test_filters(value, filters, expected):
     assert filtered(value, *filters) == expected
 
 
-def test_what_is_missing_stays_missing():
-    assert filtered(MISSING, "upper", "json", "count", "join:,") is MISSING
+@pytest.mark.parametrize("missing", [MISSING, NO_SELECTION])
+def test_what_is_missing_stays_missing(missing):
+    assert filtered(missing, *(f"{name}:x" for name in FILTERS if name != "default")) is missing
 
 
-@pytest.mark.parametrize(("value", "call"), [("x", "shout"), ("x", "join:,"), (3, "count"), ({}, "join:,")])
+@pytest.mark.parametrize(
+    ("value", "call"), [("x", "shout"), ("x", "join:,"), (3, "count"), (True, "count"), ({}, "join:,"), ("soon", "date")]
+)
 def test_what_a_filter_cannot_do_is_an_error(value, call):
     with pytest.raises(ToolError) as caught:
         filtered(value, call)
@@ -61,7 +90,6 @@ def test_the_list_is_closed():
     assert set(FILTERS) == {"filename", "basename", "slug", "lower", "upper", "trim", "json", "link", "default", "join", "count", "date"}
 
 
-def test_date_formats_a_date_and_leaves_nothing_alone() -> None:
-    assert filtered("2026-03-14", "date:DD.MM.YY") == "14.03.26"
-    assert filtered("2026-03-14") == "2026-03-14"
-    assert filtered(None, "date", "default:none") == "none"
+def test_links_without_a_vault():
+    assert plain_link("A/b c.md") == "[[b c]]"
+    assert plain_link("Some text") == "[[Some text]]"

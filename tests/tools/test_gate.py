@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.plan.marks import marks_of
-from obsidian_agent.tools.core.registry import BUILTIN_TOOLS, TOOLS
+from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.tools.core.tool import Tool
+from obsidian_agent.tools.registry import TOOLS
 
 REST: dict[str, dict[str, Any]] = {
     "vault.createFile": {"content": "x"},
@@ -42,7 +42,7 @@ REST: dict[str, dict[str, Any]] = {
 
 PLACES = [
     (tool, name, marks.items is not None)
-    for tool in BUILTIN_TOOLS
+    for tool in TOOLS.values()
     for name, marks in marks_of(tool.input).fields.items()
     if marks.path or (marks.items is not None and marks.items.path)
 ]
@@ -92,7 +92,7 @@ def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many, pa
 def _refusal(vault, tool, args):
     """The code with which a call is refused; `vault.readFiles` tells it in the file's place."""
     if tool is TOOLS["vault.readFiles"]:
-        return vault.run(tool, **args)["files"][0]["error"].partition(":")[0]
+        return vault.run(tool.name, **args)["files"][0]["error"].partition(":")[0]
     with pytest.raises(ObsidianAgentError) as caught:
-        vault.run(tool, **args)
+        vault.run(tool.name, **args)
     return caught.value.code

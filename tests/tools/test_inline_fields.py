@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.properties.rename import INLINE_TO_PROPERTIES
-
 NOTE = """---
 status: open
 ---
@@ -25,7 +23,7 @@ code:: stays
 
 def test_lines_become_properties(bench):
     vault = bench({"n.md": NOTE})
-    answer = vault.run(INLINE_TO_PROPERTIES, path="n.md")
+    answer = vault.run("vault.inlineToProperties", path="n.md")
     assert answer["properties"] == {
         "author": ["[[Ann Lee]]", "[[Bob]]"],
         "Rating": 4.5,
@@ -42,11 +40,11 @@ def test_lines_become_properties(bench):
 
 def test_lines_can_stay(bench):
     vault = bench({"n.md": "a:: 1\r\nb:: 2\r\n"})
-    assert vault.run(INLINE_TO_PROPERTIES, path="n.md", fields=["A"], keep=True)["count"] == 1
+    assert vault.run("vault.inlineToProperties", path="n.md", fields=["A"], keep=True)["count"] == 1
     assert vault.text("n.md") == "---\r\na: 1\r\n---\r\na:: 1\r\nb:: 2\r\n"
 
 
 def test_a_note_without_fields_is_not_touched(bench):
     vault = bench({"n.md": "std::vector is C++\nhttp://x::y\n"})
-    assert vault.run(INLINE_TO_PROPERTIES, path="n.md")["count"] == 0
+    assert vault.run("vault.inlineToProperties", path="n.md")["count"] == 0
     assert vault.changes() == []

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.links.convert import CONVERT_LINKS
-
 FILES = {
     "Home.md": "",
     "Sub/Old note.md": "",
@@ -15,7 +13,7 @@ FILES = {
 
 def converted(bench, text, to, path="Sub/n.md"):
     vault = bench({**FILES, path: text})
-    count = vault.run(CONVERT_LINKS, path=path, to=to)["count"]
+    count = vault.run("vault.convertLinks", path=path, to=to)["count"]
     return vault.text(path), count
 
 
@@ -48,6 +46,6 @@ def test_what_is_no_link_stays(bench):
 def test_properties_and_tables_stay(bench):
     text = "---\nby: '[[Home]]'\n---\n| a |\n| - |\n| [[Home\\|x]] |\n"
     vault = bench({**FILES, "n.md": text})
-    assert vault.run(CONVERT_LINKS, path="n.md", to="markdown")["count"] == 0
+    assert vault.run("vault.convertLinks", path="n.md", to="markdown")["count"] == 0
     assert vault.warnings == ["LINKS_LEFT"]
     assert vault.changes() == []

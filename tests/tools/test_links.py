@@ -3,10 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files.create import CREATE_FILE
-from obsidian_agent.tools.files.move import DELETE
-from obsidian_agent.tools.links.links import GET_BACKLINKS, GET_OUTGOING_LINKS, GET_UNRESOLVED_LINKS
-from obsidian_agent.tools.text.update import UPDATE_FILE
 
 VAULT = {
     "Hub.md": "[[#Top]] [[Hub]]\n# Top\n",
@@ -23,7 +19,7 @@ def items(output):
 
 
 def test_backlinks_of_every_kind_without_those_of_the_note_itself(bench):
-    output = bench(VAULT).run(GET_BACKLINKS, path="Hub.md")
+    output = bench(VAULT).run("vault.getBacklinks", path="Hub.md")
     assert items(output) == [
         ("Sub/b.md", 1, "markdown", "md"),
         ("X/c.md", 1, "wikilink", "../Hub"),
@@ -36,32 +32,35 @@ def test_backlinks_of_every_kind_without_those_of_the_note_itself(bench):
 
 
 def test_the_file_in_the_own_folder_is_meant(bench):
-    assert items(bench(VAULT).run(GET_BACKLINKS, path="X/c.md")) == []
-    assert items(bench(VAULT).run(GET_BACKLINKS, path="Sub/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
+    assert items(bench(VAULT).run("vault.getBacklinks", path="X/c.md")) == []
+    assert items(bench(VAULT).run("vault.getBacklinks", path="Sub/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
 
 
 def test_outgoing_and_unresolved(bench):
     vault = bench(VAULT)
-    assert items(vault.run(GET_OUTGOING_LINKS, path="Hub.md")) == [("Hub.md", 1, "wikilink", "Top"), ("Hub.md", 1, "wikilink", "Hub")]
-    assert items(vault.run(GET_OUTGOING_LINKS, path="Sub/b.md")) == [("Hub.md", 1, "markdown", "md"), ("Sub/c.md", 2, "wikilink", "c")]
-    assert items(vault.run(GET_UNRESOLVED_LINKS, path="Sub/b.md")) == [("nowhere here", 1, "markdown", "gone")]
-    assert items(vault.run(GET_UNRESOLVED_LINKS, path="a.md")) == [("Missing", 4, "wikilink", "Missing > x")]
+    assert items(vault.run("vault.getOutgoingLinks", path="Hub.md")) == [("Hub.md", 1, "wikilink", "Top"), ("Hub.md", 1, "wikilink", "Hub")]
+    assert items(vault.run("vault.getOutgoingLinks", path="Sub/b.md")) == [
+        ("Hub.md", 1, "markdown", "md"),
+        ("Sub/c.md", 2, "wikilink", "c"),
+    ]
+    assert items(vault.run("vault.getUnresolvedLinks", path="Sub/b.md")) == [("nowhere here", 1, "markdown", "gone")]
+    assert items(vault.run("vault.getUnresolvedLinks", path="a.md")) == [("Missing", 4, "wikilink", "Missing > x")]
 
 
 def test_links_as_earlier_steps_left_them(bench):
     vault = bench(VAULT)
-    assert vault.run(GET_UNRESOLVED_LINKS, path="a.md")["count"] == 1
-    vault.run(CREATE_FILE, path="New/Missing.md", content="to [[Hub]]\n")
-    assert vault.run(GET_UNRESOLVED_LINKS, path="a.md")["count"] == 0
-    assert items(vault.run(GET_BACKLINKS, path="New/Missing.md")) == [("a.md", 4, "wikilink", "Missing > x")]
-    assert "New/Missing.md" in [item["path"] for item in vault.run(GET_BACKLINKS, path="Hub.md")["items"]]
-    vault.run(UPDATE_FILE, path="a.md", mode="replace", content="no more\n")
-    vault.run(DELETE, path="Sub/c.md")
-    assert items(vault.run(GET_BACKLINKS, path="New/Missing.md")) == []
-    assert items(vault.run(GET_BACKLINKS, path="X/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
+    assert vault.run("vault.getUnresolvedLinks", path="a.md")["count"] == 1
+    vault.run("vault.createFile", path="New/Missing.md", content="to [[Hub]]\n")
+    assert vault.run("vault.getUnresolvedLinks", path="a.md")["count"] == 0
+    assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == [("a.md", 4, "wikilink", "Missing > x")]
+    assert "New/Missing.md" in [item["path"] for item in vault.run("vault.getBacklinks", path="Hub.md")["items"]]
+    vault.run("vault.updateFile", path="a.md", mode="replace", content="no more\n")
+    vault.run("vault.delete", path="Sub/c.md")
+    assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == []
+    assert items(vault.run("vault.getBacklinks", path="X/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
 
 
 def test_a_missing_note_is_an_error(bench):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run(GET_BACKLINKS, path="Missing.md")
+        bench(VAULT).run("vault.getBacklinks", path="Missing.md")
     assert caught.value.code == "FILE_NOT_FOUND"

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.files.create import CREATE_FILE
-from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.tools.core.filters import LinkWriter
 
 VAULT = {
     "Note.md": "",
@@ -46,6 +45,6 @@ def test_links(bench, text, link):
 def test_links_know_what_earlier_steps_made(bench):
     vault = bench({"A/Idea.md": ""})
     assert LinkWriter(vault.overlay)("A/Idea.md") == "[[Idea]]"
-    vault.run(CREATE_FILE, path="B/idea.md", content="")
+    vault.run("vault.createFile", path="B/idea.md", content="")
     assert LinkWriter(vault.overlay)("A/Idea.md") == "[[A/Idea]]"
     assert LinkWriter(vault.overlay)("B/idea.md") == "[[B/idea]]"

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.text.lists import FIELD_VALUES, GROUP_ITEMS, SORT_ITEMS
-
 BOOKS = [
     {"name": "Emma", "frontmatter": {"year": 1815, "genre": ["[[Novels|novel]]", "Satire"]}},
     None,
@@ -22,15 +20,15 @@ BOOKS = [
     ],
 )
 def test_sort(bench, args, names):
-    assert [item["name"] for item in bench().run(SORT_ITEMS, items=BOOKS, **args)["items"]] == names
+    assert [item["name"] for item in bench().run("util.sortItems", items=BOOKS, **args)["items"]] == names
 
 
 def test_sort_of_plain_values(bench):
-    assert bench().run(SORT_ITEMS, items=["b", "A", None, "c"])["items"] == ["A", "b", "c"]
+    assert bench().run("util.sortItems", items=["b", "A", None, "c"])["items"] == ["A", "b", "c"]
 
 
 def test_field_values_joins_lists_and_leaves_out_what_is_missing(bench):
-    assert bench().run(FIELD_VALUES, items=BOOKS, by="frontmatter.genre")["items"] == [
+    assert bench().run("util.fieldValues", items=BOOKS, by="frontmatter.genre")["items"] == [
         "[[Novels|novel]]",
         "Satire",
         "[[Genres/Science fiction]]",
@@ -39,7 +37,7 @@ def test_field_values_joins_lists_and_leaves_out_what_is_missing(bench):
 
 
 def test_groups_are_sorted_and_named_by_what_links_show(bench):
-    answer = bench().run(GROUP_ITEMS, items=BOOKS, by="frontmatter.genre", none="Unsorted", template="- {name}")
+    answer = bench().run("util.groupItems", items=BOOKS, by="frontmatter.genre", none="Unsorted", template="- {name}")
     assert [(group["key"], group["text"]) for group in answer["groups"]] == [
         ("novel", "- Emma"),
         ("Satire", "- Emma\n- Ulysses"),
@@ -50,7 +48,7 @@ def test_groups_are_sorted_and_named_by_what_links_show(bench):
 
 
 def test_groups_without_a_template_have_no_text(bench):
-    assert bench().run(GROUP_ITEMS, items=[{"done": True}, {"done": False}], by="done")["groups"][0] == {
+    assert bench().run("util.groupItems", items=[{"done": True}, {"done": False}], by="done")["groups"][0] == {
         "key": "false",
         "items": [{"done": False}],
         "count": 1,
@@ -59,7 +57,7 @@ def test_groups_without_a_template_have_no_text(bench):
 
 
 def test_members_are_items_with_their_first_group(bench):
-    answer = bench().run(GROUP_ITEMS, items=BOOKS, by="frontmatter.genre")
+    answer = bench().run("util.groupItems", items=BOOKS, by="frontmatter.genre")
     assert [(each["key"], each["item"]["name"]) for each in answer["members"]] == [
         ("novel", "Emma"),
         ("Science fiction", "dune"),

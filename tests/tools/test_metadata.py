@@ -3,15 +3,13 @@ from __future__ import annotations
 import hashlib
 import os
 
-from obsidian_agent.tools.files.read import GET_METADATA
-
 FRONT = "---\naliases: [Nickname]\ntags: [a/b]\nn: 1\n---\n"
 NOTE = FRONT + "# One #inline\n\n- [x] done [[Other#^id|shown]]\n- [ ] open\n\n## Two\n![[pic.png]]\n"
 
 
 def test_everything_of_a_note(bench):
     vault = bench({"N.md": NOTE, "Other.md": ""})
-    output = vault.run(GET_METADATA, path="N.md")
+    output = vault.run("vault.getMetadata", path="N.md")
     assert output["frontmatter"] == {"aliases": ["Nickname"], "tags": ["a/b"], "n": 1}
     assert (output["tags"], output["aliases"]) == (["a/b", "inline"], ["Nickname"])
     headings = [(heading["text"], heading["level"], heading["line"]) for heading in output["headings"]]
@@ -28,9 +26,9 @@ def test_everything_of_a_note(bench):
 def test_other_files_and_broken_notes(bench):
     canvas = '{"nodes":[{"id":"1","type":"file","file":"p.png"}]}'
     vault = bench({"p.png": b"\x89", "bad.md": "---\na: [\n---\n#tag\n", "b.md": b"#caf\xe9\n", "c.canvas": canvas})
-    assert vault.run(GET_METADATA, path="p.png")["links"] == []
-    assert vault.run(GET_METADATA, path="c.canvas")["links"][0]["path"] == "p.png"
-    assert vault.run(GET_METADATA, path="bad.md")["tags"] == ["tag"]
+    assert vault.run("vault.getMetadata", path="p.png")["links"] == []
+    assert vault.run("vault.getMetadata", path="c.canvas")["links"][0]["path"] == "p.png"
+    assert vault.run("vault.getMetadata", path="bad.md")["tags"] == ["tag"]
     assert vault.warnings == ["FRONTMATTER_INVALID"]
-    vault.run(GET_METADATA, path="b.md")
+    vault.run("vault.getMetadata", path="b.md")
     assert vault.warnings == ["NOT_TEXT"]

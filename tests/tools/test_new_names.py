@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.new_names import NEW_NAMES
-from obsidian_agent.tools.text.tables import FORMAT_TABLE
 
 FILES = [
     {"path": "People/Ada.md", "frontmatter": {"born": "1815-12-10"}},
@@ -14,7 +12,7 @@ FILES = [
 
 
 def test_names_are_made_by_a_pattern(bench):
-    named = bench().run(NEW_NAMES, items=FILES, pattern="{index} {name}")
+    named = bench().run("util.newNames", items=FILES, pattern="{index} {name}")
     assert named == {
         "items": [{"path": "People/Ada.md", "to": "People/1 Ada.md"}, {"path": "Old plan.md", "to": "2 Old plan.md"}],
         "count": 2,
@@ -22,24 +20,24 @@ def test_names_are_made_by_a_pattern(bench):
 
 
 def test_a_text_in_the_names_is_replaced_and_what_stays_is_left_out(bench):
-    assert bench().run(NEW_NAMES, items=FILES, find="Old", replace="New")["items"] == [{"path": "Old plan.md", "to": "New plan.md"}]
+    assert bench().run("util.newNames", items=FILES, find="Old", replace="New")["items"] == [{"path": "Old plan.md", "to": "New plan.md"}]
 
 
 def test_a_property_in_the_name_is_cleaned(bench):
     files = [{"path": "a.md", "frontmatter": {"date": "1/2: x"}}]
-    assert bench().run(NEW_NAMES, items=files, pattern="{frontmatter.date}")["items"][0]["to"] == "1-2 - x.md"
+    assert bench().run("util.newNames", items=files, pattern="{frontmatter.date}")["items"][0]["to"] == "1-2 - x.md"
 
 
 def test_a_name_must_be_one(bench):
     with pytest.raises(ToolError):
-        bench().run(NEW_NAMES, items=[FILES[1]], pattern="{frontmatter.born}")
+        bench().run("util.newNames", items=[FILES[1]], pattern="{frontmatter.born}")
     with pytest.raises(ToolError):
-        bench().run(NEW_NAMES, items=[FILES[1]], find="Old plan")
+        bench().run("util.newNames", items=[FILES[1]], find="Old plan")
 
 
 def test_a_table_of_notes_with_their_properties(bench):
     items = [{"path": "a.md", "frontmatter": {"Tags": ["x", "y"], "note": "1 | 2"}}, {"path": "Gone.md", "frontmatter": {}}]
-    assert bench({"a.md": ""}).run(FORMAT_TABLE, items=items, columns=["tags", "note"]) == {
+    assert bench({"a.md": ""}).run("util.formatTable", items=items, columns=["tags", "note"]) == {
         "text": "| Note | tags | note |\n| --- | --- | --- |\n| [[a]] | x, y | 1 \\| 2 |\n| [[Gone.md]] |  |  |",
         "count": 2,
     }

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.files.periodic import PERIOD_NOTE
-
 
 @pytest.mark.parametrize(
     ("files", "args", "path"),
@@ -21,13 +19,13 @@ from obsidian_agent.tools.files.periodic import PERIOD_NOTE
     ],
 )
 def test_beside_the_others_and_named_like_them(bench, files, args, path):
-    answer = bench(dict.fromkeys(files, "")).run(PERIOD_NOTE, **args)
+    answer = bench(dict.fromkeys(files, "")).run("util.periodNote", **args)
     assert answer["path"] == path
     assert answer["title"] == path.rpartition("/")[2].removesuffix(".md")
 
 
 def test_the_one_template_that_is_named_after_it(bench):
     vault = bench({"Templates/Monthly review.md": "", "Templates/Daily.md": "", "Monthly ideas.md": ""})
-    answer = vault.run(PERIOD_NOTE, period="month")
+    answer = vault.run("util.periodNote", period="month")
     assert (answer["template"], answer["bare"], answer["day"]) == ("Templates/Monthly review.md", False, "2026-03-01")
-    assert bench({"Templates/Monthly.md": "", "Templates/Month.md": ""}).run(PERIOD_NOTE, period="month")["bare"] is True
+    assert bench({"Templates/Monthly.md": "", "Templates/Month.md": ""}).run("util.periodNote", period="month")["bare"] is True

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.tools.core.positions import offset_of, position_of, shifted, utf16_length
 from obsidian_agent.tools.core.tool import Position
+from obsidian_agent.tools.editor import offset_of, position_of, shifted, utf16_length
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.properties.set import SET_FRONTMATTER
 
 NOTE = "---\ntitle: A # t\ntags: [x]\nold: 1\n---\nBody\n"
 
@@ -12,7 +11,7 @@ NOTE = "---\ntitle: A # t\ntags: [x]\nold: 1\n---\nBody\n"
 def test_sets_removes_and_tags_in_one_step(bench):
     vault = bench({"n.md": NOTE})
     output = vault.run(
-        SET_FRONTMATTER, path="n.md", set={"title": "B", "due": "2026-01-02"}, remove=["old"], addTags=["#z"], removeTags=["X"]
+        "vault.setFrontmatter", path="n.md", set={"title": "B", "due": "2026-01-02"}, remove=["old"], addTags=["#z"], removeTags=["X"]
     )
     assert output == {"path": "n.md", "changed": True}
     assert vault.text("n.md") == "---\ntitle: B # t\ntags: [z]\ndue: 2026-01-02\n---\nBody\n"
@@ -26,21 +25,21 @@ def test_sets_removes_and_tags_in_one_step(bench):
 )
 def test_an_unchanged_note_is_not_written(bench, args):
     vault = bench({"n.md": NOTE})
-    assert vault.run(SET_FRONTMATTER, path="n.md", **args) == {"path": "n.md", "changed": False}
+    assert vault.run("vault.setFrontmatter", path="n.md", **args) == {"path": "n.md", "changed": False}
     assert vault.changes() == []
 
 
 def test_bytes_outside_the_properties_stay(bench):
     note = b"\xef\xbb\xbf---\r\na: 1\r\n---\r\nx\x00y\r\r\n  \xe2\x80\xa8\n"
     vault = bench({"n.md": note})
-    vault.run(SET_FRONTMATTER, path="n.md", set={"a": 2, "b": None})
+    vault.run("vault.setFrontmatter", path="n.md", set={"a": 2, "b": None})
     assert vault.text("n.md").encode() == note.replace(b"a: 1\r\n", b"a: 2\r\nb:\r\n")
 
 
 def test_a_later_step_sees_what_an_earlier_one_set(bench):
     vault = bench({"n.md": "Body"})
-    vault.run(SET_FRONTMATTER, path="n.md", set={"a": [1]})
-    vault.run(SET_FRONTMATTER, path="n.md", set={"a": [1, "no"]})
+    vault.run("vault.setFrontmatter", path="n.md", set={"a": [1]})
+    vault.run("vault.setFrontmatter", path="n.md", set={"a": [1, "no"]})
     assert vault.text("n.md") == '---\na:\n  - 1\n  - "no"\n---\nBody'
 
 
@@ -61,7 +60,7 @@ def test_a_later_step_sees_what_an_earlier_one_set(bench):
 def test_refusals_name_the_file_and_change_nothing(bench, path, args, code):
     vault = bench({"n.md": NOTE, "broken.md": "---\na: [\n---\n", "latin.md": b"caf\xe9", "data.json": "{}", "folder/": ""})
     with pytest.raises(ObsidianAgentError) as caught:
-        vault.run(SET_FRONTMATTER, path=path, **args)
+        vault.run("vault.setFrontmatter", path=path, **args)
     assert caught.value.code == code
     assert caught.value.path == path or code.startswith("PATH_")
     assert vault.changes() == []
@@ -70,4 +69,4 @@ def test_refusals_name_the_file_and_change_nothing(bench, path, args, code):
 @pytest.mark.parametrize("args", [{"set": [1]}, {"remove": "a"}, {"tags": ["x"]}, {"addTags": [1]}])
 def test_arguments_of_the_wrong_type(bench, args):
     with pytest.raises(ValidationError):
-        bench({"n.md": NOTE}).run(SET_FRONTMATTER, path="n.md", **args)
+        bench({"n.md": NOTE}).run("vault.setFrontmatter", path="n.md", **args)

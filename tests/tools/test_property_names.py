@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.properties.rename import RENAME_PROPERTY
 
 VAULT = {
     "a.md": '---\n# kept\nx: 1\nauthor:  "[[Ann]]" # who\nlist:\n  - b\n---\nauthor: text\n',
@@ -16,7 +15,7 @@ VAULT = {
 
 def test_value_place_and_comments_stay(bench):
     vault = bench(VAULT)
-    assert vault.run(RENAME_PROPERTY, **{"from": "author", "to": "writer"}) == {"files": ["a.md", "b.md", "sub/c.md"], "total": 3}
+    assert vault.run("vault.renameProperty", **{"from": "author", "to": "writer"}) == {"files": ["a.md", "b.md", "sub/c.md"], "total": 3}
     assert vault.text("a.md") == VAULT["a.md"].replace("author:  ", "writer:  ")
     assert vault.text("b.md") == "---\r\nwriter: Bob\r\n---\r\n"
     assert vault.text("sub/c.md") == '---\n{"writer": "C"}\n---\n'
@@ -25,21 +24,21 @@ def test_value_place_and_comments_stay(bench):
 
 def test_a_name_that_needs_quotes_gets_them(bench):
     vault = bench(VAULT)
-    vault.run(RENAME_PROPERTY, path="b.md", **{"from": "author", "to": "# who"})
+    vault.run("vault.renameProperty", path="b.md", **{"from": "author", "to": "# who"})
     assert vault.text("b.md") == '---\r\n"# who": Bob\r\n---\r\n'
 
 
 def test_one_folder_only(bench):
     vault = bench(VAULT)
-    assert vault.run(RENAME_PROPERTY, folder="sub", **{"from": "author", "to": "by"})["files"] == ["sub/c.md"]
+    assert vault.run("vault.renameProperty", folder="sub", **{"from": "author", "to": "by"})["files"] == ["sub/c.md"]
 
 
 def test_nothing_to_rename_is_a_warning(bench):
     vault = bench(VAULT)
-    assert vault.run(RENAME_PROPERTY, **{"from": "never", "to": "x"})["total"] == 0
+    assert vault.run("vault.renameProperty", **{"from": "never", "to": "x"})["total"] == 0
     assert vault.warnings == ["TEXT_NOT_FOUND"]
 
 
 def test_a_name_that_none_can_have_is_an_error(bench):
     with pytest.raises(ObsidianAgentError):
-        bench(VAULT).run(RENAME_PROPERTY, **{"from": "author", "to": " "})
+        bench(VAULT).run("vault.renameProperty", **{"from": "author", "to": " "})

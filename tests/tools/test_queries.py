@@ -6,12 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files.create import CREATE_FILE
-from obsidian_agent.tools.files.move import DELETE, RENAME
-from obsidian_agent.tools.properties.set import SET_FRONTMATTER
-from obsidian_agent.tools.search.find import FIND
-from obsidian_agent.tools.search.query import QUERY
-from obsidian_agent.tools.text.update import UPDATE_FILE
 
 VAULT = {
     "Books/Dune.md": '---\ncategories: ["[[Books]]"]\nstatus: done\nrating: 5\nread: true\ntags: [sf, Classic]\n---\nSpice.\n',
@@ -24,7 +18,7 @@ VAULT = {
 
 
 def found(bench, **args):
-    return [file["path"] for file in bench(VAULT).run(QUERY, **args)["files"]]
+    return [file["path"] for file in bench(VAULT).run("vault.query", **args)["files"]]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +61,13 @@ def test_a_link_in_a_property_matches_by_its_target(bench, wanted):
 
 def test_a_link_to_another_file_of_the_same_name_does_not_match(bench):
     files = {"A/Books.md": "", "B/Books.md": "", "n.md": '---\nof: "[[A/Books]]"\n---\n'}
-    assert bench(files).run(QUERY, frontmatter={"of": "[[B/Books]]"})["files"] == []
-    assert bench(files).run(QUERY, frontmatter={"of": "[[A/Books.md]]"})["count"] == 1
+    assert bench(files).run("vault.query", frontmatter={"of": "[[B/Books]]"})["files"] == []
+    assert bench(files).run("vault.query", frontmatter={"of": "[[A/Books.md]]"})["count"] == 1
 
 
 def test_what_is_told_of_a_note(bench):
     vault = bench(VAULT)
-    [file] = vault.run(QUERY, name="dune")["files"]
+    [file] = vault.run("vault.query", name="dune")["files"]
     stat = os.stat(vault.folder / "Books/Dune.md")
     assert file == {
         "path": "Books/Dune.md",
@@ -91,12 +85,12 @@ def test_dates_count_from_the_beginning_of_the_day(bench):
     for name, day in {"Books/Dune.md": 9, "Books/Emma.md": 10, "plain.md": 11}.items():
         moment = datetime(2026, 3, day, tzinfo=UTC).timestamp()
         os.utime(vault.folder / name, (moment, moment))
-    paths = [file["path"] for file in vault.run(QUERY, modifiedBefore="2026-03-10")["files"]]
+    paths = [file["path"] for file in vault.run("vault.query", modifiedBefore="2026-03-10")["files"]]
     assert paths == ["Books/Dune.md"]
-    paths = [file["path"] for file in vault.run(QUERY, modifiedAfter="2026-03-10", modifiedBefore="2026-03-11T00:00:01")["files"]]
+    paths = [file["path"] for file in vault.run("vault.query", modifiedAfter="2026-03-10", modifiedBefore="2026-03-11T00:00:01")["files"]]
     assert paths == ["Books/Emma.md", "plain.md"]
-    assert vault.run(QUERY, createdBefore="2001-01-01")["files"] == []
-    newest = vault.run(QUERY, folder="Books", sort="-modified")["files"]
+    assert vault.run("vault.query", createdBefore="2001-01-01")["files"] == []
+    newest = vault.run("vault.query", folder="Books", sort="-modified")["files"]
     assert [file["path"] for file in newest] == ["Books/Emma.md", "Books/Dune.md"]
 
 
@@ -118,38 +112,38 @@ def test_a_time_means_the_same_here_and_in_find(bench, condition, moment):
         when = datetime(2026, 3, day, 12, tzinfo=UTC).timestamp()
         os.utime(vault.folder / name, (when, when))
     for sort in ("path", "created", "-created", "-modified", "size"):
-        queried = [file["path"] for file in vault.run(QUERY, **{condition: moment}, sort=sort)["files"]]
-        assert queried == [file["path"] for file in vault.run(FIND, where={condition: moment}, sort=sort)["files"]]
+        queried = [file["path"] for file in vault.run("vault.query", **{condition: moment}, sort=sort)["files"]]
+        assert queried == [file["path"] for file in vault.run("vault.find", where={condition: moment}, sort=sort)["files"]]
 
 
 def test_the_property_created_counts_before_the_time_of_the_file(bench):
     vault = bench(DATED)
-    assert [file["path"] for file in vault.run(QUERY, createdBefore="2002-01-01")["files"]] == ["a.md", "e.md"]
-    assert [file["path"] for file in vault.run(QUERY, createdAfter="2034-01-01")["files"]] == ["c.md"]
-    ordered = [file["path"] for file in vault.run(QUERY, sort="created")["files"]]
+    assert [file["path"] for file in vault.run("vault.query", createdBefore="2002-01-01")["files"]] == ["a.md", "e.md"]
+    assert [file["path"] for file in vault.run("vault.query", createdAfter="2034-01-01")["files"]] == ["c.md"]
+    ordered = [file["path"] for file in vault.run("vault.query", sort="created")["files"]]
     assert (ordered[:2], ordered[-1]) == (["a.md", "e.md"], "c.md")
 
 
 def test_pages(bench):
-    output = bench(VAULT).run(QUERY, limit=2, offset=2)
+    output = bench(VAULT).run("vault.query", limit=2, offset=2)
     assert [file["path"] for file in output["files"]] == ["People/Ann.md", "Sub/Books.md"]
     assert (output["count"], output["hasMore"]) == (2, True)
-    assert bench(VAULT).run(QUERY, limit=5)["hasMore"] is False
+    assert bench(VAULT).run("vault.query", limit=5)["hasMore"] is False
 
 
 def test_later_steps_see_what_earlier_ones_did(bench):
     vault = bench(VAULT)
-    assert vault.run(QUERY, tag="sf")["count"] == 2
-    vault.run(CREATE_FILE, path="New/note.md", content="#sf\n")
-    vault.run(SET_FRONTMATTER, path="plain.md", addTags=["sf/hard"], set={"status": "new"})
-    vault.run(SET_FRONTMATTER, path="People/Ann.md", remove=["Tags"])
-    vault.run(RENAME, **{"from": "Books", "to": "Shelf"})
-    assert [file["path"] for file in vault.run(QUERY, tag="sf")["files"]] == ["New/note.md", "Shelf/Dune.md", "plain.md"]
-    assert [file["path"] for file in vault.run(QUERY, folder="Shelf")["files"]] == ["Shelf/Dune.md", "Shelf/Emma.md"]
-    assert [file["path"] for file in vault.run(QUERY, frontmatter={"status": "new"})["files"]] == ["plain.md"]
-    vault.run(UPDATE_FILE, path="New/note.md", mode="replace", content="no tag\n")
-    vault.run(DELETE, path="Shelf/Dune.md")
-    assert [file["path"] for file in vault.run(QUERY, tag="sf")["files"]] == ["plain.md"]
+    assert vault.run("vault.query", tag="sf")["count"] == 2
+    vault.run("vault.createFile", path="New/note.md", content="#sf\n")
+    vault.run("vault.setFrontmatter", path="plain.md", addTags=["sf/hard"], set={"status": "new"})
+    vault.run("vault.setFrontmatter", path="People/Ann.md", remove=["Tags"])
+    vault.run("vault.rename", **{"from": "Books", "to": "Shelf"})
+    assert [file["path"] for file in vault.run("vault.query", tag="sf")["files"]] == ["New/note.md", "Shelf/Dune.md", "plain.md"]
+    assert [file["path"] for file in vault.run("vault.query", folder="Shelf")["files"]] == ["Shelf/Dune.md", "Shelf/Emma.md"]
+    assert [file["path"] for file in vault.run("vault.query", frontmatter={"status": "new"})["files"]] == ["plain.md"]
+    vault.run("vault.updateFile", path="New/note.md", mode="replace", content="no tag\n")
+    vault.run("vault.delete", path="Shelf/Dune.md")
+    assert [file["path"] for file in vault.run("vault.query", tag="sf")["files"]] == ["plain.md"]
 
 
 def test_notes_that_cannot_be_read_are_named(bench):
@@ -157,7 +151,7 @@ def test_notes_that_cannot_be_read_are_named(bench):
     (vault.folder / "b.md").chmod(0)
     if os.access(vault.folder / "b.md", os.R_OK):
         pytest.skip("this user may read everything")
-    output = vault.run(QUERY, tag="x")
+    output = vault.run("vault.query", tag="x")
     assert [file["path"] for file in output["files"]] == ["a.md"]
     assert vault.warnings == ["IO_ERROR"]
 
@@ -174,5 +168,5 @@ def test_notes_that_cannot_be_read_are_named(bench):
 )
 def test_refusals(bench, args, code):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run(QUERY, **args)
+        bench(VAULT).run("vault.query", **args)
     assert caught.value.code == code

@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files.create import CREATE_FILE
-from obsidian_agent.tools.files.read import LIST_FILES, READ_FILE, READ_FILES
 from obsidian_agent.vault.views.changes import content_hash
 
 # --- vault.readFile -----------------------------------------------------------------------------------------------------------
@@ -15,25 +13,25 @@ from obsidian_agent.vault.views.changes import content_hash
 
 def test_read_file_answers_the_bytes_as_they_are(bench):
     data = b"\xef\xbb\xbf# A\r\nline\r"
-    output = bench({"a.md": data}).run(READ_FILE, path="a.md")
+    output = bench({"a.md": data}).run("vault.readFile", path="a.md")
     assert output.pop("mtimeMs") > 0
     assert output == {"path": "a.md", "content": "\ufeff# A\r\nline\r", "hash": content_hash(data), "truncated": False}
 
 
 def test_read_file_answers_the_spelling_of_the_disk(bench):
-    assert bench({"Cafe\u0301.md": ""}).run(READ_FILE, path="Caf\u00e9.md")["path"] == "Cafe\u0301.md"
+    assert bench({"Cafe\u0301.md": ""}).run("vault.readFile", path="Caf\u00e9.md")["path"] == "Cafe\u0301.md"
 
 
 def test_pages_are_cut_between_characters(bench):
     vault = bench({"a.md": "aé😀b"})
-    first = vault.run(READ_FILE, path="a.md", maxBytes=2)
+    first = vault.run("vault.readFile", path="a.md", maxBytes=2)
     assert (first["content"], first["truncated"], first["nextOffset"]) == ("a", True, 1)
-    second = vault.run(READ_FILE, path="a.md", maxBytes=1, offset=1)
+    second = vault.run("vault.readFile", path="a.md", maxBytes=1, offset=1)
     assert (second["content"], second["nextOffset"]) == ("é", 3)
-    last = vault.run(READ_FILE, path="a.md", maxBytes=50.0, offset=3)
+    last = vault.run("vault.readFile", path="a.md", maxBytes=50.0, offset=3)
     assert (last["content"], last["truncated"], "nextOffset" in last) == ("😀b", False, False)
-    assert vault.run(READ_FILE, path="a.md", offset=999)["content"] == ""
-    assert vault.run(READ_FILE, path="a.md", offset=2)["content"] == "😀b"
+    assert vault.run("vault.readFile", path="a.md", offset=999)["content"] == ""
+    assert vault.run("vault.readFile", path="a.md", offset=2)["content"] == "😀b"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
@@ -42,7 +40,7 @@ def test_pages_put_together_are_the_file(bench, text, size):
     vault = bench({"a.md": text})
     parts, offset = [], 0
     while True:
-        output = vault.run(READ_FILE, path="a.md", maxBytes=size, offset=offset)
+        output = vault.run("vault.readFile", path="a.md", maxBytes=size, offset=offset)
         parts.append(output["content"])
         if not output["truncated"]:
             break
@@ -56,27 +54,27 @@ def test_pages_put_together_are_the_file(bench, text, size):
 )
 def test_read_file_fails_by_name(bench, path, code):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench({"bad.md": b"a\xff", "sub/": ""}).run(READ_FILE, path=path)
+        bench({"bad.md": b"a\xff", "sub/": ""}).run("vault.readFile", path=path)
     assert caught.value.code == code
 
 
 def test_another_spelling_is_suggested(bench):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench({"Note.md": ""}).run(READ_FILE, path="note.md")
+        bench({"Note.md": ""}).run("vault.readFile", path="note.md")
     assert "Note.md" in caught.value.problem().message
 
 
 def test_arguments_are_strict(bench):
     for wrong in ({"maxBytes": "5"}, {"maxBytes": 0}, {"offset": -1}, {"max": 1}, {"maxBytes": 1.5}, {"maxBytes": True}):
         with pytest.raises(ValidationError):
-            bench({"a.md": ""}).run(READ_FILE, path="a.md", **wrong)
+            bench({"a.md": ""}).run("vault.readFile", path="a.md", **wrong)
 
 
 # --- vault.readFiles ----------------------------------------------------------------------------------------------------------
 
 
 def test_read_files_tells_errors_one_by_one(bench):
-    files = bench({"a.md": "é", "bad.md": b"\xff"}).run(READ_FILES, filePaths=["a.md", "no.md", "bad.md", "../x"])["files"]
+    files = bench({"a.md": "é", "bad.md": b"\xff"}).run("vault.readFiles", filePaths=["a.md", "no.md", "bad.md", "../x"])["files"]
     assert files[0] == {"path": "a.md", "content": "é", "size": 2}
     assert [(file["path"], sorted(file), file["error"].split(":")[0]) for file in files[1:]] == [
         ("no.md", ["error", "path"], "FILE_NOT_FOUND"),
@@ -86,7 +84,7 @@ def test_read_files_tells_errors_one_by_one(bench):
 
 
 def test_read_files_of_nothing(bench):
-    assert bench().run(READ_FILES, filePaths=[]) == {"files": []}
+    assert bench().run("vault.readFiles", filePaths=[]) == {"files": []}
 
 
 # --- vault.listFiles ----------------------------------------------------------------------------------------------------------
@@ -95,7 +93,7 @@ VAULT = {"b.md": "12", "A/c.md": "", "A/B/d.MD": "", "A/e.png": b"\x89", "Z/": "
 
 
 def test_list_files_sorts_and_hides(bench):
-    output = bench(VAULT).run(LIST_FILES)
+    output = bench(VAULT).run("vault.listFiles")
     assert [file["path"] for file in output["files"]] == ["A/B/d.MD", "A/c.md", "A/e.png", "b.md"]
     assert (output["folders"], output["count"], output["hasMore"]) == (["A", "A/B", "Z"], 4, False)
     last = output["files"][-1]
@@ -113,7 +111,7 @@ def test_list_files_sorts_and_hides(bench):
     ],
 )
 def test_list_files_narrowed(bench, args, expected):
-    assert [file["path"] for file in bench(VAULT).run(LIST_FILES, **args)["files"]] == expected
+    assert [file["path"] for file in bench(VAULT).run("vault.listFiles", **args)["files"]] == expected
 
 
 @pytest.mark.parametrize(
@@ -127,19 +125,19 @@ def test_list_files_narrowed(bench, args, expected):
     ],
 )
 def test_list_files_by_pages(bench, limit, offset, expected, more):
-    output = bench(VAULT).run(LIST_FILES, limit=limit, offset=offset)
+    output = bench(VAULT).run("vault.listFiles", limit=limit, offset=offset)
     assert ([file["path"] for file in output["files"]], output["count"], output["hasMore"]) == (expected, len(expected), more)
 
 
 @pytest.mark.parametrize(("folder", "code"), [("b.md", "NOT_A_FOLDER"), ("no", "FILE_NOT_FOUND"), (".obsidian", "PATH_NOT_ALLOWED")])
 def test_list_files_needs_a_folder(bench, folder, code):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run(LIST_FILES, folder=folder)
+        bench(VAULT).run("vault.listFiles", folder=folder)
     assert caught.value.code == code
 
 
 def test_list_files_sees_what_earlier_steps_made(bench):
     vault = bench({"a.md": ""})
-    vault.run(CREATE_FILE, path="sub/new.md", content="12345")
-    new = vault.run(LIST_FILES, folder="sub")["files"][0]
+    vault.run("vault.createFile", path="sub/new.md", content="12345")
+    new = vault.run("vault.listFiles", folder="sub")["files"][0]
     assert (new["path"], new["size"], new["mtimeMs"]) == ("sub/new.md", 5, 1773480600000.0)

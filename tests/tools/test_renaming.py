@@ -6,14 +6,11 @@ from dataclasses import replace
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files.create import CREATE_FILE, WRITE_FILE
-from obsidian_agent.tools.files.move import DELETE, RENAME
-from obsidian_agent.tools.text.update import UPDATE_FILE
-from obsidian_agent.vault.links.style import LinkStyle
+from obsidian_agent.vault.links.link_text import LinkStyle
 
 
 def rename(vault, old, new, **more):
-    return vault.run(RENAME, **{"from": old, "to": new, **more})
+    return vault.run("vault.rename", **{"from": old, "to": new, **more})
 
 
 # --- one link, each way of writing it -----------------------------------------------------------------------------------------
@@ -220,7 +217,7 @@ def test_later_steps_see_the_links_of_earlier_ones(bench):
         rename(vault, f"a{number or ''}.md".replace("a0", "a"), f"a{number + 1}.md")
         rename(vault, f"b{number or ''}.md".replace("b0", "b"), f"b{number + 1}.md")
     assert [vault.text(name) for name in ("a3.md", "b3.md", "from.md")] == ["[[b3]]", "[[a3]]", "[[a3]] [[b3]]"]
-    vault.run(CREATE_FILE, path="new.md", content="[[a3|a3]]")
+    vault.run("vault.createFile", path="new.md", content="[[a3|a3]]")
     assert rename(vault, "a3.md", "end.md")["linksUpdated"] == 3
     assert vault.text("new.md") == "[[end|end]]"
     assert vault.changes() == [("rename", "a.md"), ("rename", "b.md"), ("modify", "from.md"), ("create", "new.md")]
@@ -313,7 +310,7 @@ def test_without_updates_a_warning_says_what_breaks(bench):
 def test_delete_warns_of_links_that_will_dangle(bench):
     files = {f"{number:02}.md": "[[Folder/x]]" for number in range(12)}
     vault = bench({**files, "Folder/x.md": "[[y]]", "Folder/y.md": "[[x]]", "Folder/z.md": "", "other.md": "[[z]]", "Long folder/z.md": ""})
-    vault.run(DELETE, path="Folder", recursive=True)
+    vault.run("vault.delete", path="Folder", recursive=True)
     lost, elsewhere = vault.last.warnings
     assert (lost.code, lost.path) == ("LINKS_UNRESOLVED", "Folder")
     assert lost.message.startswith("Links in 12 files (00.md, ")
@@ -323,15 +320,15 @@ def test_delete_warns_of_links_that_will_dangle(bench):
 
 def test_delete_of_what_nobody_links_to_warns_of_nothing(bench):
     vault = bench({"a.md": "[[b]]", "b.md": ""})
-    vault.run(DELETE, path="a.md")
+    vault.run("vault.delete", path="a.md")
     assert vault.warnings == []
 
 
 def test_a_new_file_that_catches_links_is_warned_of(bench):
     vault = bench({"Sub/x.md": "", "from.md": "[[x]]", "path.md": "[[Sub/x]]"})
-    vault.run(CREATE_FILE, path="y.md", content="[[x]]")
+    vault.run("vault.createFile", path="y.md", content="[[x]]")
     assert vault.warnings == []
-    vault.run(CREATE_FILE, path="x.md", content="")
+    vault.run("vault.createFile", path="x.md", content="")
     assert [(problem.code, problem.message) for problem in vault.last.warnings] == [
         ("LINKS_REDIRECTED", "Links in 2 files (from.md, y.md) will lead to another file.")
     ]
@@ -340,19 +337,20 @@ def test_a_new_file_that_catches_links_is_warned_of(bench):
 
 def test_a_new_file_that_catches_no_link_is_not_warned_of(bench):
     vault = bench({"Sub/x.md": "", "from.md": "[[Sub/x]]", "Sub/near.md": "[[x]]"})
-    vault.run(WRITE_FILE, path="Other/x.md", content="")
-    vault.run(CREATE_FILE, path="Third/x.md", content="")
+    vault.run("vault.writeFile", path="Other/x.md", content="")
+    vault.run("vault.createFile", path="Third/x.md", content="")
     assert vault.warnings == []
 
 
 @pytest.mark.parametrize(
-    ("tool", "args"), [(WRITE_FILE, {}), (UPDATE_FILE, {"mode": "append", "create": True}), (CREATE_FILE, {"onConflict": "suffix"})]
+    ("tool", "args"),
+    [("vault.writeFile", {}), ("vault.updateFile", {"mode": "append", "create": True}), ("vault.createFile", {"onConflict": "suffix"})],
 )
 def test_every_tool_that_makes_a_file_warns(bench, tool, args):
     vault = bench({"Sub/x.md": "", "from.md": "[[x]]"})
     vault.run(tool, path="x.md", content="", **args)
     assert vault.warnings == ["LINKS_REDIRECTED"]
-    vault.run(WRITE_FILE, path="x.md", content="more")
+    vault.run("vault.writeFile", path="x.md", content="more")
     assert vault.warnings == []
 
 
@@ -371,7 +369,7 @@ BASES = {
 def test_bases_that_name_a_file_are_not_changed_and_told(bench, tool):
     vault = bench(BASES)
     if tool == "delete":
-        vault.run(DELETE, path="F/Books.md")
+        vault.run("vault.delete", path="F/Books.md")
     else:
         rename(vault, "F/Books.md", "F/Read.md", updateLinks=tool == "update")
     assert [(problem.code, problem.message) for problem in vault.last.warnings] == [

@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files.templates import RENDER
 
 
 def rendered(bench, template, **args):
     vault = bench({"t.md": template})
-    return vault.run(RENDER, path="t.md", **args), vault
+    return vault.run("template.render", path="t.md", **args), vault
 
 
 @pytest.mark.parametrize(
@@ -46,4 +45,4 @@ def test_text_that_is_put_in_is_not_looked_at_again(bench):
 
 def test_a_missing_template_is_an_error(bench):
     with pytest.raises(ObsidianAgentError):
-        bench({}).run(RENDER, path="t.md")
+        bench({}).run("template.render", path="t.md")

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.links.retarget import REMOVE_LINKS, RETARGET_LINKS
 
 VAULT = {
     "a.md": '---\nlead: "[[Sam]]"\n---\n[[Sam]] [[Sam#Work|him]] [[Team/Sam|Sam]] [Sam](Team/Sam.md) ![[Sam]] [[gone]] [[Dev]] `[[Sam]]`\n',
@@ -16,7 +15,7 @@ VAULT = {
 
 def test_links_to_a_file_mean_another_one_and_names_that_they_show_follow(bench):
     vault = bench(VAULT)
-    answer = vault.run(RETARGET_LINKS, **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": ""})
+    answer = vault.run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": ""})
     assert vault.text("a.md") == (
         '---\nlead: "[[Dev]]"\n---\n[[Dev]] [[Dev#Work|him]] [[Team/Dev|Dev]] [Dev](Team/Dev.md) ![[Dev]] [[gone]] [[Dev]] `[[Sam]]`\n'
     )
@@ -28,34 +27,34 @@ def test_links_to_a_file_mean_another_one_and_names_that_they_show_follow(bench)
 
 def test_only_in_a_folder_or_a_note(bench):
     vault = bench(VAULT)
-    assert vault.run(RETARGET_LINKS, **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": "sub"})["files"] == [
+    assert vault.run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "folder": "sub"})["files"] == [
         {"path": "sub/b.md", "count": 2}
     ]
-    assert vault.run(RETARGET_LINKS, **{"from": "Team/Sam.md", "to": "Team/Dev.md", "path": "Team/Sam.md"})["total"] == 1
+    assert vault.run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Dev.md", "path": "Team/Sam.md"})["total"] == 1
 
 
 def test_a_link_to_what_it_means_already_is_an_error(bench):
     with pytest.raises(ObsidianAgentError):
-        bench(VAULT).run(RETARGET_LINKS, **{"from": "Team/Sam.md", "to": "Team/Sam.md"})
+        bench(VAULT).run("vault.retargetLinks", **{"from": "Team/Sam.md", "to": "Team/Sam.md"})
 
 
 def test_links_become_the_text_that_they_show(bench):
     vault = bench(VAULT)
-    assert vault.run(REMOVE_LINKS, to="Team/Sam.md", path="a.md")["total"] == 5
+    assert vault.run("vault.removeLinks", to="Team/Sam.md", path="a.md")["total"] == 5
     assert vault.text("a.md") == '---\nlead: "Sam"\n---\nSam him Sam Sam ![[Sam]] [[gone]] [[Dev]] `[[Sam]]`\n'
     assert vault.warnings == ["LINKS_LEFT"]
 
 
 def test_all_links_of_a_note_and_those_that_lead_nowhere(bench):
     vault = bench(VAULT)
-    assert vault.run(REMOVE_LINKS, name="gone")["files"] == [{"path": "a.md", "count": 1}]
-    vault.run(REMOVE_LINKS, path="sub/b.md")
+    assert vault.run("vault.removeLinks", name="gone")["files"] == [{"path": "a.md", "count": 1}]
+    vault.run("vault.removeLinks", path="sub/b.md")
     assert vault.text("sub/b.md") == "see Sam and Sam\n"
-    assert vault.run(REMOVE_LINKS, path="sub/b.md")["total"] == 0
+    assert vault.run("vault.removeLinks", path="sub/b.md")["total"] == 0
     assert vault.warnings == ["TEXT_NOT_FOUND"]
 
 
 def test_a_heading_is_shown_as_obsidian_shows_it(bench):
     vault = bench({"a.md": "[[b#One]]\n", "b.md": "# One\n"})
-    vault.run(REMOVE_LINKS, path="a.md")
+    vault.run("vault.removeLinks", path="a.md")
     assert vault.text("a.md") == "b > One\n"

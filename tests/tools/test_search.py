@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.search.text import SEARCH_TEXT, preview
+from obsidian_agent.tools.search.search import preview
 
 VAULT = {"b.md": "one\ntwo Cat\n", "A/a.md": "cat\r\ncat cat\r\n", "A/x.txt": "cat", "bad.md": b"cat\xff", "empty.md": ""}
 
@@ -14,7 +14,7 @@ def places(output):
 
 def test_search_tells_lines_sorted_by_path(bench):
     vault = bench(VAULT)
-    output = vault.run(SEARCH_TEXT, query="CAT")
+    output = vault.run("vault.searchText", query="CAT")
     assert places(output) == [("A/a.md", 1), ("A/a.md", 2), ("b.md", 2)]
     assert (output["total"], output["hasMore"], output["scanned"]) == (3, False, 3)
     assert output["matches"][1]["preview"] == "cat cat"
@@ -34,21 +34,21 @@ def test_search_tells_lines_sorted_by_path(bench):
     ],
 )
 def test_search_narrowed(bench, args, expected):
-    assert places(bench(VAULT).run(SEARCH_TEXT, **args)) == expected
+    assert places(bench(VAULT).run("vault.searchText", **args)) == expected
 
 
 def test_pages_know_the_total(bench):
-    output = bench(VAULT).run(SEARCH_TEXT, query="cat", limit=2)
+    output = bench(VAULT).run("vault.searchText", query="cat", limit=2)
     assert (len(output["matches"]), output["total"], output["hasMore"]) == (2, 3, True)
 
 
 def test_open_tasks_are_found_line_by_line(bench):
     vault = bench({"t.md": "# T\n\n- [ ] a #task\n  - [ ] b #task\n- [x] c #task\n- [ ] d\n"})
-    assert places(vault.run(SEARCH_TEXT, query=r"^\s*- \[ \] .*#task", regex=True)) == [("t.md", 3), ("t.md", 4)]
+    assert places(vault.run("vault.searchText", query=r"^\s*- \[ \] .*#task", regex=True)) == [("t.md", 3), ("t.md", 4)]
 
 
 def test_case_is_folded_wholly(bench):
-    output = bench({"a.md": "eine lange Straße hier"}).run(SEARCH_TEXT, query="STRASSE")
+    output = bench({"a.md": "eine lange Straße hier"}).run("vault.searchText", query="STRASSE")
     assert output["matches"][0]["preview"] == "eine lange Straße hier"
 
 
@@ -61,7 +61,7 @@ def test_previews_are_cut_on_both_sides():
 
 def test_a_folded_hit_is_shown_at_its_place(bench):
     line = "ß" * 150 + "needle" + "x" * 150
-    shown = bench({"a.md": line}).run(SEARCH_TEXT, query="NEEDLE")["matches"][0]["preview"]
+    shown = bench({"a.md": line}).run("vault.searchText", query="NEEDLE")["matches"][0]["preview"]
     assert shown == "…" + "ß" * 100 + "needle" + "x" * 100 + "…"
 
 
@@ -70,5 +70,5 @@ def test_a_folded_hit_is_shown_at_its_place(bench):
 )
 def test_search_refuses(bench, args, code):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run(SEARCH_TEXT, **args)
+        bench(VAULT).run("vault.searchText", **args)
     assert caught.value.code == code

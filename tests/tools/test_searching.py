@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.search.text import SearchRequest, search
+from obsidian_agent.tools.search.search import SearchRequest, search
 from obsidian_agent.vault.index.index import index_of
 
 VAULT = {

@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.properties.set import SET_FRONTMATTER
-from obsidian_agent.tools.search.find import FIND
 
 VAULT = {
     "Books/Dune.md": '---\ncategories: ["[[Books]]"]\nstatus: done\nrating: 5\ntags: [sf/space]\n---\nSpice, see [[Ann]].\n',
@@ -23,7 +21,7 @@ VAULT = {
 
 
 def found(bench, where, **args):
-    return [file["path"] for file in bench(VAULT).run(FIND, where=where, **args)["files"]]
+    return [file["path"] for file in bench(VAULT).run("vault.find", where=where, **args)["files"]]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +71,11 @@ def test_times_of_files_count_from_the_beginning_of_a_day(bench):
         when = datetime(2026, 3, 1 + number, tzinfo=UTC).timestamp()
         os.utime(vault.folder / path, (when, when))
     names = sorted(VAULT)
-    after = [file["path"] for file in vault.run(FIND, where={"modifiedAfter": "2026-03-05"}, kind="files")["files"]]
+    after = [file["path"] for file in vault.run("vault.find", where={"modifiedAfter": "2026-03-05"}, kind="files")["files"]]
     assert after == names[4:]
-    before = [file["path"] for file in vault.run(FIND, where={"modifiedBefore": "2026-03-05"}, kind="files", sort="-modified")["files"]]
+    before = [
+        file["path"] for file in vault.run("vault.find", where={"modifiedBefore": "2026-03-05"}, kind="files", sort="-modified")["files"]
+    ]
     assert before == names[:4][::-1]
 
 
@@ -104,7 +104,7 @@ def test_notes_without_the_value_come_last_both_ways(bench, sort):
 
 
 def test_a_limit_says_that_there_is_more(bench):
-    answer = bench(VAULT).run(FIND, where={"folder": "Books"}, sort="name", limit=1)
+    answer = bench(VAULT).run("vault.find", where={"folder": "Books"}, sort="name", limit=1)
     assert ([file["name"] for file in answer["files"]], answer["count"], answer["hasMore"]) == (["Dune"], 1, True)
 
 
@@ -113,21 +113,21 @@ def test_a_limit_says_that_there_is_more(bench):
 )
 def test_what_makes_no_sense_is_an_error(bench, args):
     with pytest.raises(ObsidianAgentError):
-        bench(VAULT).run(FIND, **args)
+        bench(VAULT).run("vault.find", **args)
 
 
 def test_a_note_that_is_no_text_is_a_warning(bench):
     vault = bench({"a.md": "spice", "b.md": b"\xff spice"})
-    assert [file["path"] for file in vault.run(FIND, where={"text": "spice"})["files"]] == ["a.md"]
+    assert [file["path"] for file in vault.run("vault.find", where={"text": "spice"})["files"]] == ["a.md"]
     assert vault.warnings == ["NOT_TEXT"]
 
 
 def test_a_later_step_sees_what_an_earlier_one_did(bench):
     vault = bench(VAULT)
-    vault.run(SET_FRONTMATTER, path="talk.md", addTags=["novel"])
-    assert [file["path"] for file in vault.run(FIND, where={"tag": "novel"})["files"]] == ["Books/Emma.md", "talk.md"]
+    vault.run("vault.setFrontmatter", path="talk.md", addTags=["novel"])
+    assert [file["path"] for file in vault.run("vault.find", where={"tag": "novel"})["files"]] == ["Books/Emma.md", "talk.md"]
 
 
 def test_the_property_created_counts_before_the_time_of_the_file(bench):
     vault = bench({"a.md": "---\ncreated: 1999-05-01T10:00\n---\n", "b.md": "---\ncreated: long ago\n---\n"})
-    assert [file["path"] for file in vault.run(FIND, where={"createdBefore": "2000-01-01"})["files"]] == ["a.md"]
+    assert [file["path"] for file in vault.run("vault.find", where={"createdBefore": "2000-01-01"})["files"]] == ["a.md"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.text.statistics import SUMMARIZE, number_of
+from obsidian_agent.tools.text.items import number_of
 
 
 def note(name, **properties):
@@ -14,7 +14,7 @@ INVOICES = [note("a", amount=5200, no=1), note("b", amount=7350.5, no=2), note("
 
 
 def test_sum_and_the_like(bench):
-    answer = bench().run(SUMMARIZE, items=INVOICES, by="frontmatter.amount")
+    answer = bench().run("util.summarize", items=INVOICES, by="frontmatter.amount")
     assert (answer["sum"], answer["average"], answer["count"]) == (13800.5, 4600.17, 3)
     assert [each["of"]["path"] for each in answer["least"]] == ["c.md"]
     assert (answer["smallest"], answer["largest"]) == (1250, 7350.5)
@@ -23,16 +23,16 @@ def test_sum_and_the_like(bench):
 
 def test_the_field_that_is_meant(bench):
     vault = bench()
-    assert vault.run(SUMMARIZE, items=INVOICES)["by"] == "amount"
-    assert vault.run(SUMMARIZE, items=[note("a", pages=3), note("b", pages=4)])["sum"] == 7
+    assert vault.run("util.summarize", items=INVOICES)["by"] == "amount"
+    assert vault.run("util.summarize", items=[note("a", pages=3), note("b", pages=4)])["sum"] == 7
     with pytest.raises(ToolError, match="height, pages"):
-        vault.run(SUMMARIZE, items=[note("a", pages=3, height=4)])
+        vault.run("util.summarize", items=[note("a", pages=3, height=4)])
     with pytest.raises(ToolError, match="None of the properties"):
-        vault.run(SUMMARIZE, items=[note("a", pages="x")])
+        vault.run("util.summarize", items=[note("a", pages="x")])
 
 
 def test_nothing_adds_up_to_nothing(bench):
-    answer = bench().run(SUMMARIZE, items=[], by="x")
+    answer = bench().run("util.summarize", items=[], by="x")
     assert (answer["sum"], answer["count"], answer["most"]) == (0, 0, [])
 
 

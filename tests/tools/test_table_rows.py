@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.text.tables import ADD_TABLE_ROW
 
 TABLE = "# T\n\n| No | Client | Amount | Paid |\n| --- | --- | ---: | --- |\n| 1 | [[A\\|a]] | 12 | yes |\n\nend\n"
 
@@ -20,33 +19,33 @@ TABLE = "# T\n\n| No | Client | Amount | Paid |\n| --- | --- | ---: | --- |\n| 1
 )
 def test_a_row_at_the_end(bench, args, row):
     vault = bench({"a.md": TABLE})
-    answer = vault.run(ADD_TABLE_ROW, path="a.md", **args)
+    answer = vault.run("vault.addTableRow", path="a.md", **args)
     assert (answer["row"], answer["line"]) == (row, 6)
     assert vault.text("a.md") == TABLE.replace("yes |\n", f"yes |\n{row}\n")
 
 
 def test_padded_tables_and_tables_without_outer_bars_stay_so(bench):
     vault = bench({"a.md": "| Name  | Age |\n|-------|-----|\n| Ann   | 3   |", "b.md": "Name | Age\n--- | ---\nAnn | 3\n"})
-    vault.run(ADD_TABLE_ROW, path="a.md", text="Bo, 14")
-    vault.run(ADD_TABLE_ROW, path="b.md", text="Bo, 14", at="start")
+    vault.run("vault.addTableRow", path="a.md", text="Bo, 14")
+    vault.run("vault.addTableRow", path="b.md", text="Bo, 14", at="start")
     assert vault.text("a.md").endswith("| Ann   | 3   |\n| Bo    | 14  |\n")
     assert vault.text("b.md") == "Name | Age\n--- | ---\nBo | 14\nAnn | 3\n"
 
 
 def test_a_table_below_a_heading(bench):
     vault = bench({"a.md": TABLE + "\n## Two\n\n| X |\n|---|\n| 1 |\n"})
-    vault.run(ADD_TABLE_ROW, path="a.md", text="2", heading="Two")
+    vault.run("vault.addTableRow", path="a.md", text="2", heading="Two")
     assert vault.text("a.md").endswith("| 1 |\n| 2 |\n")
 
 
 @pytest.mark.parametrize("args", [{"cells": {"Colour": "red"}}, {"text": "1, 2, 3, 4, 5"}, {"text": "2, Paid no, Client x"}])
 def test_cells_without_a_column_are_an_error(bench, args):
     with pytest.raises(ToolError) as caught:
-        bench({"a.md": TABLE}).run(ADD_TABLE_ROW, path="a.md", **args)
+        bench({"a.md": TABLE}).run("vault.addTableRow", path="a.md", **args)
     assert caught.value.code == "ARGUMENT_INVALID"
 
 
 def test_a_note_without_a_table_is_an_error(bench):
     with pytest.raises(ToolError) as caught:
-        bench({"a.md": "text"}).run(ADD_TABLE_ROW, path="a.md", text="1")
+        bench({"a.md": "text"}).run("vault.addTableRow", path="a.md", text="1")
     assert caught.value.code == "MARKER_NOT_FOUND"

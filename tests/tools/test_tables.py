@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from obsidian_agent.tools.text.tables import PARSE_TABLE
-
 TEXT = """Books
 
 | Title | By | |
@@ -18,7 +16,7 @@ TEXT = """Books
 
 
 def test_rows_have_their_cells_by_column(bench):
-    answer = bench().run(PARSE_TABLE, text=TEXT)
+    answer = bench().run("util.parseTable", text=TEXT)
     assert answer["columns"] == ["Title", "By", ""]
     assert [(item["first"], item["cells"]) for item in answer["items"]] == [
         ("Dune | one", {"Title": "Dune | one", "By": "[[Herbert|Frank]]", "column3": "5"}),
@@ -29,4 +27,4 @@ def test_rows_have_their_cells_by_column(bench):
 
 
 def test_a_text_without_a_table_has_no_rows(bench):
-    assert bench().run(PARSE_TABLE, text="a | b\n\n---\n```\n|a|\n|-|\n|x|\n```\n") == {"items": [], "columns": [], "count": 0}
+    assert bench().run("util.parseTable", text="a | b\n\n---\n```\n|a|\n|-|\n|x|\n```\n") == {"items": [], "columns": [], "count": 0}

@@ -3,11 +3,10 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.properties.tags import RENAME_TAG
 
 
 def retag(vault, old, new, **more):
-    return vault.run(RENAME_TAG, **{"from": old, "to": new, **more})
+    return vault.run("vault.renameTag", **{"from": old, "to": new, **more})
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.text.lines import TAKE_LINES
 
 NOTE = (
     "---\nbooks: 1\n---\n# Inbox about books\n\nReturn the books.\n\n- [ ] library books #errand\n\t- by Friday\n- call\n\n"
@@ -30,7 +29,7 @@ NOTE = (
 )
 def test_a_line_is_taken_with_what_is_nested_in_it(bench, args, after, taken):
     vault = bench({"a.md": NOTE})
-    answer = vault.run(TAKE_LINES, path="a.md", expectCount=1, **args)
+    answer = vault.run("vault.takeLines", path="a.md", expectCount=1, **args)
     assert vault.text("a.md") == after
     assert taken is None or answer["text"] == taken
 
@@ -46,7 +45,7 @@ def test_a_line_is_taken_with_what_is_nested_in_it(bench, args, after, taken):
 )
 def test_a_line_is_replaced_and_keeps_its_marker(bench, args, after):
     vault = bench({"a.md": NOTE})
-    vault.run(TAKE_LINES, path="a.md", expectCount=1, **args)
+    vault.run("vault.takeLines", path="a.md", expectCount=1, **args)
     assert vault.text("a.md") == after
 
 
@@ -63,13 +62,13 @@ def test_a_line_is_replaced_and_keeps_its_marker(bench, args, after):
 )
 def test_what_is_not_there_is_an_error(bench, args, code):
     with pytest.raises(ToolError) as caught:
-        bench({"a.md": NOTE}).run(TAKE_LINES, path="a.md", **args)
+        bench({"a.md": NOTE}).run("vault.takeLines", path="a.md", **args)
     assert caught.value.code == code
 
 
 def test_several_lines_at_the_end_of_a_note_without_a_line_end(bench):
     vault = bench({"a.md": "x\n- a1 z\n- a2 z"})
-    assert vault.run(TAKE_LINES, path="a.md", text="z")["count"] == 2
+    assert vault.run("vault.takeLines", path="a.md", text="z")["count"] == 2
     assert vault.text("a.md") == "x"
-    assert vault.run(TAKE_LINES, path="a.md", text="z")["count"] == 0
+    assert vault.run("vault.takeLines", path="a.md", text="z")["count"] == 0
     assert vault.warnings == ["TEXT_NOT_FOUND"]

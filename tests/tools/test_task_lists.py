@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.text.task_lists import LIST_TASKS
 
 VAULT = {
     "a.md": "- [ ] #task/home call Ann 📅 2026-03-20\n- [x] #task paid\n- [ ] plain\n\n## Later\n\n- [-] #task dropped\n- [/] #task half [due:: 2026-03-01]\n",
@@ -13,7 +12,7 @@ VAULT = {
 
 
 def texts(bench, **args):
-    return [item["text"] for item in bench(VAULT).run(LIST_TASKS, **args)["items"]]
+    return [item["text"] for item in bench(VAULT).run("vault.listTasks", **args)["items"]]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ def test_which_tasks(bench, args, expected):
 
 
 def test_what_is_told_of_a_task(bench):
-    assert bench(VAULT).run(LIST_TASKS, path="a.md")["items"][0] == {
+    assert bench(VAULT).run("vault.listTasks", path="a.md")["items"][0] == {
         "path": "a.md",
         "name": "a",
         "text": "#task/home call Ann 📅 2026-03-20",

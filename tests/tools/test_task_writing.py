@@ -4,8 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.text.task_lists import ADD_TASK, SET_TASK_DUE
-from obsidian_agent.tools.text.tasks import MARK_TASKS
 
 
 @pytest.mark.parametrize(
@@ -21,27 +19,27 @@ from obsidian_agent.tools.text.tasks import MARK_TASKS
 )
 def test_a_task_is_written_as_those_around(bench, note, args, after):
     vault = bench({"a.md": note})
-    vault.run(ADD_TASK, path="a.md", text="new", **args)
+    vault.run("vault.addTask", path="a.md", text="new", **args)
     assert vault.text("a.md") == after
 
 
 def test_the_folder_tells_where_the_note_does_not(bench):
     vault = bench({"x/a.md": "", "x/b.md": "- [ ] b [due:: 2026-01-01]\n"})
-    vault.run(ADD_TASK, path="x/a.md", text="new", due="2026-03-20")
+    vault.run("vault.addTask", path="x/a.md", text="new", due="2026-03-20")
     assert vault.text("x/a.md") == "- [ ] new [due:: 2026-03-20]\n"
 
 
 def test_a_due_date_is_changed_or_added(bench):
     vault = bench({"a.md": "- [ ] one 📅 2026-01-01 🔁 every week\n- [ ] two ^id\n- [ ] two three\n"})
-    vault.run(SET_TASK_DUE, path="a.md", text="one", due="2026-03-20")
-    vault.run(SET_TASK_DUE, path="a.md", text="three", due="2026-03-21")
+    vault.run("vault.setTaskDue", path="a.md", text="one", due="2026-03-20")
+    vault.run("vault.setTaskDue", path="a.md", text="three", due="2026-03-21")
     assert vault.text("a.md") == "- [ ] one 📅 2026-03-20 🔁 every week\n- [ ] two ^id\n- [ ] two three 📅 2026-03-21\n"
     with pytest.raises(ToolError):
-        vault.run(SET_TASK_DUE, path="a.md", text="two", due="2026-03-21")
+        vault.run("vault.setTaskDue", path="a.md", text="two", due="2026-03-21")
     with pytest.raises(ToolError):
-        vault.run(SET_TASK_DUE, path="a.md", text="four", due="2026-03-21")
+        vault.run("vault.setTaskDue", path="a.md", text="four", due="2026-03-21")
     with pytest.raises(ValidationError):
-        vault.run(SET_TASK_DUE, path="a.md", text="three", due="soon")
+        vault.run("vault.setTaskDue", path="a.md", text="three", due="soon")
 
 
 @pytest.mark.parametrize(
@@ -55,20 +53,20 @@ def test_a_due_date_is_changed_or_added(bench):
 )
 def test_done_tasks_get_the_day_where_others_have_it(bench, note, after):
     vault = bench({"x/a.md": note, "x/b.md": "- [x] other 📅 2026-01-01 ✅ 2026-01-01\n"})
-    vault.run(MARK_TASKS, path="x/a.md")
+    vault.run("vault.markTasks", path="x/a.md")
     assert vault.text("x/a.md") == after
 
 
 def test_a_reopened_task_loses_the_day_and_recurring_ones_are_told(bench):
     vault = bench({"a.md": "- [x] a 📅 2026-01-01 ✅ 2026-01-02\n- [ ] b 🔁 every day\n"})
-    vault.run(MARK_TASKS, path="a.md", status=" ", only="x")
+    vault.run("vault.markTasks", path="a.md", status=" ", only="x")
     assert vault.text("a.md").startswith("- [ ] a 📅 2026-01-01\n")
-    vault.run(MARK_TASKS, path="a.md", text="b", doneDate="never")
+    vault.run("vault.markTasks", path="a.md", text="b", doneDate="never")
     assert vault.warnings == ["RECURRING_TASK"]
     assert vault.text("a.md").endswith("- [x] b 🔁 every day\n")
 
 
 def test_a_task_is_found_by_its_words_where_the_text_stands_nowhere(bench):
     vault = bench({"a.md": "- [x] water the plants\n- [ ] water all the plants\n- [ ] plants\n"})
-    vault.run(MARK_TASKS, path="a.md", text="the plants to water", expectCount=1)
+    vault.run("vault.markTasks", path="a.md", text="the plants to water", expectCount=1)
     assert vault.text("a.md") == "- [x] water the plants\n- [x] water all the plants\n- [ ] plants\n"

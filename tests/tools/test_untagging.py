@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tools.properties.tags import REMOVE_TAGS
-
 NOTE = "---\ntags: [a, b/c]\n---\n#a\nText #a and #a/b, `#a` stays.\n- [ ] #A do\nend #b/c #a\n"
 
 
@@ -18,7 +16,7 @@ NOTE = "---\ntags: [a, b/c]\n---\n#a\nText #a and #a/b, `#a` stays.\n- [ ] #A do
 )
 def test_tags_go_from_properties_and_text(bench, tags, after, count):
     vault = bench({"n.md": NOTE})
-    answer = vault.run(REMOVE_TAGS, path="n.md", tags=tags)
+    answer = vault.run("vault.removeTags", path="n.md", tags=tags)
     assert vault.text("n.md") == after
     assert (answer["count"], answer["changed"]) == (count, count > 0)
 
@@ -38,5 +36,5 @@ def test_tags_go_from_properties_and_text(bench, tags, after, count):
 )
 def test_what_stands_around_a_tag(bench, before, after):
     vault = bench({"n.md": before})
-    vault.run(REMOVE_TAGS, path="n.md")
+    vault.run("vault.removeTags", path="n.md")
     assert vault.text("n.md") == after

@@ -4,13 +4,11 @@ import pytest
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tools.files.create import CREATE_FILE
-from obsidian_agent.tools.text.parse import FORMAT_LIST, PARSE_BULLETS, PARSE_HEADINGS, PARSE_TASKS, SLUGIFY_TITLE
 
 
 def test_bullets(bench):
     text = "Intro\n- [x] Dark: mode ^id1\n  1. Sub/item\n* plain\n```\n- code\n```\n"
-    assert bench().run(PARSE_BULLETS, text=text) == {
+    assert bench().run("util.parseMarkdownBullets", text=text) == {
         "items": [
             {"text": "Dark: mode", "raw": "- [x] Dark: mode ^id1", "depth": 0, "slug": "dark-mode", "checked": True},
             {"text": "Sub/item", "raw": "  1. Sub/item", "depth": 1, "slug": "sub-item"},
@@ -24,23 +22,23 @@ NOTE = "# One\n\nfirst\n\n## Sub part\r\nsecond\n\n# Two\n"
 
 
 def test_headings(bench):
-    output = bench().run(PARSE_HEADINGS, text=NOTE)
+    output = bench().run("util.parseHeadings", text=NOTE)
     assert output["count"] == 3
     assert output["items"][0] == {"text": "One", "level": 1, "slug": "one", "content": "first\n\n## Sub part\r\nsecond", "line": 1}
     assert [(item["text"], item["content"], item["line"]) for item in output["items"][1:]] == [("Sub part", "second", 5), ("Two", "", 8)]
 
 
 def test_headings_of_one_level_in_a_file(bench):
-    output = bench({"a.md": NOTE}).run(PARSE_HEADINGS, path="a.md", level=2)
+    output = bench({"a.md": NOTE}).run("util.parseHeadings", path="a.md", level=2)
     assert [item["text"] for item in output["items"]] == ["Sub part"]
 
 
 def test_tasks(bench):
-    output = bench({"a.md": "- [ ] a\n- b\n  * [x] c\n"}).run(PARSE_TASKS, path="a.md")
+    output = bench({"a.md": "- [ ] a\n- b\n  * [x] c\n"}).run("util.parseTasks", path="a.md")
     assert output == {"items": [{"text": "a", "status": " ", "line": 1}, {"text": "c", "status": "x", "line": 3}], "count": 2}
 
 
-@pytest.mark.parametrize("tool", [PARSE_HEADINGS, PARSE_TASKS])
+@pytest.mark.parametrize("tool", ["util.parseHeadings", "util.parseTasks"])
 def test_text_or_path(bench, tool):
     for wrong in ({}, {"text": "x", "path": "a.md"}):
         with pytest.raises(ValidationError):
@@ -65,14 +63,14 @@ def test_text_or_path(bench, tool):
     ],
 )
 def test_format_list(bench, items, args, text):
-    output = bench().run(FORMAT_LIST, items=items, **args)
+    output = bench().run("util.formatList", items=items, **args)
     assert output == {"text": text, "count": sum(item is not None for item in items)}
 
 
 def test_format_list_links_what_was_made(bench):
     vault = bench({"Old/B.md": ""})
-    items = [vault.run(CREATE_FILE, path=path, content="") for path in ("New/A.md", "New/B.md")]
-    assert vault.run(FORMAT_LIST, items=items, template="- {path|link}")["text"] == "- [[A]]\n- [[New/B]]"
+    items = [vault.run("vault.createFile", path=path, content="") for path in ("New/A.md", "New/B.md")]
+    assert vault.run("util.formatList", items=items, template="- {path|link}")["text"] == "- [[A]]\n- [[New/B]]"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +84,7 @@ def test_format_list_links_what_was_made(bench):
 )
 def test_format_list_refuses(bench, items, template, code):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench().run(FORMAT_LIST, items=items, template=template)
+        bench().run("util.formatList", items=items, template=template)
     assert caught.value.code == code
 
 
@@ -100,4 +98,4 @@ def test_format_list_refuses(bench, items, template, code):
     ],
 )
 def test_slugify(bench, args, slug):
-    assert bench().run(SLUGIFY_TITLE, **args) == {"slug": slug}
+    assert bench().run("util.slugifyTitle", **args) == {"slug": slug}

@@ -6,24 +6,23 @@ import pytest
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError
 from obsidian_agent.tools.core.tool import Risk
-from obsidian_agent.tools.editor.workspace import GET_CONTEXT, OPEN_FILE
-from obsidian_agent.tools.files.create import CREATE_FILE
+from obsidian_agent.tools.registry import TOOLS
 
 
 def test_open_file(bench):
     vault = bench({"a#b.md": ""})
-    assert vault.run(OPEN_FILE, path="a#b.md", line=3, newPane=False) == {"path": "a#b.md", "opened": False, "via": "none"}
+    assert vault.run("workspace.openFile", path="a#b.md", line=3, newPane=False) == {"path": "a#b.md", "opened": False, "via": "none"}
     vault.run_context = replace(vault.run_context, has_screen=True)
-    assert vault.run(OPEN_FILE, path="a#b.md") == {"path": "a#b.md", "opened": True, "via": "app"}
-    assert OPEN_FILE.risk is Risk.READ_ONLY
-    vault.run(CREATE_FILE, path="new.md", content="")
-    assert vault.run(OPEN_FILE, path="new.md")["opened"] is True
+    assert vault.run("workspace.openFile", path="a#b.md") == {"path": "a#b.md", "opened": True, "via": "app"}
+    assert TOOLS["workspace.openFile"].risk is Risk.READ_ONLY
+    vault.run("vault.createFile", path="new.md", content="")
+    assert vault.run("workspace.openFile", path="new.md")["opened"] is True
 
 
 @pytest.mark.parametrize(("path", "code"), [("no.md", "FILE_NOT_FOUND"), ("D", "NOT_TEXT"), ("../x.md", "PATH_OUTSIDE_VAULT")])
 def test_open_file_needs_a_file(bench, path, code):
     with pytest.raises(ObsidianAgentError) as caught:
-        bench({"D/": ""}).run(OPEN_FILE, path=path)
+        bench({"D/": ""}).run("workspace.openFile", path=path)
     assert caught.value.code == code
 
 
@@ -32,14 +31,14 @@ def test_a_new_pane_is_refused_where_nothing_has_panes(bench, has_screen):
     vault = bench({"a.md": ""})
     vault.run_context = replace(vault.run_context, has_screen=has_screen)
     with pytest.raises(ToolError) as caught:
-        vault.propose(OPEN_FILE, path="a.md", newPane=True)
+        vault.propose("workspace.openFile", path="a.md", newPane=True)
     assert caught.value.problem().code == "ARGUMENT_INVALID"
     assert "newPane" in caught.value.problem().message
 
 
 def test_get_context(bench):
     vault = bench({"a.md": "text"}, active="a.md", selected=("text", None, None), open_files=("a.md",))
-    assert vault.run(GET_CONTEXT) == {
+    assert vault.run("workspace.getContext") == {
         "vaultName": vault.folder.name,
         "activeFilePath": "a.md",
         "selection": "text",
@@ -51,5 +50,5 @@ def test_get_context(bench):
 def test_get_context_of_nothing_open(bench):
     vault = bench()
     expected = {"vaultName": vault.folder.name, "activeFilePath": None, "openFiles": [], "recentFiles": []}
-    assert vault.run(GET_CONTEXT) == expected
+    assert vault.run("workspace.getContext") == expected
     assert vault.last.output.model_dump(by_alias=True, exclude_unset=True) == expected

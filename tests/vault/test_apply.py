@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import Conflict, VaultError
-from obsidian_agent.vault.filesystem import rename as renames
-from obsidian_agent.vault.filesystem import sync, temp_files
+from obsidian_agent.vault.filesystem import system_calls, temp_files
+from obsidian_agent.vault.filesystem import system_calls as renames
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction import apply
@@ -325,7 +325,7 @@ class TestDisk:
 
     def test_one_flush_for_everything(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         flushed: list[int] = []
-        monkeypatch.setattr(sync, "flush_file_system", lambda fd: flushed.append(fd) or True)
+        monkeypatch.setattr(system_calls, "flush_file_system", lambda fd: flushed.append(fd) or True)
         monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("a flush of its own"))
         for number in range(50):
             bench.do(action_of(create(f"Folder/n{number}.md", NEW)), NEW)
@@ -336,7 +336,7 @@ class TestDisk:
 
     def test_without_that_call_every_file_and_folder_is_flushed(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
         flushed: list[str] = []
-        monkeypatch.setattr(sync, "_syncfs", None)
+        monkeypatch.setattr(system_calls, "_syncfs", None)
         monkeypatch.setattr(os, "fsync", lambda fd: flushed.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), bench.root)))
         bench.do(action_of(create("Folder/n.md", NEW)), NEW)
         bench.do(REPLACE, NEW)
@@ -349,7 +349,7 @@ class TestDisk:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
         bench.do(REPLACE, NEW)
-        monkeypatch.setattr(sync, "flush_file_system", fail)
+        monkeypatch.setattr(system_calls, "flush_file_system", fail)
         with pytest.raises(HalfDone, match="may not have reached the disk"):
             bench.applier.complete()
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.markdown import canvas as json_places
-from obsidian_agent.vault.markdown.base_file import base_links
-from obsidian_agent.vault.markdown.canvas import NotJson, canvas_links, json_text, scan_canvas
+from obsidian_agent.vault.markdown.canvas import NotJson, base_links, canvas_links, json_text, scan_canvas
 
 
 def canvas(*nodes: dict[str, Any], **options: Any) -> bytes:

@@ -262,7 +262,7 @@ def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path
     monkeypatch.chdir(folder)
     whole = said(keeper.refresh())
     assert len(list((tmp_path / "state").glob("*.pack"))) == 2
-    monkeypatch.setattr("obsidian_agent.vault.index.worker.sys.executable", "/bin/false")
+    monkeypatch.setattr("obsidian_agent.vault.index.build.sys.executable", "/bin/false")
     assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkFormat, LinkStyle, link_style, link_target
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkFormat, LinkStyle, link_style, link_target
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from support import MakeVault

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_properties
 from obsidian_agent.vault.markdown import edits as markdown
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import rules
@@ -277,7 +277,7 @@ def test_law_the_lines_are_the_text(text: str) -> None:
     lines = scan(text)
     assert "".join(text[line.start : line.next] for line in lines) == text
     assert [line.number for line in lines] == list(range(1, len(lines) + 1))
-    front = read.span(text)
+    front = find_frontmatter(text)
     assert all(line.hidden for line in lines if front and line.start < front.body_start)
 
 
@@ -426,4 +426,4 @@ def test_headings_and_items_are_those_of_obsidian(shared: Path) -> None:
         expected_tasks = [(item["task"], item["line"] + 1) for item in note["listItems"] or () if item["task"] is not None]
         assert [(task.status, task.line) for task in markdown.tasks(text)] == expected_tasks, name
         found = {key: value for key, value in (note["frontmatter"] or {}).items() if key != "position"}
-        assert read.read(text) == found, name
+        assert read_properties(text) == found, name

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore, missing
-from obsidian_agent.vault.paths import escapes, rules
 from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths import rules
+from obsidian_agent.vault.paths import rules as escapes
 from obsidian_agent.vault.paths.path import (
     ROOT,
     PathUse,

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.vault.links.style import LinkStyle
-from obsidian_agent.vault.refactor.link_text import Shape, relative_path, shape_of, spellings
+from obsidian_agent.vault.links.link_text import LinkStyle, Shape, relative_path, shape_of, spellings
 from previews import vault_path
 
 FILE, SOURCE = vault_path("A/B/Note.md"), vault_path("A/from.md")

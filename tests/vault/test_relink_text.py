@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.vault.links.graph import links_of
-from obsidian_agent.vault.refactor.link_text import Edit, apply, display_edit, is_plain, target_edit
-from obsidian_agent.vault.scan.note import links_in, scan_lossy
+from obsidian_agent.vault.links.link_text import Edit, apply, display_edit, is_plain, target_edit
+from obsidian_agent.vault.markdown.note import links_in, scan_lossy
 from previews import vault_path
 
 NOTE, CANVAS = vault_path("n.md"), vault_path("b.canvas")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.scan.note import Link, links_in, links_where, names_in, scan, scan_lossy
+from obsidian_agent.vault.markdown.note import Link, links_in, links_where, names_in, scan, scan_lossy
 
 
 def _links(text: str) -> list[Link]:

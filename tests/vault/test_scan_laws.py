@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.scan.model import ScannedNote
-from obsidian_agent.vault.scan.note import links_in, links_where, names_in, names_of, scan, scan_by_blocks, scan_lossy
+from obsidian_agent.vault.markdown.model import ScannedNote
+from obsidian_agent.vault.markdown.note import links_in, links_where, names_in, names_of, scan, scan_by_blocks, scan_lossy
 
 _LINKS = ("[[a]]", "![[i.png|100]]", "[[b#h|c]]", "[[a\\|b]]", "[[Sq]x]]", "[[#h]]", "[[|]]", "[[ ]]", "[t](n.md)", "![p](q%20r.png)")
 _MORE_LINKS = (

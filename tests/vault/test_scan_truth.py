@@ -11,9 +11,9 @@ import pytest
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.graph import link_graph, unresolved_name
 from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.markdown.note import Link, ScannedNote, scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.scan.note import Link, ScannedNote, scan
 from obsidian_agent.vault.views.disk import DiskView
 
 

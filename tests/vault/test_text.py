@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.vault.markdown.text import decode, encode, newline_of, split_lines, with_newlines
+from obsidian_agent.vault.text import decode, encode, newline_of, split_lines, with_newlines
 
 LAW = settings(deadline=None)
 TEXTS = st.text(st.sampled_from("ab\n\r\u2028\x85\x0b\ufeff\x00é😀"))

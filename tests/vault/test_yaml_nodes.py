@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.frontmatter import read, yaml_nodes
+from obsidian_agent.vault.frontmatter import yaml_nodes
+from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 
 BLOCKS = (
@@ -52,7 +53,7 @@ def test_without_libyaml_the_answer_is_the_same(block: str, monkeypatch: pytest.
 def test_without_libyaml_edits_are_the_same(block: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def edited() -> str:
         try:
-            return read.edit(f"---\n{block}---\n", set={"a": value})
+            return edit_properties(f"---\n{block}---\n", set={"a": value})
         except VaultError as error:
             return error.code
 

@@ -25,7 +25,7 @@ from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.facts import name_key
 from obsidian_agent.vault.index.index import index_of
-from obsidian_agent.vault.index.words import ranked, words_of
+from obsidian_agent.vault.index.word_search import ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import VaultView
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from obsidian_agent.agent.macros.macro import Macro, MacroError, read_macro
-from obsidian_agent.plan.compiled import compile_step
-from obsidian_agent.plan.marks import marks_of
+from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
 from obsidian_agent.plan.parameters import typed
+from obsidian_agent.plan.references import compile_step
 from obsidian_agent.plan.scope import CONTEXT_NAMES, RESERVED_NAMES
 from obsidian_agent.tools.core.tool import Tool
 

@@ -131,7 +131,7 @@ class ModelTurns:
 
     def _choice(self, config: TurnConfig, model: str | None) -> Choice:
         """Which model is asked: a denied note may not even wish."""
-        active, deny = self.plans.context({}).active_file, self.models.rules.deny
+        active, deny = self.plans.context().active_file, self.models.rules.deny
         hidden = active is not None and (deny.cover(active) or deny.cover(self.vault.resolve(active)))
         wish = wish_of(self.vault.view(), None if hidden else active)
         return choose(self.models.spec, model, wish, config.model, self.models.choosable)

@@ -22,8 +22,8 @@ from obsidian_agent.plan import arguments as jsonvalues
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.providers.base import ToolCall
-from obsidian_agent.tools.core.registry import from_wire, wire_name
 from obsidian_agent.tools.core.tool import Risk, Tool
+from obsidian_agent.tools.registry import from_wire, wire_name
 
 MAX_ARGUMENTS: Final = 4 * 1024 * 1024
 """Characters of one call's arguments."""

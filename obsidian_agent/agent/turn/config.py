@@ -19,9 +19,9 @@ from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.providers.registry import SCRIPTED, find_vendor
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.frontmatter.properties import read_properties
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -97,7 +97,7 @@ def wish_of(view: VaultView, path: VaultPath | None) -> str | None:
     if path is None or not path.is_note:
         return None
     try:
-        properties = read.read(decode(view.read(path), path.text))
+        properties = read_properties(decode(view.read(path), path.text))
     except VaultError:
         return None
     return _wish(properties)

@@ -25,8 +25,8 @@ from pydantic import BaseModel
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import ToolOffer
-from obsidian_agent.tools.core.registry import wire_name
 from obsidian_agent.tools.core.tool import Risk, Tool
+from obsidian_agent.tools.registry import wire_name
 
 Detail = Literal["full", "short"]
 """How much a model is told: everything, or what a small one can hold."""

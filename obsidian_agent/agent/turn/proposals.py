@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
-from obsidian_agent.agent.plans import MissingInput
 from obsidian_agent.agent.turn.calls import ProposalCall
 from obsidian_agent.agent.turn.model_tools import usage_of
 from obsidian_agent.agent.turn.tool_round import ToolRound, TurnScope
@@ -21,6 +20,7 @@ from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.providers.base import FinishReason

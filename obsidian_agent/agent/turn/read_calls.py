@@ -14,8 +14,7 @@ from obsidian_agent.agent.privacy.consent import Level, Part, RequestKind, Share
 from obsidian_agent.agent.turn.calls import ReadCall
 from obsidian_agent.agent.turn.model_tools import Reveals
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.marks import ArgMarks, marks_of
+from obsidian_agent.plan.arguments import ArgMarks, marks_of, parse_input
 from obsidian_agent.tools.core.lookup import find_file
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse

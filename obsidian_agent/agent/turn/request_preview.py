@@ -52,7 +52,7 @@ async def preview_request(
 
     copy = deepcopy(replace(conversation, keeper=None))
     agent = await asyncio.to_thread(lambda: turns.agent(note, copy, model=model, assistant=assistant))
-    request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context, {}))
+    request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context))
     prepared = await agent.prepare(request.context)
     prepared.may_summarise = False
     await prepared.run(draft, emit)

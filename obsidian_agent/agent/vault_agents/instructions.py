@@ -10,7 +10,7 @@ from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.vault_agents.documents import AgentText, SkillText
 from obsidian_agent.agent.vault_agents.library import Library
 from obsidian_agent.errors import Problem
-from obsidian_agent.tools.core.registry import from_wire
+from obsidian_agent.tools.registry import from_wire
 
 _HEAD = "# What the person adds"
 _FAMILIES: Mapping[str, str] = {

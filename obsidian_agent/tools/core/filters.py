@@ -1,22 +1,28 @@
 """The filters of the plan language: `{field|filter}` in `util.formatList`, `${path|filter}` in references.
 
-A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `MISSING` until `default` replaces
+A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `Missing` until `default` replaces
 it; what is still missing at the end is the caller's error to tell.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from obsidian_agent.errors import ToolError
+from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
+from obsidian_agent.vault.links.link_text import link_target
+from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.markdown.edits import slug
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.paths.rules import clean_component, extension
+from obsidian_agent.vault.views.view import VaultView
 
 
 def plain_link(text: str) -> str:
@@ -36,13 +42,17 @@ Filter = Callable[[Any, str, FilterContext], Any]
 
 
 class Missing(Enum):
-    """The type of `MISSING`, so that it can be told apart from every value that JSON knows."""
+    """A value that is not there, told apart from every value that JSON knows; the member's value is the error it becomes in the end."""
 
-    MISSING = "missing"
+    VALUE = "REFERENCE_ERROR"
+    SELECTION = "NO_SELECTION"
 
 
-MISSING: Final = Missing.MISSING
+MISSING: Final = Missing.VALUE
 """A reference that leads nowhere."""
+
+NO_SELECTION: Final = Missing.SELECTION
+"""The selection, where nothing is selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ def apply_filters(value: Any, calls: Sequence[FilterCall], context: FilterContex
     """The value after all filters, left to right. ToolError ARGUMENT_INVALID for an unknown filter or a value that it cannot take."""
     refuse_unknown(calls)
     for call in calls:
-        if value is not MISSING or call.name == "default":
+        if not isinstance(value, Missing) or call.name == "default":
             value = FILTERS[call.name](value, call.argument or "", context)
     return value
 
@@ -102,7 +112,7 @@ def _json(value: Any, argument: str, context: FilterContext) -> str:
 
 
 def _default(value: Any, argument: str, context: FilterContext) -> Any:
-    return argument if value is MISSING or value is None or value == "" else value
+    return argument if isinstance(value, Missing) or value is None or value == "" else value
 
 
 def _join(value: Any, argument: str, context: FilterContext) -> str:
@@ -145,3 +155,75 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "date": _date,
 }
 """All filters, by name."""
+
+
+_PLACE = re.compile(r"\{\{.*?\}\}|\{(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<filters>(?:\|[^|{}]*)*)\}", re.DOTALL)
+
+
+class ListTemplate:
+    """A template, split once and filled for every item. ToolError ARGUMENT_INVALID for a filter that there is not."""
+
+    def __init__(self, template: str, context: FilterContext) -> None:
+        self._context = context
+        self._texts: list[str] = []
+        self._places: list[tuple[list[str], tuple[FilterCall, ...]]] = []
+        end = 0
+        for found in _PLACE.finditer(template):
+            if found["path"] is None:
+                continue
+            self._texts.append(template[end : found.start()])
+            calls = tuple(parse_call(part) for part in found["filters"].split("|")[1:])
+            refuse_unknown(calls)
+            self._places.append((found["path"].split("."), calls))
+            end = found.end()
+        self._texts.append(template[end:])
+
+    def fill(self, item: Any, index: int) -> str:
+        """The text for one item. ToolError REFERENCE_ERROR for a field that it lacks, ARGUMENT_INVALID for a value no filter can take."""
+        parts = [self._texts[0]]
+        for (path, calls), text in zip(self._places, self._texts[1:], strict=True):
+            value = apply_filters(_look_up(path, item, index), calls, self._context)
+            if isinstance(value, Missing):
+                raise ToolError(f"Item {index} has no {'.'.join(path)!r}.", code="REFERENCE_ERROR", hint=_hint(item))
+            parts += text_of(value), text
+        return "".join(parts)
+
+
+def _look_up(path: list[str], item: Any, index: int) -> Any:
+    if path == ["index"]:
+        return index
+    value = item
+    for part in path[1:] if path[0] == "item" else path:
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return MISSING
+    return value
+
+
+def _hint(item: Any) -> str:
+    return f"It has {', '.join(map(str, item))}." if isinstance(item, dict) and item else "Use {item} for the item itself."
+
+
+class LinkWriter:
+    """Makes wikilinks for one state of a vault; the names of all files are read once, when first needed."""
+
+    def __init__(self, view: VaultView) -> None:
+        self._view = view
+        self._resolver: LinkResolver | None = None
+
+    def __call__(self, text: str) -> str:
+        """`[[Name]]` or `[[folder/Name]]` when `text` is the path of a file, `[[text]]` for any other text."""
+        try:
+            entry = self._view.locate(paths.parse(text, PathUse.READ))
+        except VaultError:
+            entry = None
+        return f"[[{self.target(entry.path)}]]" if entry is not None and entry.kind == "file" else f"[[{text}]]"
+
+    def target(self, path: VaultPath) -> str:
+        """What stands between the brackets of a link to `path` that means it from every note."""
+        if self._resolver is None:
+            self._resolver = LinkResolver(entry.path for entry in self._view.walk(ROOT) if entry.kind == "file")
+        return link_target(self._resolver, path, path)

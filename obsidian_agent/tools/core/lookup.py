@@ -1,20 +1,20 @@
-"""How tools find and read what their path arguments name, with the errors that all of them share.
-
-Which notes a step works on: those of another step, or those of a folder.
-"""
+"""What tools share: finding and reading what their arguments name, the errors and warnings for it, and the form of their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.tool import PathText, RunContext, ToolContext, ToolModel
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
+from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, ToolContext, ToolModel
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode
+from obsidian_agent.vault.views.changes import FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
 
 
@@ -75,6 +75,28 @@ def read_text(view: VaultView, path: VaultPath) -> str:
     return decode(view.read(path), path.text)
 
 
+def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
+    """The file that `text` names, to be changed, and the text in it. Errors as of `find_file` and `read_text`."""
+    path = find_file(ctx.view, text, PathUse.UPDATE)
+    return path, read_text(ctx.view, path)
+
+
+def modified(path: VaultPath, before: str, after: str) -> tuple[FileChange, ...]:
+    """The change that gives a file another text; none when it is the same."""
+    return () if after == before else (ModifyFile(path, encode(after)),)
+
+
+def without_properties(text: str) -> str:
+    """The text of a note below its properties."""
+    front = find_frontmatter(text)
+    return text if front is None else text[front.body_start :]
+
+
+def left_out(path: VaultPath, error: ObsidianAgentError) -> Problem:
+    """The warning for a file of many that cannot be read."""
+    return Problem(error.code, f"{path} is left out: {error.message}", path=path.text)
+
+
 def notes_below(view: VaultView, folder: VaultPath) -> Iterator[VaultPath]:
     """The Markdown files below a folder, sorted by path."""
     return (entry.path for entry in view.walk(folder) if entry.kind == "file" and entry.path.is_note)
@@ -119,7 +141,7 @@ class NotesInput(ToolModel):
             except VaultError as error:
                 if self.path is not None:
                     raise
-                problems.append(Problem(error.code, f"{path} is left out: {error.message}", path=path.text))
+                problems.append(left_out(path, error))
 
 
 def path_of(item: Any) -> str:
@@ -130,3 +152,44 @@ def path_of(item: Any) -> str:
         path: str = item["path"]
         return path
     raise ToolError("An item of files is an object with path, or a path.", hint="Give the files of another step: $steps.find.files.")
+
+
+def value_of(properties: Mapping[str, Any], key: str) -> Any:
+    """A property's value; where no name is spelled so, that of the one which differs in case alone; None when there is none."""
+    if key in properties:
+        return properties[key]
+    folded = key.casefold()
+    return next((value for name, value in properties.items() if name.casefold() == folded), None)
+
+
+T = TypeVar("T")
+
+
+def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T], bool]:
+    """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
+    end = len(items) if limit is None else offset + limit
+    return items[offset:end], end < len(items)
+
+
+def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:
+    """Warnings for the notes (all, or those named) of which nothing is known."""
+    problems = index.problems
+    wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
+    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
+
+
+class TextOrPath(ToolModel):
+    text: LongText | None = None
+    path: PathText | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> TextOrPath:
+        if (self.text is None) == (self.path is None):
+            raise ValueError("give exactly one of text and path")
+        return self
+
+    def read(self, ctx: ToolContext) -> str:
+        """The text itself, or that of the file at `path`."""
+        if self.path is None:
+            return self.text or ""
+        return read_text(ctx.view, find_file(ctx.view, self.path))

@@ -11,8 +11,8 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from obsidian_agent.errors import ToolError
+from obsidian_agent.tools.core.lookup import value_of
 from obsidian_agent.tools.core.tool import ToolContext
-from obsidian_agent.tools.properties.set import value_of
 from obsidian_agent.vault.paths.path import VaultPath
 
 _MONTHS: Final = (

@@ -127,3 +127,11 @@ def expand(template: str, match: Found, groups: int) -> str:
         return match.group(int(digits)) or ""
 
     return _DOLLAR.sub(value, template)
+
+
+def whole_words(text: str) -> regex.Pattern[str]:
+    """A pattern for a text in any case, where words of it are not parts of longer words."""
+    words = r"\s+".join(regex.escape(word) for word in text.split())
+    before = r"(?<!\w)" if text.strip()[:1].isalnum() else ""
+    after = r"(?!\w)" if text.strip()[-1:].isalnum() else ""
+    return regex.compile(before + words + after, regex.IGNORECASE | regex.FULLCASE)

@@ -1,6 +1,6 @@
 """The contract of a tool: it reads a view of the vault and proposes; it never writes, asks or waits.
 
-A tool is one `Tool` value in `registry.BUILTIN_TOOLS`: its models say what goes in and out, `propose` does the work. Inputs are
+A tool is a function with the decorator `tool`, anywhere in this package: the registry finds it. Inputs and outputs are
 pydantic models with camelCase aliases; fields that hold vault paths are annotated `PathText` (or `list[PathText]`), fields in which
 an unknown `${head}` stays literal are annotated `LongText`. The plan package finds them by these annotations.
 """
@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkStyle
+from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import FileChange
 from obsidian_agent.vault.views.view import VaultView
@@ -119,11 +119,15 @@ class ToolContext:
     run: RunContext
 
 
+Input = TypeVar("Input", bound=ToolModel)
+Output = TypeVar("Output", bound=ToolModel)
+
+
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Generic[Output]):
     """What a tool answers: its output, the changes it wants, and warnings for the person."""
 
-    output: ToolModel
+    output: Output
     changes: tuple[FileChange, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
@@ -137,7 +141,21 @@ class Tool:
     risk: Risk
     input: type[ToolModel]
     output: type[ToolModel]
-    propose: Callable[[Any, ToolContext], Proposal]
+    propose: Callable[[Any, ToolContext], Proposal[Any]]
     deletes: bool = False
     opaque: bool = False
     aliases: tuple[str, ...] = ()
+
+
+def tool(
+    name: str, risk: Risk, *, deletes: bool = False, opaque: bool = False, aliases: tuple[str, ...] = ()
+) -> Callable[[Callable[[Input, ToolContext], Proposal[Output]]], Tool]:
+    """Makes a tool of a function `(args: Input, ctx: ToolContext) -> Proposal[Output]`: input and output are the models that its types
+    name, its docstring is the summary that people and models read."""
+
+    def made(propose: Callable[[Input, ToolContext], Proposal[Output]]) -> Tool:
+        hints = get_type_hints(propose)
+        (output,) = get_args(hints["return"])
+        return Tool(name, " ".join((propose.__doc__ or "").split()), risk, hints["args"], output, propose, deletes, opaque, aliases)
+
+    return made

@@ -1,24 +1,33 @@
-"""Tools that make folders and files, or replace a whole file: `vault.ensureFolder`, `vault.createFile`, `vault.writeFile`."""
+"""Tools that make folders and files, or replace a whole file: `vault.ensureFolder`, `vault.createFile`, `vault.writeFile`.
+
+`template.render`: the text of a note template with its variables filled in.
+
+The template of one item of a list: `- {path|link}`, `{index}: {item}`.
+
+`{name}`, `{name.part}` and `{name|filter|filter:argument}` are filled in; braces around anything else, and doubled braces as in Obsidian's
+own `{{date}}`, stay as they are written. What was filled in is never looked at again.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
-from obsidian_agent.tools.core.lookup import new_path, now_ms
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.filters import text_of
+from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_text
+from obsidian_agent.tools.core.moment import format_moment, parse_moment
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.move import links_caught
-from obsidian_agent.vault.frontmatter.read import merge_new
-from obsidian_agent.vault.markdown.text import decode, encode
+from obsidian_agent.vault.frontmatter.properties import merge_new
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
 from obsidian_agent.vault.views.view import VaultView
-
-# --- vault.ensureFolder -------------------------------------------------------------------------------------------------------
 
 
 class EnsureFolderInput(ToolModel):
@@ -30,7 +39,9 @@ class EnsureFolderOutput(ToolModel):
     created: bool
 
 
-def _ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal:
+@tool("vault.ensureFolder", Risk.WRITES)
+def ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal[EnsureFolderOutput]:
+    """Make a folder, with the parents it lacks, unless it exists."""
     existing = ctx.view.twin(paths.parse(args.path, PathUse.FOLDER))
     if existing is None:
         path = new_path(ctx.view, args.path, PathUse.MAKE_FOLDER)
@@ -38,18 +49,6 @@ def _ensure_folder(args: EnsureFolderInput, ctx: ToolContext) -> Proposal:
     if not _is_folder(ctx.view, existing):
         raise ToolError(f"{existing} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=existing.text)
     return Proposal(EnsureFolderOutput(path=existing.text, created=False))
-
-
-ENSURE_FOLDER = Tool(
-    name="vault.ensureFolder",
-    summary="Make a folder, with the parents it lacks, unless it exists.",
-    risk=Risk.WRITES,
-    input=EnsureFolderInput,
-    output=EnsureFolderOutput,
-    propose=_ensure_folder,
-)
-
-# --- vault.createFile ---------------------------------------------------------------------------------------------------------
 
 
 class CreateFileInput(ToolModel):
@@ -67,7 +66,9 @@ class CreateFileOutput(ToolModel):
     mtime_ms: float | None = None
 
 
-def _create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal:
+@tool("vault.createFile", Risk.WRITES, aliases=("obsidian.create_note",))
+def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileOutput]:
+    """Make a new file. Never overwrites: an existing file is left alone."""
     path = new_path(ctx.view, args.path)
     made_here = _made_by_plan(ctx.view, path)
     twin = ctx.view.twin(path)
@@ -93,7 +94,7 @@ _TRIED_ONE_BY_ONE = 50
 """Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
 
 
-def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal:
+def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal[CreateFileOutput]:
     if _is_folder(ctx.view, twin):
         raise ToolError(f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name.")
     if not args.if_not_exists:
@@ -135,19 +136,6 @@ def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
     return free
 
 
-CREATE_FILE = Tool(
-    name="vault.createFile",
-    summary="Make a new file. Never overwrites: an existing file is left alone.",
-    risk=Risk.WRITES,
-    input=CreateFileInput,
-    output=CreateFileOutput,
-    propose=_create_file,
-    aliases=("obsidian.create_note",),
-)
-
-# --- vault.writeFile ----------------------------------------------------------------------------------------------------------
-
-
 class WriteFileInput(ToolModel):
     path: PathText = Field(min_length=1)
     content: LongText = Field(description="The whole new content; nothing of the old one is kept. Only text is replaced, never a picture.")
@@ -162,7 +150,9 @@ class WriteFileOutput(ToolModel):
     mtime_ms: float
 
 
-def _write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal:
+@tool("vault.writeFile", Risk.WRITES)
+def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutput]:
+    """Replace the whole content of a file, or make it."""
     path, before = _target(args.path, ctx.view)
     if before is not None:
         decode(before, path.text)
@@ -206,11 +196,77 @@ def _is_folder(view: VaultView, path: VaultPath) -> bool:
     return entry is not None and entry.kind == "folder"
 
 
-WRITE_FILE = Tool(
-    name="vault.writeFile",
-    summary="Replace the whole content of a file, or make it.",
-    risk=Risk.WRITES,
-    input=WriteFileInput,
-    output=WriteFileOutput,
-    propose=_write_file,
+_VARIABLE: Final = re.compile(r"\{\{[ \t]*(?P<name>[^\W\d][\w -]*?)[ \t]*(?::(?P<format>[^{}\n]*))?\}\}")
+_TEMPLATER: Final = re.compile(
+    r"<%[-_]?\s*tp\.(?:file\.(?P<title>title)|date\.(?P<day>now|today|tomorrow|yesterday)"
+    r"\((?:\s*(?P<quote>[\"'])(?P<format>[^\"'\n]*)(?P=quote)\s*)?\))\s*[-_]?%>"
 )
+_FOREIGN: Final = re.compile(r"<%[\s\S]*?%>")
+_DAY_MS: Final = 86_400_000
+
+
+class RenderInput(ToolModel):
+    path: PathText = Field(min_length=1, description="The template.")
+    title: str = Field(default="", description="What {{title}} stands for: the new note's name.")
+    when: str | None = Field(default=None, description="The moment of {{date}} and {{time}}, ISO; that of the run when absent.")
+    values: dict[str, Any] = Field(default={}, description="What other variables stand for, by name.")
+    date_format: str | None = Field(
+        default=None, min_length=1, description="How {{date}} looks, in Moment's tokens; as Obsidian's settings say when absent."
+    )
+    time_format: str | None = Field(default=None, min_length=1)
+
+
+class RenderOutput(ToolModel):
+    path: str
+    title: str
+    text: str
+    unknown: list[str] = Field(description="Variables that stay as they are, because nothing says what they stand for.")
+
+
+@tool("template.render", Risk.READ_ONLY)
+def render(args: RenderInput, ctx: ToolContext) -> Proposal[RenderOutput]:
+    """The text of a note template with {{title}}, {{date}}, {{time}}, {{date:FORMAT}} and named values filled in."""
+    path = find_file(ctx.view, args.path)
+    rendering = _Rendering(args, ctx)
+    text = _TEMPLATER.sub(rendering.templater, _VARIABLE.sub(rendering.variable, read_text(ctx.view, path)))
+    warnings: tuple[Problem, ...] = ()
+    if left := _FOREIGN.search(text):
+        message = f"{path} holds commands of the plugin Templater that only Obsidian can run, such as {left[0][:60]}; they stay as text."
+        warnings = (Problem("TEMPLATE_COMMANDS", message, path=path.text),)
+    return Proposal(RenderOutput(path=path.text, title=args.title, text=text, unknown=list(rendering.unknown)), warnings=warnings)
+
+
+class _Rendering:
+    """What variables stand for in one call."""
+
+    def __init__(self, args: RenderInput, ctx: ToolContext) -> None:
+        self._args = args
+        self._now = ctx.run.now
+        self._settings = ctx.run.notes
+        self._when = ctx.run.now if args.when is None else parse_moment(args.when, ctx.run.now) or ctx.run.now
+        self._values = {name.casefold(): text_of(value) for name, value in args.values.items()}
+        self.unknown: dict[str, None] = {}
+
+    def variable(self, found: re.Match[str]) -> str:
+        """A variable of Obsidian's own templates, or a named value; any other stays."""
+        name = found["name"].casefold()
+        if name in self._values:
+            return self._values[name]
+        match name:
+            case "title":
+                return self._args.title
+            case "date":
+                return format_moment(self._when, found["format"] or self._args.date_format or self._settings.date_format)
+            case "time":
+                return format_moment(self._when, found["format"] or self._args.time_format or self._settings.time_format)
+            case _:
+                self.unknown[found["name"]] = None
+                return found[0]
+
+    def templater(self, found: re.Match[str]) -> str:
+        """The title and dates of the plugin Templater; a date with an offset or anything else stays."""
+        if found["title"]:
+            return self._args.title
+        days = {"tomorrow": 1, "yesterday": -1}.get(found["day"], 0)
+        moment = parse_moment(self._when.timestamp() * 1000 + days * _DAY_MS, self._now) or self._when
+        return format_moment(moment, found["format"] or "YYYY-MM-DD")

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_entry, new_path
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.index.facts import file_name
 from obsidian_agent.vault.index.index import VaultIndex, index_of
-from obsidian_agent.vault.markdown.base_file import base_links
+from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename
@@ -132,9 +132,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{len(names)} files ({shown}{f' and {more} more' if more > 0 else ''})"
 
 
-# --- vault.rename -------------------------------------------------------------------------------------------------------------
-
-
 class RenameInput(ToolModel):
     from_: PathText = Field(alias="from", min_length=1)
     to: PathText = Field(min_length=1, description="The full new path with name and extension, never a folder to move into.")
@@ -149,7 +146,9 @@ class RenameOutput(ToolModel):
     links_updated: int
 
 
-def _rename(args: RenameInput, ctx: ToolContext) -> Proposal:
+@tool("vault.rename", Risk.WRITES)
+def rename(args: RenameInput, ctx: ToolContext) -> Proposal[RenameOutput]:
+    """Rename or move a file or folder; links to it keep working."""
     entry = find_entry(ctx.view, args.from_)
     use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
     target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
@@ -190,18 +189,6 @@ def _refuse_bad_target(entry: Entry, target: VaultPath, overwrite: bool, view: V
         raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=target.text, hint="Choose another name.")
 
 
-RENAME = Tool(
-    name="vault.rename",
-    summary="Rename or move a file or folder; links to it keep working.",
-    risk=Risk.WRITES,
-    input=RenameInput,
-    output=RenameOutput,
-    propose=_rename,
-)
-
-# --- vault.delete -------------------------------------------------------------------------------------------------------------
-
-
 class DeleteInput(ToolModel):
     path: PathText = Field(min_length=1)
     recursive: bool = Field(default=False, description="Needed for a folder that is not empty.")
@@ -213,7 +200,9 @@ class DeleteOutput(ToolModel):
     trash_path: str = Field(description="Where it is now, inside the vault's own .trash/.")
 
 
-def _delete(args: DeleteInput, ctx: ToolContext) -> Proposal:
+@tool("vault.delete", Risk.WRITES, deletes=True)
+def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
+    """Move a file or folder into the vault's own .trash/."""
     entry = find_entry(ctx.view, args.path)
     if entry.kind == "folder" and not args.recursive and ctx.view.children(entry.path):
         raise ToolError(
@@ -228,14 +217,3 @@ def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
     """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
     target: Callable[[VaultPath], VaultPath] | None = getattr(view, "trash_target", None)
     return paths.trash_path(path.name) if target is None else target(path)
-
-
-DELETE = Tool(
-    name="vault.delete",
-    summary="Move a file or folder into the vault's own .trash/.",
-    risk=Risk.WRITES,
-    input=DeleteInput,
-    output=DeleteOutput,
-    propose=_delete,
-    deletes=True,
-)

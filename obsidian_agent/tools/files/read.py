@@ -5,34 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterable
+from typing import Any, Final
 
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
-from obsidian_agent.tools.core.lookup import SparseOutput, find_file, find_folder
+from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, find_folder, page
 from obsidian_agent.tools.core.moment import made_ms
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.facts import note_facts
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.note import Link, ScannedNote, names_of, scan_lossy
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.scan.note import Link, ScannedNote, names_of, scan_lossy
+from obsidian_agent.vault.text import BOM, decode
 from obsidian_agent.vault.views.changes import content_hash
 from obsidian_agent.vault.views.view import Entry, VaultView
-
-T = TypeVar("T")
-
-
-def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T], bool]:
-    """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
-    end = len(items) if limit is None else offset + limit
-    return items[offset:end], end < len(items)
-
-
-# --- vault.readFile -----------------------------------------------------------------------------------------------------------
 
 
 class ReadFileInput(ToolModel):
@@ -50,7 +41,9 @@ class ReadFileOutput(SparseOutput):
     next_offset: int | None = None
 
 
-def _read_file(args: ReadFileInput, ctx: ToolContext) -> Proposal:
+@tool("vault.readFile", Risk.READ_ONLY, aliases=("read_vault_file", "obsidian.read_note"))
+def read_file(args: ReadFileInput, ctx: ToolContext) -> Proposal[ReadFileOutput]:
+    """Read a file, whole or a page of it, with its hash."""
     path = find_file(ctx.view, args.path)
     data = ctx.view.read(path)
     content = decode(data, path.text)
@@ -89,19 +82,6 @@ def _cut(data: bytes, start: int, end: int) -> int:
     return end if end > start else _forward(data, start + 1)
 
 
-READ_FILE = Tool(
-    name="vault.readFile",
-    summary="Read a file, whole or a page of it, with its hash.",
-    risk=Risk.READ_ONLY,
-    input=ReadFileInput,
-    output=ReadFileOutput,
-    propose=_read_file,
-    aliases=("read_vault_file", "obsidian.read_note"),
-)
-
-# --- vault.readFiles ----------------------------------------------------------------------------------------------------------
-
-
 class ReadFilesInput(ToolModel):
     file_paths: list[PathText]
 
@@ -117,7 +97,9 @@ class ReadFilesOutput(ToolModel):
     files: list[ReadFilesEntry]
 
 
-def _read_files(args: ReadFilesInput, ctx: ToolContext) -> Proposal:
+@tool("vault.readFiles", Risk.READ_ONLY, aliases=("file_read",))
+def read_files(args: ReadFilesInput, ctx: ToolContext) -> Proposal[ReadFilesOutput]:
+    """Read several files; one that cannot be read gives an error in its place."""
     return Proposal(ReadFilesOutput(files=[_read_one(ctx.view, text) for text in args.file_paths]))
 
 
@@ -129,19 +111,6 @@ def _read_one(view: VaultView, text: str) -> ReadFilesEntry:
     except ObsidianAgentError as error:
         problem = error.problem()
         return ReadFilesEntry(path=text, error=f"{problem.code}: {problem.message}")
-
-
-READ_FILES = Tool(
-    name="vault.readFiles",
-    summary="Read several files; one that cannot be read gives an error in its place.",
-    risk=Risk.READ_ONLY,
-    input=ReadFilesInput,
-    output=ReadFilesOutput,
-    propose=_read_files,
-    aliases=("file_read",),
-)
-
-# --- vault.listFiles ----------------------------------------------------------------------------------------------------------
 
 
 class ListFilesInput(ToolModel):
@@ -166,7 +135,9 @@ class ListFilesOutput(ToolModel):
     has_more: bool
 
 
-def _list_files(args: ListFilesInput, ctx: ToolContext) -> Proposal:
+@tool("vault.listFiles", Risk.READ_ONLY, aliases=("list_vault_files", "obsidian.list_notes"))
+def list_files(args: ListFilesInput, ctx: ToolContext) -> Proposal[ListFilesOutput]:
+    """List the files and folders below a folder, sorted by path."""
     folder = find_folder(ctx.view, args.folder)
     entries = list(ctx.view.walk(folder) if args.recursive else ctx.view.children(folder))
     found, more = page(list(_with_extension(entries, args.extension)), args.limit, args.offset)
@@ -188,17 +159,6 @@ def _with_extension(entries: Iterable[Entry], extension: str | None) -> Iterable
 def _listed(view: VaultView, path: VaultPath) -> ListedFile:
     stat = view.stat(path)
     return ListedFile(path=path.text, name=path.stem, size=stat.size, mtime_ms=stat.mtime_ms)
-
-
-LIST_FILES = Tool(
-    name="vault.listFiles",
-    summary="List the files and folders below a folder, sorted by path.",
-    risk=Risk.READ_ONLY,
-    input=ListFilesInput,
-    output=ListFilesOutput,
-    propose=_list_files,
-    aliases=("list_vault_files", "obsidian.list_notes"),
-)
 
 
 class MetadataInput(ToolModel):
@@ -240,7 +200,9 @@ class MetadataOutput(SparseOutput):
     hash: str
 
 
-def _get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal:
+@tool("vault.getMetadata", Risk.READ_ONLY, aliases=("get_file_metadata", "obsidian.get_note_metadata"))
+def get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal[MetadataOutput]:
+    """Properties, tags, aliases, headings, links, tasks, size, time and hash of a file."""
     path = find_file(ctx.view, args.path)
     data = ctx.view.read(path)
     note = scan_lossy(data) if path.is_note else scan_lossy(b"")
@@ -284,12 +246,36 @@ def _warnings(path: VaultPath, note: ScannedNote) -> tuple[Problem, ...]:
     return tuple(found)
 
 
-GET_METADATA = Tool(
-    name="vault.getMetadata",
-    summary="Properties, tags, aliases, headings, links, tasks, size, time and hash of a file.",
-    risk=Risk.READ_ONLY,
-    input=MetadataInput,
-    output=MetadataOutput,
-    propose=_get_metadata,
-    aliases=("get_file_metadata", "obsidian.get_note_metadata"),
+_WORD: Final = re.compile(
+    r"\d+(?:[.,]\d+)*|[^\W\d_぀-ヿ一-鿿가-힯][^\W_぀-ヿ一-鿿]*(?:['’\-][^\W_]+)*"
+    r"|[぀-ヿ一-鿿]"
 )
+"""A number, a word with what apostrophes and hyphens join, or one character of a script without blanks."""
+
+
+class CountedNote(ToolModel):
+    path: str
+    words: int
+    characters: int = Field(description="Blanks and line ends included.")
+
+
+class CountWordsOutput(ToolModel):
+    files: list[CountedNote]
+    words: int
+    characters: int
+    count: int = Field(description="The number of notes.")
+
+
+@tool("vault.countWords", Risk.READ_ONLY)
+def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput]:
+    """The words and characters of a note, of some notes or of a folder, without properties."""
+    problems: list[Problem] = []
+    files = []
+    for path, text in args.texts(ctx, problems):
+        front = find_frontmatter(text)
+        body = text[front.body_start :] if front is not None else text.removeprefix(BOM)
+        files.append(CountedNote(path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)))
+    output = CountWordsOutput(
+        files=files, words=sum(file.words for file in files), characters=sum(file.characters for file in files), count=len(files)
+    )
+    return Proposal(output, warnings=tuple(problems))

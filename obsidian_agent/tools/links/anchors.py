@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.tools.core.lookup import left_out
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of
+from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, markdown_encoded, shape_of, spellings, target_edit
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.links.style import LinkStyle, markdown_encoded
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.link_text import Edit, Shape, apply, shape_of, spellings, target_edit
-from obsidian_agent.vault.scan.model import Link
-from obsidian_agent.vault.scan.note import scan_text
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
@@ -99,7 +99,7 @@ def redirected(
             data = ctx.view.read(source)
             decode(data, source.text)
         except VaultError as error:
-            problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+            problems.append(left_out(source, error))
             continue
         content, count = rewritten(data, source, note, change, index, ctx.run.link_style)
         if count:

@@ -13,15 +13,14 @@ from pydantic import Field
 from rapidfuzz import fuzz, process, utils
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.search.names import unread
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out, unread
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.markdown.note import Link
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.rules import extension
-from obsidian_agent.vault.scan.note import Link
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -41,7 +40,7 @@ class LinksOutput(ToolModel):
     count: int
 
 
-def _answer(items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()) -> Proposal:
+def _answer(items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()) -> Proposal[LinksOutput]:
     found = sorted(items, key=lambda item: (item.path, item.line))
     return Proposal(LinksOutput(items=found, count=len(found)), warnings=warnings)
 
@@ -54,7 +53,9 @@ def _links(view: VaultView, path: VaultPath) -> tuple[Link, ...]:
     return links_of(path, view.read(path))
 
 
-def _backlinks(args: LinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.getBacklinks", Risk.READ_ONLY, aliases=("get_file_backlinks",))
+def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
+    """The links to a file: path is the note that links."""
     path = find_file(ctx.view, args.path)
     index = index_of(ctx.view)
     items: list[LinkItem] = []
@@ -67,48 +68,22 @@ def _backlinks(args: LinksInput, ctx: ToolContext) -> Proposal:
     return _answer(items, unread(index))
 
 
-def _outgoing(args: LinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.getOutgoingLinks", Risk.READ_ONLY, aliases=("get_outgoing_links",))
+def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
+    """The links of a note that lead to files: path is the file."""
     path = find_file(ctx.view, args.path)
     index = index_of(ctx.view)
     resolved = ((index.resolve(link.target, path), link) for link in _links(ctx.view, path))
     return _answer(_item(target.text, link) for target, link in resolved if target is not None)
 
 
-def _unresolved(args: LinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.getUnresolvedLinks", Risk.READ_ONLY)
+def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
+    """The links of a note that lead nowhere: path is the name that is missing, as the link has it."""
     path = find_file(ctx.view, args.path)
     index = index_of(ctx.view)
     lost = (link for link in _links(ctx.view, path) if index.resolve(link.target, path) is None)
     return _answer(_item(unresolved_name(link.target), link) for link in lost)
-
-
-GET_BACKLINKS = Tool(
-    name="vault.getBacklinks",
-    summary="The links to a file: path is the note that links.",
-    risk=Risk.READ_ONLY,
-    input=LinksInput,
-    output=LinksOutput,
-    propose=_backlinks,
-    aliases=("get_file_backlinks",),
-)
-
-GET_OUTGOING_LINKS = Tool(
-    name="vault.getOutgoingLinks",
-    summary="The links of a note that lead to files: path is the file.",
-    risk=Risk.READ_ONLY,
-    input=LinksInput,
-    output=LinksOutput,
-    propose=_outgoing,
-    aliases=("get_outgoing_links",),
-)
-
-GET_UNRESOLVED_LINKS = Tool(
-    name="vault.getUnresolvedLinks",
-    summary="The links of a note that lead nowhere: path is the name that is missing, as the link has it.",
-    risk=Risk.READ_ONLY,
-    input=LinksInput,
-    output=LinksOutput,
-    propose=_unresolved,
-)
 
 
 _LEAST_ALIKE: Final = 75.0
@@ -150,12 +125,9 @@ def dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems:
     try:
         links = links_of(source, ctx.view.read(source))
     except VaultError as error:
-        problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+        problems.append(left_out(source, error))
         return
     yield from (link for link in links if link.target and index.resolve(link.target, source) is None)
-
-
-# --- vault.listUnresolved -----------------------------------------------------------------------------------------------------
 
 
 class ListUnresolvedInput(NotesInput):
@@ -173,7 +145,9 @@ class ListUnresolvedOutput(ToolModel):
     count: int
 
 
-def _list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal:
+@tool("vault.listUnresolved", Risk.READ_ONLY)
+def list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal[ListUnresolvedOutput]:
+    """The names that links in a note, some notes or a folder ask for and no file has, each once, in alphabetical order."""
     problems: list[Problem] = []
     items = [
         UnresolvedName(name=lost.name, count=sum(lost.sources.values()), sources=list(lost.sources))
@@ -181,18 +155,6 @@ def _list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal:
         if lost.note or args.files_too
     ]
     return Proposal(ListUnresolvedOutput(items=items, count=len(items)), warnings=tuple(problems))
-
-
-LIST_UNRESOLVED = Tool(
-    name="vault.listUnresolved",
-    summary="The names that links in a note, some notes or a folder ask for and no file has, each once, in alphabetical order.",
-    risk=Risk.READ_ONLY,
-    input=ListUnresolvedInput,
-    output=ListUnresolvedOutput,
-    propose=_list_unresolved,
-)
-
-# --- vault.suggestLinks -------------------------------------------------------------------------------------------------------
 
 
 class SuggestLinksInput(NotesInput):
@@ -211,7 +173,9 @@ class SuggestLinksOutput(ToolModel):
     count: int
 
 
-def _suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.suggestLinks", Risk.READ_ONLY)
+def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[SuggestLinksOutput]:
+    """For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out."""
     problems: list[Problem] = []
     files = list(index_of(ctx.view).files())
     notes = {path.text: path.stem for path in files if path.is_note}
@@ -225,13 +189,3 @@ def _suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal:
         if best is not None:
             items.append(LinkSuggestion(name=lost.name, path=best[2], score=round(best[1], 1), sources=list(lost.sources)))
     return Proposal(SuggestLinksOutput(items=items, count=len(items)), warnings=tuple(problems))
-
-
-SUGGEST_LINKS = Tool(
-    name="vault.suggestLinks",
-    summary="For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out.",
-    risk=Risk.READ_ONLY,
-    input=SuggestLinksInput,
-    output=SuggestLinksOutput,
-    propose=_suggest_links,
-)

@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.links.graph import CANVAS, links_of, unresolved_name
+from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, spellings, target_edit
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.links.style import LinkStyle
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.refactor.link_text import Edit, Shape, apply, display_edit, shape_of, spellings, target_edit
-from obsidian_agent.vault.scan.model import Link
-from obsidian_agent.vault.scan.note import links_in
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 
@@ -67,7 +66,7 @@ def _living(index: VaultIndex, source: VaultPath, target: VaultPath | None, ctx:
         data = ctx.view.read(source)
         decode(data, source.text)
     except VaultError as error:
-        problems.append(Problem(error.code, f"{source} is left out: {error.message}", path=source.text))
+        problems.append(left_out(source, error))
         return
     for link in links_of(source, data):
         found = index.resolve(link.target, source) if link.target else None
@@ -75,13 +74,12 @@ def _living(index: VaultIndex, source: VaultPath, target: VaultPath | None, ctx:
             yield link
 
 
-def _answer(changes: list[ModifyFile], counts: list[ChangedLinks], problems: list[Problem], nothing: Problem) -> Proposal:
+def _answer(
+    changes: list[ModifyFile], counts: list[ChangedLinks], problems: list[Problem], nothing: Problem
+) -> Proposal[ChangedLinksOutput]:
     if not counts:
         problems.append(nothing)
     return Proposal(ChangedLinksOutput(files=counts, total=sum(file.count for file in counts)), tuple(changes), tuple(problems))
-
-
-# --- vault.retargetLinks ------------------------------------------------------------------------------------------------------
 
 
 class RetargetLinksInput(_LinksInput):
@@ -100,7 +98,9 @@ class RetargetLinksInput(_LinksInput):
         return self
 
 
-def _retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.retargetLinks", Risk.WRITES)
+def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
+    """Let the links to a file, or those that lead nowhere and say a name, mean another file; headings and display texts stay."""
     target = find_file(ctx.view, args.to)
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None
     if before == target:
@@ -163,18 +163,6 @@ def _left(links: list[Link], before: VaultPath | None, target: VaultPath, source
         yield Problem("LINK_TEXT", f"Links in {source} to {target} still show {said}.", path=source.text)
 
 
-RETARGET_LINKS = Tool(
-    name="vault.retargetLinks",
-    summary="Let the links to a file, or those that lead nowhere and say a name, mean another file; headings and display texts stay.",
-    risk=Risk.WRITES,
-    input=RetargetLinksInput,
-    output=ChangedLinksOutput,
-    propose=_retarget_links,
-)
-
-# --- vault.removeLinks --------------------------------------------------------------------------------------------------------
-
-
 class RemoveLinksInput(_LinksInput):
     to: PathText | None = Field(
         default=None, min_length=1, description="Only links to this file; all links to files when neither is given."
@@ -188,7 +176,9 @@ class RemoveLinksInput(_LinksInput):
         return self
 
 
-def _remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal:
+@tool("vault.removeLinks", Risk.WRITES)
+def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
+    """Turn links into the text that they show: those to a file, those of a name that no file has, or all; embeds and links to the web stay."""
     target = find_file(ctx.view, args.to) if args.to is not None else None
     problems: list[Problem] = []
     counts: list[ChangedLinks] = []
@@ -228,13 +218,3 @@ def _prove(before: bytes, after: bytes, removed: list[Link], source: VaultPath) 
     kept = [(link.kind, link.target, link.subpath) for link in links_in(before) if link.start not in gone]
     if [(link.kind, link.target, link.subpath) for link in links_in(after)] != kept:
         raise ToolError(f"The links in {source} cannot be turned into plain text one by one.", path=source.text)
-
-
-REMOVE_LINKS = Tool(
-    name="vault.removeLinks",
-    summary="Turn links into the text that they show: those to a file, those of a name that no file has, or all; embeds and links to the web stay.",
-    risk=Risk.WRITES,
-    input=RemoveLinksInput,
-    output=ChangedLinksOutput,
-    propose=_remove_links,
-)

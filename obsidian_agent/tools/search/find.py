@@ -1,17 +1,25 @@
-"""`vault.find`: the files that meet a condition, however it is put together."""
+"""`vault.find`: the files that meet a condition, however it is put together.
+
+`vault.query`: the notes that meet all of some conditions, in the plainer words of the plan language; `vault.find` judges them.
+
+`vault.findDuplicates`: notes with the same text, or of the same name.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final, Literal, Self
 
 from pydantic import Field
 
-from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.conditions import Condition, Judge, own_day
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
-from obsidian_agent.tools.files.read import page
-from obsidian_agent.tools.properties.set import value_of
+from obsidian_agent.errors import Problem, ToolError
+from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, value_of
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.search.conditions import WHEN, Condition, Judge, PropertyFilter, own_day
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.index.needle import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
 _PROPERTY = "frontmatter."
@@ -65,7 +73,9 @@ class FindOutput(ToolModel):
     has_more: bool
 
 
-def _find(args: FindInput, ctx: ToolContext) -> Proposal:
+@tool("vault.find", Risk.READ_ONLY)
+def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
     judge = Judge(ctx)
     fits = judge.check(args.where)
     found = [path for path in judge.index.files() if _is_kind(path, args.kind) and fits(path)]
@@ -117,11 +127,99 @@ def _comparable(value: Any) -> tuple[int, float, str] | None:
     return 0, float(value), ""
 
 
-FIND = Tool(
-    name="vault.find",
-    summary="The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not.",
-    risk=Risk.READ_ONLY,
-    input=FindInput,
-    output=FindOutput,
-    propose=_find,
-)
+class QueryInput(ToolModel):
+    folder: PathText | None = Field(default=None, description="Only notes below it; the vault when absent.")
+    tag: str | None = Field(default=None, min_length=1, description="With or without #; nested tags are included.")
+    frontmatter: dict[str, Any] | None = Field(
+        default=None, description="Property: the value it equals or, as a list, holds; a link by its target; null: it has none."
+    )
+    name: str | None = Field(default=None, min_length=1, description="A part of the name, in any case, or a pattern with * and ?.")
+    text: str | None = Field(default=None, min_length=1, description="A text that the note holds, in any case.")
+    modified_before: str | None = Field(default=None, description=WHEN)
+    modified_after: str | None = Field(default=None, description="As modifiedBefore; the moment itself is included.")
+    created_before: str | None = Field(
+        default=None, description="As modifiedBefore; by its property created where that is a date, else by the file's own time."
+    )
+    created_after: str | None = None
+    sort: str | None = Field(default=None, description=ORDERS)
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many notes; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class QueryOutput(ToolModel):
+    files: list[FoundBriefly]
+    count: int = Field(description="The number of notes in this answer.")
+    has_more: bool
+
+
+@tool("vault.query", Risk.READ_ONLY)
+def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
+    """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
+    judge = Judge(ctx)
+    folder = find_folder(ctx.view, args.folder)
+    shared = ("tag", "name", "modified_before", "modified_after", "created_before", "created_after")
+    fits = judge.check(Condition(**{name: getattr(args, name) for name in shared}))
+    found = [path for path in judge.index.notes(folder) if fits(path)]
+    for key, value in (args.frontmatter or {}).items():
+        judge.asked_facts = True
+        wanted = PropertyFilter(key, value, judge.index)
+        found = [path for path in found if wanted.fits(path)]
+    if args.text is not None:
+        text = args.text.casefold()
+        holding = judge.holding(folder, folded_needle(args.text), lambda content: text in content.casefold())
+        found = [path for path in found if path in holding]
+    shown, more = page(ordered(found, args.sort, ctx, judge), args.limit, args.offset)
+    files = [FoundBriefly.of(path, ctx, judge) for path in shown]
+    below = "" if folder.is_root else f"{folder.text}/"
+    warnings = tuple(problem for problem in judge.warnings() if (problem.path or "").startswith(below))
+    return Proposal(QueryOutput(files=files, count=len(files), has_more=more), warnings=warnings)
+
+
+class FindDuplicatesInput(NotesInput):
+    by: Literal["content", "name"] = Field(
+        default="content", description="The text below the properties, blanks at its ends aside; or the name."
+    )
+
+
+class DuplicateNote(ToolModel):
+    path: str
+    name: str
+    group: str = Field(description="The name of the first of its group.")
+
+
+class DuplicateGroup(ToolModel):
+    key: str = Field(description="The name that they share, or the name of the first.")
+    items: list[DuplicateNote]
+    count: int
+
+
+class FindDuplicatesOutput(ToolModel):
+    groups: list[DuplicateGroup]
+    count: int
+    notes: int = Field(description="The number of notes in all groups.")
+
+
+@tool("vault.findDuplicates", Risk.READ_ONLY)
+def find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal[FindDuplicatesOutput]:
+    """Groups of notes with the same text or the same name; empty notes have no text to share."""
+    problems: list[Problem] = []
+    alike: dict[str, list[VaultPath]] = defaultdict(list)
+    if args.by == "name":
+        for path in args.notes(ctx):
+            alike[unicodedata.normalize("NFC", path.stem).casefold()].append(path)
+    else:
+        for path, text in args.texts(ctx, problems):
+            front = find_frontmatter(text)
+            body = (text[front.body_start :] if front is not None else text).replace("\r\n", "\n").strip("\ufeff \t\n")
+            if body:
+                alike[body].append(path)
+    groups = [_group(paths) for paths in alike.values() if len(paths) > 1]
+    groups.sort(key=lambda group: group.key.casefold())
+    output = FindDuplicatesOutput(groups=groups, count=len(groups), notes=sum(group.count for group in groups))
+    return Proposal(output, warnings=tuple(problems))
+
+
+def _group(paths: list[VaultPath]) -> DuplicateGroup:
+    name = paths[0].stem
+    notes = [DuplicateNote(path=path.text, name=path.stem, group=name) for path in paths]
+    return DuplicateGroup(key=name, items=notes, count=len(notes))

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from obsidian_agent.tools.core.conditions import whole_words
+from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Line, scan
-from obsidian_agent.vault.markdown.text import split_lines
+from obsidian_agent.vault.text import split_lines
 
 LineKind = Literal["item", "task", "row", "heading", "text"]
 
@@ -42,8 +42,9 @@ _SMALL: Final = frozenset(
         "row",
         "point",
         "entry",
-    ]
+    ],
 )
+"""Words that tell nothing."""
 _WORD: Final = re.compile(r"\w+")
 _TAB: Final = 4
 
@@ -128,15 +129,6 @@ class Blocks:
                 end += 1
         return range(number, end)
 
-    def within(self, text: str, heading: str | None) -> range:
-        """The numbers of the lines of a section's body, or of all lines. MARKER_NOT_FOUND when there is no such heading."""
-        if heading is None:
-            return range(1, len(self.lines) + 1)
-        section = edits.section(text, heading)
-        first = text.count("\n", 0, section.start) + 1
-        last = text.count("\n", 0, section.text_end)
-        return range(first, last + 1 + (section.text_end > 0 and not text[: section.text_end].endswith("\n")))
-
     def holding(self, wanted: str, numbers: Iterable[int], kinds: Sequence[LineKind]) -> list[int]:
         """The lines of these kinds that hold a text as whole words, in any case; when none does, those with all of its words."""
         there = [number for number in numbers if number <= len(self.lines) and self.kind(number) in kinds]
@@ -144,6 +136,16 @@ class Blocks:
         found = [number for number in there if pattern.search(self.lines[number - 1])]
         words = _words(wanted)
         return found or [number for number in there if words and words <= _words(self.lines[number - 1])]
+
+
+def section_lines(text: str, heading: str | None) -> range:
+    """The numbers of the lines of a section's body, or of all lines. MARKER_NOT_FOUND when there is no such heading."""
+    if heading is None:
+        return range(1, len(split_lines(text)) + 1)
+    section = edits.section(text, heading)
+    first = text.count("\n", 0, section.start) + 1
+    last = text.count("\n", 0, section.text_end)
+    return range(first, last + 1 + (section.text_end > 0 and not text[: section.text_end].endswith("\n")))
 
 
 def columns(line: str) -> int:

@@ -1,177 +1,210 @@
-"""Tools that order, group and thin out items of a list; they change nothing.
-
-Fields are named as in templates: `path`, `frontmatter.status`. Items without the field sort last and are in the last group.
-"""
+"""`vault.arrangeLists` and `util.arrangeList`: lists sorted, without repetitions, numbered, as bullets or as tasks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from obsidian_agent.tools.core.filters import FilterContext
-from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.files.templates import ListTemplate
-from obsidian_agent.tools.links.convert import LinkWriter
+from obsidian_agent.errors import Problem
+from obsidian_agent.tools.core.lookup import SparseOutput, modified, open_note
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.text import newline_of
 
-
-class ItemsOutput(ToolModel):
-    items: list[Any]
-    count: int
-
-
-class ItemsInput(ToolModel):
-    items: list[Any] = Field(description="Items of another step, such as $steps.find.files; null ones (skipped instances) are left out.")
-
-    def present(self) -> list[Any]:
-        """The items that are not null."""
-        return [item for item in self.items if item is not None]
+_MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")
+_PIECE: Final = re.compile(r"\d+|\D+")
 
 
-def field_value(item: Any, field: str | None) -> Any:
-    """The value of a field, `a.b` for one within another; the item itself for None; None when it is missing."""
-    value = item
-    for part in field.split(".") if field else ():
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+class ArrangeOptions(ToolModel):
+    sort: Literal["az", "za", "openFirst"] | None = Field(
+        default=None, description="By their texts, without regard to case and with numbers by size, or open tasks before done ones."
+    )
+    unique: bool = Field(default=False, description="Leave out items that are equal to one before them, with what is nested in them.")
+    marker: Literal["-", "*", "+", "1.", "1)"] | None = Field(default=None, description="The marker of all items of the outermost level.")
+    checkboxes: Literal["add", "remove"] | None = Field(default=None, description="Give the items an open checkbox, or take it away.")
+
+    @model_validator(mode="after")
+    def _something(self) -> ArrangeOptions:
+        if not (self.sort or self.unique or self.marker or self.checkboxes):
+            raise ValueError("give at least one of sort, unique, marker and checkboxes")
+        return self
 
 
-# --- util.sortItems -----------------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class _Item:
+    """An item of the outermost level with what is nested in it (lines with their ends), and the blank lines below it."""
+
+    mark: Mark
+    lines: list[str]
+    blank: list[str]
+
+    @property
+    def text(self) -> str:
+        return self.lines[0][len(self.mark.text) :].strip()
 
 
-class SortItemsInput(ItemsInput):
-    by: str | None = Field(default=None, description="A field such as name or frontmatter.year; the items themselves when absent.")
-    descending: bool = False
+def arranged(text: str, numbers: range | None, options: ArrangeOptions) -> tuple[str, int]:
+    """The text with its lists in these lines (all when None) arranged, and the number of lists there are. Only the outermost level moves."""
+    blocks = Blocks.of(text)
+    newline = newline_of(text)
+    made: list[str] = []
+    at, count = 1, 0
+    for start, items in _lists(blocks, numbers or range(1, len(blocks.lines) + 1)):
+        made += blocks.lines[at - 1 : start - 1]
+        at = start + sum(len(item.lines) + len(item.blank) for item in items)
+        made += _arranged(items, options, newline)
+        count += 1
+    return "".join([*made, *blocks.lines[at - 1 :]]), count
 
 
-def _sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal:
-    items = args.present()
-    known = [item for item in items if _order(field_value(item, args.by)) is not None]
-    known.sort(key=lambda item: _order(field_value(item, args.by)) or (0, 0.0, ""), reverse=args.descending)
-    ordered = known + [item for item in items if _order(field_value(item, args.by)) is None]
-    return Proposal(ItemsOutput(items=ordered, count=len(ordered)))
-
-
-def _order(value: Any) -> tuple[int, float, str] | None:
-    """Numbers before texts, texts without regard to case; a list by its first value."""
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if value is None or value == "":
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return 0, float(value), ""
-    return 1, 0.0, str(value).casefold()
-
-
-SORT_ITEMS = Tool(
-    name="util.sortItems",
-    summary="Items in the order of a field, numbers before texts, those without it last.",
-    risk=Risk.READ_ONLY,
-    input=SortItemsInput,
-    output=ItemsOutput,
-    propose=_sort_items,
-)
-
-# --- util.fieldValues ---------------------------------------------------------------------------------------------------------
-
-
-class FieldValuesInput(ItemsInput):
-    by: str = Field(min_length=1, description="The field whose values are wanted, such as path.")
-
-
-def _field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal:
-    values = [value for item in args.present() for value in _each(field_value(item, args.by))]
-    return Proposal(ItemsOutput(items=values, count=len(values)))
-
-
-def _each(value: Any) -> Iterator[Any]:
-    """The members of a list, the value itself, nothing for None."""
-    if isinstance(value, list):
-        yield from value
-    elif value is not None:
-        yield value
-
-
-FIELD_VALUES = Tool(
-    name="util.fieldValues",
-    summary="The values of one field of all items, for example their paths; lists are joined, missing ones left out.",
-    risk=Risk.READ_ONLY,
-    input=FieldValuesInput,
-    output=ItemsOutput,
-    propose=_field_values,
-)
-
-# --- util.groupItems ----------------------------------------------------------------------------------------------------------
-
-
-class GroupItemsInput(ItemsInput):
-    by: str = Field(min_length=1, description="A field; an item with a list of values is in the group of each.")
-    none: str = Field(default="Other", description="The name of the group of items without a value, which comes last.")
-    template: LongText | None = Field(default=None, description="One item as in util.formatList; then each group has a text.")
-    separator: str = "\n"
-
-
-class ItemGroup(ToolModel):
-    key: str
-    items: list[Any]
-    count: int
-    text: str = Field(description="The items as the template says, joined; empty without a template.")
-
-
-class GroupMember(ToolModel):
-    key: str = Field(description="The name of its first group.")
-    item: Any
-
-
-class GroupItemsOutput(ToolModel):
-    groups: list[ItemGroup]
-    members: list[GroupMember] = Field(description="Each item that has a value, once, in the order of the items.")
-    count: int
-
-
-def _group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal:
-    groups: dict[str, tuple[str, list[Any]]] = {}
-    rest: list[Any] = []
-    members: list[GroupMember] = []
-    for item in args.present():
-        names = list(dict.fromkeys(filter(None, map(_group_name, _each(field_value(item, args.by))))))
-        for name in names:
-            groups.setdefault(name.casefold(), (name, []))[1].append(item)
-        if names:
-            members.append(GroupMember(key=names[0], item=item))
+def _lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Item]]]:
+    """The lists with the line of their first items. Blank lines between items belong to them, other text ends a list."""
+    at = numbers.start
+    while at < numbers.stop:
+        start, items = at, list[_Item]()
+        while at < numbers.stop and (mark := _outer(blocks, at, items[0].mark if items else None)) is not None:
+            whole = blocks.whole(at)
+            end = whole.stop
+            while end < numbers.stop and end <= len(blocks.lines) and not blocks.lines[end - 1].strip():
+                end += 1
+            items.append(_Item(mark, [blocks.lines[number - 1] for number in whole], blocks.lines[whole.stop - 1 : end - 1]))
+            at = end
+        if items:
+            yield start, items
         else:
-            rest.append(item)
-    ordered = [groups[key] for key in sorted(groups)] + ([(args.none, rest)] if rest else [])
-    template = ListTemplate(args.template, FilterContext(LinkWriter(ctx.view), ctx.run.now)) if args.template is not None else None
-    made = [
-        ItemGroup(
-            key=name,
-            items=items,
-            count=len(items),
-            text="" if template is None else args.separator.join(template.fill(item, index) for index, item in enumerate(items)),
-        )
-        for name, items in ordered
+            at += 1
+
+
+def _outer(blocks: Blocks, number: int, like: Mark | None) -> Mark | None:
+    """The mark of an item of the outermost level, in the same list as `like`."""
+    line = blocks.scanned[number - 1] if number <= len(blocks.lines) else None
+    mark = Mark.of(blocks.lines[number - 1]) if line is not None and line.depth == 0 and not line.quotes else None
+    return mark if mark is not None and (like is None or (mark.indent, mark.numbered) == (like.indent, like.numbered)) else None
+
+
+def _arranged(items: list[_Item], options: ArrangeOptions, newline: str) -> list[str]:
+    first = items[0].mark
+    ended = all(line.endswith("\n") for item in items for line in (*item.lines, *item.blank))
+    ordered = _sorted(_unlike(items) if options.unique else items, options)
+    blanks = [item.blank for item in items]
+    gaps = [*blanks[: len(ordered) - 1], blanks[-1]]
+    lines: list[str] = []
+    number = int(first.marker[:-1]) if first.numbered and not (options.marker and options.marker[0] != "1") else 1
+    for count, (item, gap) in enumerate(zip(ordered, gaps, strict=True)):
+        mark = _mark(item.mark, options, number + count)
+        lines += _marked(item, mark, newline)
+        lines += gap
+    if not ended and lines:
+        lines[-1] = lines[-1].rstrip("\r\n")
+    return lines
+
+
+def _unlike(items: list[_Item]) -> list[_Item]:
+    """The first of equal items: same text, checkbox and nested lines."""
+    found: dict[tuple[str, str, str], _Item] = {}
+    for item in items:
+        found.setdefault((item.text, item.mark.box.strip(), "".join(item.lines[1:]).rstrip()), item)
+    return list(found.values())
+
+
+def _sorted(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
+    match options.sort:
+        case "az" | "za":
+            return sorted(items, key=lambda item: _order(item.text), reverse=options.sort == "za")
+        case "openFirst":
+            return sorted(items, key=lambda item: bool(item.mark.box) and item.mark.box[1] != " ")
+        case None:
+            return items
+
+
+def _order(text: str) -> list[tuple[bool, int, str]]:
+    """Texts as people sort them: what links show, without marks and case, numbers by their size."""
+    plain = _MARKS.sub("", text).casefold().strip()
+    return [(not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in _PIECE.findall(plain)]
+
+
+def _mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
+    marker = mark.marker
+    if options.marker is not None:
+        marker = f"{number}{options.marker[-1]}" if options.marker[0] == "1" else options.marker
+    elif mark.numbered:
+        marker = f"{number}{mark.marker[-1]}"
+    box = {"add": mark.box or "[ ] ", "remove": "", None: mark.box}[options.checkboxes]
+    return Mark(mark.indent, marker, mark.gap, box)
+
+
+def _marked(item: _Item, mark: Mark, newline: str) -> list[str]:
+    """An item's lines behind another mark; what is nested moves in where it would not be nested any more."""
+    first = mark.text + item.lines[0][len(item.mark.text) :]
+    needed = len(f"{mark.indent}{mark.marker} ".expandtabs(4))
+    lacking = needed - min((columns(line) for line in item.lines[1:] if line.strip()), default=needed)
+    wider = len(mark.marker) > len(item.mark.marker)
+    moved = [" " * lacking + line if wider and lacking > 0 and not line.startswith("\t") else line for line in item.lines[1:]]
+    return [line if line.endswith("\n") else line + newline for line in (first, *moved)]
+
+
+class ArrangeListsInput(ArrangeOptions):
+    path: PathText = Field(min_length=1)
+    heading: str | None = Field(default=None, description="Only the lists below this heading (its text, without #).")
+
+
+class ArrangeListsOutput(ToolModel):
+    path: str
+    lists: int = Field(description="How many lists there are.")
+    changed: bool
+
+
+@tool("vault.arrangeLists", Risk.WRITES)
+def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[ArrangeListsOutput]:
+    """Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along."""
+    path, text = open_note(ctx, args.path)
+    after, lists = arranged(text, section_lines(text, args.heading), args)
+    output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
+    warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
+    return Proposal(output, modified(path, text, after), warnings)
+
+
+class ArrangeListInput(ArrangeOptions):
+    text: LongText = Field(description="The list, for example the selection.")
+
+
+class ArrangeListOutput(ToolModel):
+    text: str
+
+
+@tool("util.arrangeList", Risk.READ_ONLY)
+def arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal[ArrangeListOutput]:
+    """The same with the lists of a text, such as the selection."""
+    return Proposal(ArrangeListOutput(text=arranged(args.text, None, args)[0]))
+
+
+class ParseBulletsInput(ToolModel):
+    text: LongText
+
+
+class BulletItem(SparseOutput):
+    text: str = Field(description="Without marker, checkbox and block id.")
+    raw: str = Field(description="The whole line.")
+    depth: int = Field(description="From 0.")
+    slug: str
+    checked: bool | None = Field(default=None, description="Absent without a checkbox.")
+
+
+class ParseBulletsOutput(ToolModel):
+    items: list[BulletItem]
+    count: int
+
+
+@tool("util.parseMarkdownBullets", Risk.READ_ONLY)
+def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[ParseBulletsOutput]:
+    """The list items of a text, bulleted and numbered."""
+    items = [
+        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=edits.slug(bullet.text), checked=bullet.checked)
+        for bullet in edits.bullets(args.text)
     ]
-    return Proposal(GroupItemsOutput(groups=made, members=members, count=len(made)))
-
-
-def _group_name(value: Any) -> str:
-    """A value as the name of its group; a link as the text that it shows."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = str(value).strip()
-    if text.startswith("[[") and text.endswith("]]"):
-        target, bar, shown = text[2:-2].partition("|")
-        return (shown if bar else target.rpartition("/")[2]).strip()
-    return text
-
-
-GROUP_ITEMS = Tool(
-    name="util.groupItems",
-    summary="Items by the values of a field, groups in alphabetical order, each with the text of its items when a template is given.",
-    risk=Risk.READ_ONLY,
-    input=GroupItemsInput,
-    output=GroupItemsOutput,
-    propose=_group_items,
-)
+    return Proposal(ParseBulletsOutput(items=items, count=len(items)))

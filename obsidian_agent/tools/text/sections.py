@@ -11,15 +11,15 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import find_file, read_text
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.lookup import TextOrPath, find_file, modified, open_note, read_text
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
-from obsidian_agent.tools.text.parse import TextOrPath
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
-from obsidian_agent.vault.markdown.text import decode, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import decode, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _ATX: Final = re.compile(r"(?P<lead>[ \t]{0,3})(?P<marks>#{1,6})(?P<rest>[ \t].*|)$", re.DOTALL)
@@ -44,9 +44,6 @@ def _with_heading(text: str, heading: Heading, level: int, title: str | None) ->
     return text[: heading.start] + line + (newline if ended or whole.endswith("\n") else "") + text[heading.end :]
 
 
-# --- vault.changeHeading ------------------------------------------------------------------------------------------------------
-
-
 class ChangeHeadingInput(ToolModel):
     path: PathText = Field(min_length=1)
     heading: str = Field(min_length=1, description="Its text, without #; the first one that fits.")
@@ -67,9 +64,10 @@ class ChangeHeadingOutput(ToolModel):
     links_updated: int
 
 
-def _change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal:
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+@tool("vault.changeHeading", Risk.WRITES)
+def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[ChangeHeadingOutput]:
+    """Give a heading another text or level; links to it follow, and the headings in its section keep their distance."""
+    path, text = open_note(ctx, args.path)
     found = edits.section(text, args.heading).heading
     level = args.level or found.level
     title = args.to.strip() if args.to is not None else None
@@ -105,18 +103,6 @@ def _shifted(text: str, heading: str, by: int, title: str | None) -> str:
     return _with_heading(text, found, min(6, max(1, found.level + by)), title) if by or title is not None else text
 
 
-CHANGE_HEADING = Tool(
-    name="vault.changeHeading",
-    summary="Give a heading another text or level; links to it follow, and the headings in its section keep their distance.",
-    risk=Risk.WRITES,
-    input=ChangeHeadingInput,
-    output=ChangeHeadingOutput,
-    propose=_change_heading,
-)
-
-# --- vault.shiftHeadings ------------------------------------------------------------------------------------------------------
-
-
 class ShiftHeadingsInput(ToolModel):
     path: PathText = Field(min_length=1)
     by: Whole | None = Field(default=None, ge=-5, le=5, description="Levels: 1 makes every # a ##, -1 the other way round.")
@@ -135,7 +121,9 @@ class ShiftHeadingsOutput(ToolModel):
     count: int
 
 
-def _shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal:
+@tool("vault.shiftHeadings", Risk.WRITES)
+def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[ShiftHeadingsOutput]:
+    """Shift the levels of all headings of a note, or give those of one level another one."""
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     text = after = read_text(ctx.view, path)
     meant = [each for each in edits.headings(text) if args.from_level is None or each.level == args.from_level]
@@ -145,20 +133,7 @@ def _shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal:
             message = f"“{heading.text}” would be of level {level}; there are six."
             raise ToolError(message, path=path.text, hint="Shift by fewer levels, or only headings of one level.")
         after = _with_heading(after, heading, level, None)
-    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), (ModifyFile(path, encode(after)),) if after != text else ())
-
-
-SHIFT_HEADINGS = Tool(
-    name="vault.shiftHeadings",
-    summary="Shift the levels of all headings of a note, or give those of one level another one.",
-    risk=Risk.WRITES,
-    input=ShiftHeadingsInput,
-    output=ShiftHeadingsOutput,
-    propose=_shift_headings,
-)
-
-
-# --- vault.takeSection --------------------------------------------------------------------------------------------------------
+    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), modified(path, text, after))
 
 
 class TakeSectionInput(ToolModel):
@@ -179,9 +154,10 @@ class TakeSectionOutput(ToolModel):
     content: str = Field(description="What stands below it, without blank lines at both ends.")
 
 
-def _take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal:
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+@tool("vault.takeSection", Risk.WRITES)
+def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSectionOutput]:
+    """Take a section out of a note, with its heading and everything below it, to put it elsewhere; links to its headings can follow."""
+    path, text = open_note(ctx, args.path)
     found = edits.section(text, args.heading)
     start = found.heading.start
     taken = text[start : found.end]
@@ -206,18 +182,6 @@ def _below(section: str) -> str:
     return section[edits.headings(section)[0].end :]
 
 
-TAKE_SECTION = Tool(
-    name="vault.takeSection",
-    summary="Take a section out of a note, with its heading and everything below it, to put it elsewhere; links to its headings can follow.",
-    risk=Risk.WRITES,
-    input=TakeSectionInput,
-    output=TakeSectionOutput,
-    propose=_take_section,
-)
-
-# --- util.outline -------------------------------------------------------------------------------------------------------------
-
-
 class OutlineInput(TextOrPath):
     min_level: Whole = Field(default=1, ge=1, le=6)
     max_level: Whole = Field(default=6, ge=1, le=6)
@@ -233,7 +197,9 @@ class OutlineOutput(ToolModel):
     bare: bool = Field(description="Whether there is no title.")
 
 
-def _outline(args: OutlineInput, ctx: ToolContext) -> Proposal:
+@tool("util.outline", Risk.READ_ONLY)
+def outline(args: OutlineInput, ctx: ToolContext) -> Proposal[OutlineOutput]:
+    """The headings of a note as an indented list of links to them: a table of contents."""
     skipped = {heading.casefold() for heading in args.skip}
     there = edits.headings(args.read(ctx))
     levels = [heading.level for heading in there]
@@ -259,11 +225,65 @@ def _item(heading: str, link: bool) -> str:
     return f"[[#{target}]]" if target == heading else f"[[#{target}|{shown}]]"
 
 
-OUTLINE = Tool(
-    name="util.outline",
-    summary="The headings of a note as an indented list of links to them: a table of contents.",
-    risk=Risk.READ_ONLY,
-    input=OutlineInput,
-    output=OutlineOutput,
-    propose=_outline,
-)
+class ParseHeadingsInput(TextOrPath):
+    level: Whole | None = Field(default=None, ge=1, le=6, description="Only headings of this level.")
+
+
+class HeadingItem(ToolModel):
+    text: str
+    level: int
+    slug: str
+    content: str = Field(
+        description="What stands below it, up to the next heading of its level or a higher one, without blank lines at both ends."
+    )
+    line: int = Field(description="From 1.")
+
+
+class ParseHeadingsOutput(ToolModel):
+    items: list[HeadingItem]
+    count: int
+
+
+@tool("util.parseHeadings", Risk.READ_ONLY)
+def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[ParseHeadingsOutput]:
+    """The headings of a text or a file, with what stands below each."""
+    text = args.read(ctx)
+    items = [
+        HeadingItem(
+            text=heading.text,
+            level=heading.level,
+            slug=edits.slug(heading.text),
+            content=_without_blank_lines(text[heading.end : heading.section_end]),
+            line=heading.line,
+        )
+        for heading in edits.headings(text)
+        if args.level is None or heading.level == args.level
+    ]
+    return Proposal(ParseHeadingsOutput(items=items, count=len(items)))
+
+
+def _without_blank_lines(body: str) -> str:
+    lines = body.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\r") if filled else ""
+
+
+class NoteBodyInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
+
+
+class NoteBodyOutput(ToolModel):
+    path: str
+    body: str = Field(description="The text below the properties, without blank lines at both ends.")
+
+
+@tool("util.noteBody", Risk.READ_ONLY)
+def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
+    """The text of a note without its properties."""
+    path = find_file(ctx.view, args.path)
+    text = read_text(ctx.view, path)
+    front = find_frontmatter(text)
+    body = text[front.body_start :] if front is not None else text
+    body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
+    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))

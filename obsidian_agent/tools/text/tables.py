@@ -12,16 +12,12 @@ from typing import Any, Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.filters import text_of
-from obsidian_agent.tools.core.lookup import find_file, path_of, read_text
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel
-from obsidian_agent.tools.links.convert import LinkWriter
-from obsidian_agent.tools.properties.set import value_of
-from obsidian_agent.tools.text.blocks import Blocks
-from obsidian_agent.tools.text.parse import TextOrPath
+from obsidian_agent.tools.core.filters import LinkWriter, text_of
+from obsidian_agent.tools.core.lookup import TextOrPath, open_note, path_of, value_of
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.text.blocks import Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
-from obsidian_agent.vault.markdown.text import encode, newline_of
-from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
@@ -40,7 +36,9 @@ class ParseTableOutput(ToolModel):
     count: int
 
 
-def _parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal:
+@tool("util.parseTable", Risk.READ_ONLY)
+def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput]:
+    """The rows of the first Markdown table of a text or a file, with their cells by column."""
     lines = list(scan(args.read(ctx)))
     rule = rule_below(lines)
     if rule is None:
@@ -79,16 +77,6 @@ def _pieces(row: str) -> Iterator[str]:
         at = end + 1
 
 
-PARSE_TABLE = Tool(
-    name="util.parseTable",
-    summary="The rows of the first Markdown table of a text or a file, with their cells by column.",
-    risk=Risk.READ_ONLY,
-    input=TextOrPath,
-    output=ParseTableOutput,
-    propose=_parse_table,
-)
-
-
 class FormatTableInput(ToolModel):
     items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
     columns: list[str] = Field(min_length=1, description="Properties, one column each, after a first one with links to the files.")
@@ -99,7 +87,9 @@ class FormatTableOutput(ToolModel):
     count: int
 
 
-def _format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal:
+@tool("util.formatTable", Risk.READ_ONLY)
+def format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal[FormatTableOutput]:
+    """A Markdown table of files: a link to each, and the properties that are wanted as columns."""
     writer = LinkWriter(ctx.view)
     rows = [["Note", *args.columns], ["---"] * (len(args.columns) + 1)]
     for item in args.items:
@@ -114,16 +104,6 @@ def _format_table(args: FormatTableInput, ctx: ToolContext) -> Proposal:
 
 def _cell(value: Any) -> str:
     return ", ".join(map(_cell, value)) if isinstance(value, list) else text_of(value)
-
-
-FORMAT_TABLE = Tool(
-    name="util.formatTable",
-    summary="A Markdown table of files: a link to each, and the properties that are wanted as columns.",
-    risk=Risk.READ_ONLY,
-    input=FormatTableInput,
-    output=FormatTableOutput,
-    propose=_format_table,
-)
 
 
 _PARTS: Final = re.compile(r"((?:\[\[[^\]]*\]\]|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?=\s*(?:[,;|]|$))|[^,;|])+)")
@@ -153,11 +133,12 @@ class AddTableRowOutput(ToolModel):
     line: int = Field(description="From 1.")
 
 
-def _add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal:
-    path = find_file(ctx.view, args.path, PathUse.UPDATE)
-    text = read_text(ctx.view, path)
+@tool("vault.addTableRow", Risk.WRITES)
+def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTableRowOutput]:
+    """Add a row at the end or start of a table in a note, with its cells by column or in order."""
+    path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    numbers = blocks.within(text, args.heading)
+    numbers = section_lines(text, args.heading)
     rule = rule_below([line for line in blocks.scanned if line.number in numbers])
     if rule is None:
         raise ToolError(f"There is no table in {path}.", code="MARKER_NOT_FOUND", path=path.text)
@@ -241,13 +222,3 @@ def _written(values: list[str], like: str) -> str:
     return (
         f"{lead}{'|' if opened else ''}{'|'.join(cells_made)}{'|' if closed else ''}".rstrip() if opened else "|".join(cells_made).strip()
     )
-
-
-ADD_TABLE_ROW = Tool(
-    name="vault.addTableRow",
-    summary="Add a row at the end or start of a table in a note, with its cells by column or in order.",
-    risk=Risk.WRITES,
-    input=AddTableRowInput,
-    output=AddTableRowOutput,
-    propose=_add_table_row,
-)

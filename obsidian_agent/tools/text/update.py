@@ -17,45 +17,14 @@ from pydantic import Field, model_validator
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.create import new_file
 from obsidian_agent.tools.files.move import links_caught
-from obsidian_agent.tools.links import anchors
-from obsidian_agent.vault.frontmatter import read
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile, content_hash
-
-
-class NoteBodyInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
-
-
-class NoteBodyOutput(ToolModel):
-    path: str
-    body: str = Field(description="The text below the properties, without blank lines at both ends.")
-
-
-def _note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal:
-    path = find_file(ctx.view, args.path)
-    text = read_text(ctx.view, path)
-    front = read.span(text)
-    body = text[front.body_start :] if front is not None else text
-    body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
-    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
-
-
-NOTE_BODY = Tool(
-    name="util.noteBody",
-    summary="The text of a note without its properties.",
-    risk=Risk.READ_ONLY,
-    input=NoteBodyInput,
-    output=NoteBodyOutput,
-    propose=_note_body,
-)
 
 
 class UpdateFileInput(ToolModel):
@@ -87,7 +56,9 @@ class UpdateFileOutput(ToolModel):
     hash: str
 
 
-def _update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal:
+@tool("vault.updateFile", Risk.WRITES, aliases=("obsidian.update_note",))
+def update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal[UpdateFileOutput]:
+    """Append, prepend, insert or replace text in a note; all else in it stays."""
     path = paths.parse(args.path, PathUse.UPDATE)
     entry = ctx.view.locate(path)
     if entry is None and not args.create:
@@ -131,17 +102,6 @@ def _replaced(text: str, content: str) -> str:
     return mark + (lines if not lines or lines.endswith(newline) else lines + newline)
 
 
-UPDATE_FILE = Tool(
-    name="vault.updateFile",
-    summary="Append, prepend, insert or replace text in a note; all else in it stays.",
-    risk=Risk.WRITES,
-    input=UpdateFileInput,
-    output=UpdateFileOutput,
-    propose=_update_file,
-    aliases=("obsidian.update_note",),
-)
-
-
 class ReplaceTextInput(ToolModel):
     find: str = Field(min_length=1, description="A text, or with regex a regular expression of Python (MULTILINE).")
     replace: str = Field(description="With regex, $1 is a group and $$ a dollar sign; else literal.")
@@ -169,7 +129,9 @@ class ReplaceTextOutput(ToolModel):
     total: int
 
 
-def _replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal:
+@tool("vault.replaceText", Risk.WRITES)
+def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ReplaceTextOutput]:
+    """Replace a text or a pattern in Markdown files: one path, some paths, a folder, or the whole vault."""
     replacement = _Replacement(args.find, args.replace, args.regex, args.case_sensitive)
     files: list[ReplacedFile] = []
     changes: list[ModifyFile] = []
@@ -271,13 +233,3 @@ class _Replacement:
         for found in self._pattern.finditer(flat):
             inserted = expand(self._replace, found, self._pattern.groups) if self._expands else self._replace
             yield found.start(), found.end(), inserted
-
-
-REPLACE_TEXT = Tool(
-    name="vault.replaceText",
-    summary="Replace a text or a pattern in Markdown files: one path, some paths, a folder, or the whole vault.",
-    risk=Risk.WRITES,
-    input=ReplaceTextInput,
-    output=ReplaceTextOutput,
-    propose=_replace_text,
-)

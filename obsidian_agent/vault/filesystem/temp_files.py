@@ -21,7 +21,7 @@ from typing import Final
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, read_all
-from obsidian_agent.vault.filesystem.rename import rename_beside
+from obsidian_agent.vault.filesystem.system_calls import rename_beside
 from obsidian_agent.vault.filesystem.walk import close_quietly
 from obsidian_agent.vault.paths.path import VaultPath
 

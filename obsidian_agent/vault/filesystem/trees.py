@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal, Protocol
 
-from obsidian_agent.vault.filesystem import birth, walk
+from obsidian_agent.vault.filesystem import system_calls, walk
 from obsidian_agent.vault.paths.path import VaultPath
 
 ScanKind = Literal["file", "folder", "other"]
@@ -149,19 +149,19 @@ class HandleTree:
             walk.close_quietly(fd)
 
     def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
-        if birth.KNOWN_BY_HANDLE:
-            fd = self._open(path, birth.PATH_FLAGS)
+        if system_calls.KNOWN_BY_HANDLE:
+            fd = self._open(path, system_calls.PATH_FLAGS)
             try:
                 info = os.fstat(fd)
-                return info, birth.born_ns(info, fd)
+                return info, system_calls.born_ns(info, fd)
             finally:
                 walk.close_quietly(fd)
         if path.is_root:
             info = self.root_status()
-            return info, birth.born_ns(info)
+            return info, system_calls.born_ns(info)
         with self._place(path, follow=True) as place:
             info = os.stat(place.name, dir_fd=place.folder_fd, follow_symlinks=False)
-            return info, birth.born_ns(info)
+            return info, system_calls.born_ns(info)
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         fd = self.open_folder(folder)
@@ -271,7 +271,7 @@ class PathTree:
 
     def target_status(self, path: VaultPath) -> tuple[os.stat_result, int]:
         info = os.lstat(self.native(path))
-        return info, birth.born_ns(info)
+        return info, system_calls.born_ns(info)
 
     def scan(self, folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         return _scan(self.native(folder))

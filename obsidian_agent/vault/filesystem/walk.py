@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from obsidian_agent.errors import PathRefused
-from obsidian_agent.vault.filesystem.birth import PATH_FLAGS
+from obsidian_agent.vault.filesystem.system_calls import PATH_FLAGS
 from obsidian_agent.vault.paths.path import VaultPath, is_reserved, protected
 
 HAS_HANDLES: Final = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")

@@ -1,8 +1,8 @@
-"""libyaml's events with their marks, turned into the entries of yaml_nodes.py.
+"""Where each property of a YAML block stands and what it means, from libyaml's events with their marks.
 
-Nothing is constructed from tags, merge keys are not expanded, and aliases may not make the values larger than `_MOST_NODES`.
-
-Where each property of a YAML block stands and what it means. Offsets count characters of the block that was given.
+Offsets count characters of the block that was given. Nothing is constructed from tags, merge keys are not expanded, and aliases may not make
+the values larger than `_MOST_NODES`. Imported when it is needed: most blocks are simple (yaml_scalars.py), and the library takes as long to
+import as all of this package's reading.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import yaml
 
-from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.frontmatter.yaml_scalars import LONGEST_BLOCK, resolve
+from obsidian_agent.vault.frontmatter.yaml_scalars import LONGEST_BLOCK, invalid, resolve
 
 Style = Literal["plain", "'", '"', "|", ">", "empty", "alias", "flow", "block"]
 
@@ -51,18 +50,11 @@ class Block(NamedTuple):
     """Whether it has anchors or aliases, so that its properties depend on each other."""
 
 
-def invalid(message: str, hint: str | None = "Correct the properties by hand first; the note is left as it is.") -> VaultError:
-    """The one error of properties that cannot be read or changed."""
-    return VaultError(message, code="FRONTMATTER_INVALID", hint=hint)
-
-
 def parse(block: str) -> Block | None:
     """The properties of a block. None when it holds something that is no mapping; `VaultError` FRONTMATTER_INVALID when it is no YAML."""
     if len(block) > LONGEST_BLOCK:
         raise invalid(f"The properties are longer than {LONGEST_BLOCK} characters.")
-    # Imported here: most blocks are simple (yaml_simple.py), and the library takes as long to import as all of this package's reading.
-
-    return Parser(block).block()
+    return _Parser(block).block()
 
 
 _MOST_NODES = 50_000
@@ -85,7 +77,7 @@ _ORIGINALS = str.maketrans("\ufdd0\ufdd1\ufdd2", "\x85\u2028\u2029")
 _BLOCK_HEADER = re.compile(r"(?:[&!]\S*[ \t]+)*[|>]([-+0-9]*)")
 
 
-class Parser:
+class _Parser:
     """One pass over the events of one block."""
 
     __slots__ = ("_anchors", "_count", "_next", "_swapped", "_text")

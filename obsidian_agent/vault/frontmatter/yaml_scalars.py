@@ -1,15 +1,13 @@
-"""The YAML that nearly every note has, recognised line by line: ten times faster than a parser, and silent about everything else.
+"""YAML scalars, and the blocks of properties that nearly every note has, recognised line by line: ten times faster than a parser.
+
+Reading follows the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as Obsidian does: ``yes``, ``on``, ``12:30`` and
+dates are text. Writing is safe under YAML 1.1 as well (https://yaml.org/type/), where those are not: a text that either version would
+take for something else is quoted.
 
 A simple block is ``key: value`` lines whose value is one plain or quoted text without escapes, a list of such in brackets, or a list of
 such on the lines below; besides there are only blank lines and comments. Such a block means the same to YAML 1.1 and 1.2, and its
 properties do not depend on each other: the lines from one key to the next can be read, changed and removed on their own. What is not
 clearly of this kind is left to libyaml (yaml_nodes.py).
-
-One YAML scalar: what a plain one means to Obsidian, and how to write a value so that every reader gets it back.
-
-Reading follows the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as Obsidian does: ``yes``, ``on``, ``12:30`` and
-dates are text. Writing is safe under YAML 1.1 as well (https://yaml.org/type/), where those are not: a text that either version would
-take for something else is quoted.
 """
 
 from __future__ import annotations
@@ -18,6 +16,8 @@ import math
 import re
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
+
+from obsidian_agent.errors import VaultError
 
 Scalar = str | int | float | bool | None
 Quote = Literal["'", '"', ""]
@@ -57,6 +57,11 @@ _PLAIN_BLOCK = re.compile(
 )
 _FLOW_HAZARD = re.compile(r"[,\[\]{}:?#\"']")
 _SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+
+
+def invalid(message: str, hint: str | None = "Correct the properties by hand first; the note is left as it is.") -> VaultError:
+    """The one error of properties that cannot be read or changed."""
+    return VaultError(message, code="FRONTMATTER_INVALID", hint=hint)
 
 
 def resolve(text: str) -> Scalar:

@@ -1,7 +1,8 @@
 """The smallest edits of a YAML block that give properties new values: comments, spacing, order and quotes of everything else stay.
 
 Each function answers splices on the block's text: `(start, end, replacement)`. They never overlap within one property. Whether the
-result means what it should is for the caller to prove by parsing it (frontmatter.py does).
+result means what it should is for the caller to prove by parsing it (properties.py does). Properties that are written as one mapping in
+braces, as JSON, are edited one at a time, texts always in double quotes.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from obsidian_agent.vault.frontmatter.yaml_nodes import Entry, Node, invalid
-from obsidian_agent.vault.frontmatter.yaml_scalars import Quote, is_date, is_plain, write_scalar, write_text
+from obsidian_agent.vault.frontmatter.yaml_scalars import Quote, invalid, is_date, is_plain, write_scalar, write_text
+
+if TYPE_CHECKING:
+    from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry, Node
 
 _COLON = re.compile(r"[ \t]*:")
 _PROPERTIES = re.compile(r"[ \t]*((?:[&!]\S*[ \t]*)+)")
@@ -339,3 +342,51 @@ def _takes_dates(node: Node) -> bool:
     if node.items is not None:
         return any(_takes_dates(item) for item in node.items if item.style == "plain")
     return node.style == "empty" or (node.style == "plain" and isinstance(node.value, str) and is_date(node.value))
+
+
+# --- one property of a mapping in braces ----------------------------------------------------------------------------------------
+
+_BRACE_COLON = re.compile(r"\s*:[ \t]?")
+
+
+def replace_in_braces(block: str, entry: Entry, value: Any) -> list[Splice]:
+    """The property gets a value."""
+    node = entry.node
+    if isinstance(value, list) and node.items is not None:
+        return replace_flow_items(block, node, value, quote='"')
+    text = write_flow(value, quote='"')
+    if node.style != "empty":
+        return [Splice(node.start, node.end, text)]
+    colon = _BRACE_COLON.match(block, entry.key_end)
+    return [Splice(colon.end(), colon.end(), text)] if colon else [Splice(entry.key_end, entry.key_end, f": {text}")]
+
+
+def insert_in_braces(block: str, parsed: Block, key: str, value: Any) -> list[Splice]:
+    """A new property before the closing brace, laid out like the one before it."""
+    text = write_key(key, quoted=True) + ": " + write_flow(value, quote='"')
+    opening, closing = _braces(parsed)
+    if not parsed.entries:
+        return [Splice(opening + 1, closing - 1, text)]
+    lead = block[opening + 1 : parsed.entries[0].start]
+    last = parsed.entries[-1]
+    place = max(last.node.end, last.key_end)
+    return [Splice(place, place, f",{lead if lead and not lead.strip() else ' '}{text}")]
+
+
+def remove_in_braces(parsed: Block, position: int) -> Splice:
+    """The property at a position goes, with one comma."""
+    entries = parsed.entries
+    entry = entries[position]
+    end = max(entry.node.end, entry.key_end)
+    if position + 1 < len(entries):
+        return Splice(entry.start, entries[position + 1].start, "")
+    if position:
+        before = entries[position - 1]
+        return Splice(max(before.node.end, before.key_end), end, "")
+    return Splice(entry.start, end, "")
+
+
+def _braces(parsed: Block) -> tuple[int, int]:
+    if parsed.flow is None:
+        raise invalid("The properties are not written in braces.")
+    return parsed.flow

@@ -1,30 +1,50 @@
-"""Scanning many files for a snapshot: in parts, each by a process of its own where that pays.
+"""Scanning many files for a snapshot: in chunks, each by a process of its own where that pays.
 
-A part writes the texts of its notes into one pack (the search engine's copy of the vault) and hands back what the snapshot keeps of each
-file.
+A chunk writes the texts of its notes into one pack (the search engine's copy of the vault) and hands back what the snapshot keeps of each
+file. A process is this module, started anew: no fork (the program may have threads), no import of the program's main module. One that
+fails costs nothing but time: then the chunk is scanned by whoever asked.
 """
 
 from __future__ import annotations
 
+import gc
+import marshal
 import os
 import queue
 import secrets
+import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from types import TracebackType
+from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
+from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.chunk import Part, scan_part
-from obsidian_agent.vault.index.facts import asks_content
-from obsidian_agent.vault.index.gc_policy import no_collection
-from obsidian_agent.vault.index.snapshot_file import FAILED, IDS, LONG, UNSETTLED, Records, Sources, Tagged, joined_sources, joined_tags
+from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
+from obsidian_agent.vault.index.facts import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key, target_name
+from obsidian_agent.vault.index.needle import folds_oddly
+from obsidian_agent.vault.index.snapshot_file import (
+    FAILED,
+    FOLDS_ODDLY,
+    IDS,
+    LONG,
+    LOSSY,
+    REFERS,
+    UNSETTLED,
+    Records,
+    Sources,
+    Tagged,
+    joined_sources,
+    joined_tags,
+)
 from obsidian_agent.vault.index.stamps import Stamp
-from obsidian_agent.vault.index.worker import Job, Worker
+from obsidian_agent.vault.links.graph import CANVAS
+from obsidian_agent.vault.markdown.note import names_in
 
 SETTLED_NS: Final = 2_000_000_000
 """A file counts as settled when its last change lies this far back: as coarse as the clock of the coarsest file system."""
@@ -71,8 +91,8 @@ def scan_files(
         paths = [text for text, _ in files]
         jobs = _jobs(store, paths, folder, len(workers) or 1)
         records = Records.blank(paths, [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
-        parts = _Parts(jobs, cancelled, progress).results(workers)
-    _fill(records, jobs, parts, first_pack)
+        chunks = _Chunks(jobs, cancelled, progress).results(workers)
+    _fill(records, jobs, chunks, first_pack)
     return Built(records, [os.path.basename(job.pack) for job in jobs])
 
 
@@ -85,8 +105,8 @@ def _jobs(store: VaultStore, paths: list[str], folder: Path, parts: int) -> list
     ]
 
 
-class _Parts:
-    """The parts of one build on their way."""
+class _Chunks:
+    """The chunks of one build on their way."""
 
     def __init__(self, jobs: Sequence[Job], cancelled: Callable[[], bool], progress: Progress) -> None:
         self._jobs = jobs
@@ -95,20 +115,20 @@ class _Parts:
         self._done = [0] * len(jobs)
         self._total = sum(len(job.paths) for job in jobs)
 
-    def results(self, workers: Sequence[Worker]) -> list[Part]:
+    def results(self, workers: Sequence[Worker]) -> list[Chunk]:
         """What was found, in the order of the jobs; by workers, or here where there are none or one failed."""
         found = self._by(workers[: len(self._jobs)]) if workers else [None] * len(self._jobs)
         return [part or self._here(number) for number, part in enumerate(found)]
 
-    def _by(self, workers: Sequence[Worker]) -> list[Part | None]:
-        answers: queue.SimpleQueue[tuple[int, int | Part | None]] = queue.SimpleQueue()
+    def _by(self, workers: Sequence[Worker]) -> list[Chunk | None]:
+        answers: queue.SimpleQueue[tuple[int, int | Chunk | None]] = queue.SimpleQueue()
 
         def wait(number: int, worker: Worker) -> None:
             answers.put((number, worker.scan(self._jobs[number], lambda count: answers.put((number, count)))))
 
         for number, worker in enumerate(workers):
-            threading.Thread(target=wait, args=(number, worker), name="index-part", daemon=True).start()
-        parts: list[Part | None] = [None] * len(workers)
+            threading.Thread(target=wait, args=(number, worker), name="index-chunk", daemon=True).start()
+        parts: list[Chunk | None] = [None] * len(workers)
         waiting = len(workers)
         while waiting:
             if self._cancelled():
@@ -123,8 +143,8 @@ class _Parts:
                 parts[number], waiting = answer, waiting - 1
         return parts
 
-    def _here(self, number: int) -> Part:
-        return scan_part(*self._jobs[number], report=lambda count: self._report(number, count))
+    def _here(self, number: int) -> Chunk:
+        return scan_chunk(*self._jobs[number], report=lambda count: self._report(number, count))
 
     def _report(self, number: int, count: int) -> None:
         if self._cancelled():
@@ -133,7 +153,7 @@ class _Parts:
         self._progress(sum(self._done), self._total)
 
 
-def _fill(records: Records, jobs: Sequence[Job], parts: Sequence[Part], first_pack: int) -> None:
+def _fill(records: Records, jobs: Sequence[Job], parts: Sequence[Chunk], first_pack: int) -> None:
     packs, starts, sizes = records.packed
     for pack, (job, part) in enumerate(zip(jobs, parts, strict=True), first_pack):
         lengths, begins, ends = array(IDS, part.fact_sizes), array(LONG, part.starts), array(LONG, part.sizes)
@@ -153,3 +173,243 @@ def _fill(records: Records, jobs: Sequence[Job], parts: Sequence[Part], first_pa
 def is_settled(stamp: Stamp, now_ns: int) -> bool:
     """Whether a later change of the file would show in its stamp, whatever the resolution of its times."""
     return max(stamp.mtime_ns, stamp.ctime_ns) < now_ns - SETTLED_NS
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Without collection while very many objects come to be: each pass would look at all of them, for a third of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+# --- one chunk ------------------------------------------------------------------------------------------
+
+REPORTED: Final = 250
+"""Files after which progress is told."""
+
+_AT_ONCE: Final = 1 << 16
+_BUFFERED: Final = 1 << 20
+
+
+class Chunk(NamedTuple):
+    """What is found in some files, in columns; lists of numbers are bytes of arrays (`IDS`; `LONG` for `starts` and `sizes`).
+
+    `tagged`, `sources` and `aliases` are as in `Records`, as plain tuples: this travels between processes.
+    """
+
+    facts: bytes
+    fact_sizes: bytes
+    starts: bytes
+    sizes: bytes
+    flags: bytes
+    tagged: list[tuple[str, bytes]]
+    sources: list[tuple[str, str, bytes]]
+    aliases: list[tuple[int, str]]
+
+
+def scan_chunk(real_path: str, ids: Sequence[int], paths: Sequence[str], pack: str, report: Callable[[int], None]) -> Chunk:
+    """Scan notes and canvases of the vault at `real_path`; their texts go into the file `pack`. `report` is told how many are done."""
+    with no_collection(), VaultStore.open(real_path) as store, open(pack, "wb", opener=_private) as file:
+        reader = _Reader(store)
+        columns = _Columns()
+        try:
+            for count, (number, text) in enumerate(zip(ids, paths, strict=True)):
+                if count % REPORTED == 0:
+                    report(count)
+                columns.add(number, text, reader.read(text))
+                if columns.pending_size > _BUFFERED:
+                    file.writelines(columns.taken())
+        finally:
+            reader.close()
+        file.writelines(columns.taken())
+        file.flush()
+        os.fsync(file.fileno())
+        return columns.done()
+
+
+class _Columns:
+    def __init__(self) -> None:
+        self._facts: list[bytes] = []
+        self._starts, self._sizes, self._flags = array(LONG), array(LONG), bytearray()
+        self._tagged: dict[str, array[int]] = {}
+        self._sources: dict[str, array[int]] = {}
+        self._aliases: list[tuple[int, str]] = []
+        self._pending: list[bytes] = []
+        self._end = 0
+        self.pending_size = 0
+
+    def add(self, number: int, text: str, data: bytes | None) -> None:
+        if data is None:
+            self._row(b"", 0, FAILED)
+            return
+        is_canvas = text[-len(CANVAS) :].lower() == CANVAS
+        facts = canvas_facts(data) if is_canvas else note_facts(names_in(data), data)
+        if not is_canvas:
+            self._pending += (data, b"\n")
+            self.pending_size += len(data) + 1
+        flags = (LOSSY if facts.lossy else 0) | (FOLDS_ODDLY if folds_oddly(data) else 0) | (REFERS if facts.references else 0)
+        self._row(pack_facts(facts), 0 if is_canvas else len(data), flags)
+        self._end += 0 if is_canvas else len(data) + 1
+        for alias in facts.aliases:
+            self._aliases.append((number, alias))
+        for name in facts.tags:
+            _note(self._tagged, tag_key(name), number)
+        for target in facts.targets:
+            _note(self._sources, target, number)
+
+    def _row(self, facts: bytes, size: int, flags: int) -> None:
+        self._facts.append(facts)
+        self._starts.append(self._end)
+        self._sizes.append(size)
+        self._flags.append(flags)
+
+    def taken(self) -> list[bytes]:
+        """The texts that have not been written yet."""
+        pending, self._pending, self.pending_size = self._pending, [], 0
+        return pending
+
+    def done(self) -> Chunk:
+        return Chunk(
+            b"".join(self._facts),
+            array(IDS, map(len, self._facts)).tobytes(),
+            self._starts.tobytes(),
+            self._sizes.tobytes(),
+            bytes(self._flags),
+            sorted((key, ids.tobytes()) for key, ids in self._tagged.items()),
+            sorted((target_name(target), target, ids.tobytes()) for target, ids in self._sources.items()),
+            sorted(self._aliases),
+        )
+
+
+def _note(lists: dict[str, array[int]], key: str, number: int) -> None:
+    known = lists.get(key)
+    if known is None:
+        lists[key] = array(IDS, (number,))
+    elif known[-1] != number:
+        known.append(number)
+
+
+class _Reader:
+    """Reads files in the order of their folders, over one handle a folder. What is not a plain file goes through the store."""
+
+    def __init__(self, store: VaultStore) -> None:
+        self._store = store
+        self._path = KnownPaths()
+        self._folder: str | None = None
+        self._handle = -1
+
+    def read(self, text: str) -> bytes | None:
+        """The bytes of a file; None when it cannot be read."""
+        folder, _, name = text.rpartition("/")
+        try:
+            if folder != self._folder:
+                self._enter(folder, text)
+            if self._handle >= 0 and (data := self._plain(name)):
+                return data
+            return self._store.read(self._path(text))
+        except VaultError:
+            return None
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._folder, self._handle = None, -1
+
+    def _enter(self, folder: str, text: str) -> None:
+        self.close()
+        if self._store.root_fd >= 0:
+            self._handle = self._store.open_folder(self._path(text).parent)
+        self._folder = folder
+
+    def _plain(self, name: str) -> bytes:
+        """The bytes of a small file; none when it is not one, is empty, or is a link."""
+        try:
+            handle = os.open(name, FILE_FLAGS | NOFOLLOW, dir_fd=self._handle)
+        except OSError:
+            return b""
+        try:
+            data = os.read(handle, _AT_ONCE)
+        except OSError:
+            return b""
+        finally:
+            os.close(handle)
+        return data if len(data) < _AT_ONCE else b""
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+
+
+# --- a process that scans one ------------------------------------------------------------------------------------------
+
+_LENGTH = 8
+
+
+class Job(NamedTuple):
+    """The vault's folder, ids and paths of the files to scan, and the new file that gets the texts of the notes among them."""
+
+    real_path: str
+    ids: Sequence[int]
+    paths: Sequence[str]
+    pack: str
+
+
+class Worker:
+    """A process that waits for its job; it ends with the block."""
+
+    def __init__(self) -> None:
+        import subprocess  # not in the process itself
+
+        # -P: the folder one happens to be in may be a vault, and nothing in a vault is ever imported.
+        command = [sys.executable, "-P", "-m", __name__]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._questions, self._answers = self._process.stdin, self._process.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._process.kill()
+        with suppress(BrokenPipeError):
+            self._questions.close()
+        self._process.wait()
+
+    def scan(self, job: Job, report: Callable[[int], None]) -> Chunk | None:
+        """Hand over the job and wait for what was found, None when the process failed; `report` is told how many files are done."""
+        try:
+            _put(self._questions, (job.real_path, list(job.ids), list(job.paths), job.pack))
+            while isinstance(message := _get(self._answers), int):
+                report(message)
+            return Chunk(*message)
+        except (OSError, EOFError, ValueError, TypeError):
+            return None
+        finally:
+            self._answers.close()
+
+
+def _put(file: IO[bytes], message: Any) -> None:
+    data = marshal.dumps(message)
+    file.write(len(data).to_bytes(_LENGTH, "big") + data)
+    file.flush()
+
+
+def _get(file: IO[bytes]) -> Any:
+    length = int.from_bytes(file.read(_LENGTH), "big")
+    return marshal.loads(file.read(length))
+
+
+def _main() -> None:
+    real_path, ids, paths, pack = _get(sys.stdin.buffer)
+    answers = sys.stdout.buffer
+    _put(answers, tuple(scan_chunk(real_path, ids, paths, pack, lambda count: _put(answers, count))))
+
+
+if __name__ == "__main__":
+    _main()

@@ -20,8 +20,8 @@ from obsidian_agent.vault.links.graph import CANVAS
 from obsidian_agent.vault.links.references import references_in
 from obsidian_agent.vault.links.resolve import LinkResolver, link_key
 from obsidian_agent.vault.markdown.canvas import canvas_links
+from obsidian_agent.vault.markdown.note import Names, names_in
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk
-from obsidian_agent.vault.scan.note import Names, names_in
 
 if TYPE_CHECKING:
     from obsidian_agent.vault.index.index import VaultIndex

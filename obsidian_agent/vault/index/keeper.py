@@ -2,11 +2,17 @@
 
 Nothing it says is older than the last look at the disk: a file's record counts only while size, times and inode are those with which it was
 read. Whatever happens to its files, the next start builds them anew; the vault itself is only read.
+
+For a program with a screen to keep alive a process of its own does the scanning, which holds Python's one lock for most of its time: a screen
+in the same process would wait for it at every key. The process is this module, started anew, and writes the files that the program would
+have written.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,14 +25,12 @@ from typing import Final
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.build import Cancelled, is_settled, scan_files
+from obsidian_agent.vault.index.build import Cancelled, is_settled, no_collection, scan_files
 from obsidian_agent.vault.index.facts import NOTHING, KnownPaths, facts_of, holds_facts
-from obsidian_agent.vault.index.gc_policy import no_collection
 from obsidian_agent.vault.index.snapshot import Snapshot, merged, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, UnusableIndex
 from obsidian_agent.vault.index.stamps import Stamp, stamp, walk_stamps
 from obsidian_agent.vault.index.stored import Changed, StoredIndex
-from obsidian_agent.vault.index.subprocess import refresh_apart
 from obsidian_agent.vault.index.text_search import Packs
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -40,8 +44,10 @@ REBUILT_AFTER: Final = 8
 APART_AFTER: Final = 1_500
 """Files from which on a keeper that works apart starts a process."""
 
-_LITTER_SECONDS: Final = 600
+_LEFTOVER_SECONDS: Final = 600
 _MANY: Final = 1_000
+_LOOK_SECONDS: Final = 0.1
+_NICENESS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +266,7 @@ class IndexKeeper:
         for file in self._folder.iterdir():
             if file.name != FILE and file.name not in packs:
                 with suppress(OSError):
-                    if file.name in replaced or time.time() - file.stat().st_mtime > _LITTER_SECONDS:
+                    if file.name in replaced or time.time() - file.stat().st_mtime > _LEFTOVER_SECONDS:
                         file.unlink()
 
 
@@ -272,3 +278,57 @@ def _by_path(snapshot: Snapshot) -> dict[str, tuple[int, int, int, int]]:
         piece = snapshot.paths[at : at + _MANY]
         found.update(zip(piece, islice(stamps, len(piece)), strict=True))
     return found
+
+
+# --- a process that refreshes ----------------------------------------------------------------------------------------------------------
+
+
+def refresh_apart(real_path: str, folder: Path, cancelled: Callable[[], bool], progress: Callable[[int, int], None]) -> bool:
+    """Refresh what is kept in `folder` for the vault at `real_path`; whether that was done. Ends early when cancelled."""
+    command = [sys.executable, "-P", "-m", __name__, real_path, os.fspath(folder)]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except OSError:
+        return False
+    assert process.stdout is not None
+    told = threading.Thread(target=_listen, args=(process.stdout, progress), name="index-progress", daemon=True)
+    told.start()
+    with process:
+        while process.poll() is None:
+            if cancelled():
+                process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_SECONDS)
+        told.join()
+    return process.returncode == 0 and not cancelled()
+
+
+def _listen(lines: Iterable[str], progress: Callable[[int, int], None]) -> None:
+    with suppress(ValueError, OSError):
+        for line in lines:
+            done, total = map(int, line.split())
+            progress(done, total)
+
+
+def _main() -> None:
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    # The pipe on standard input closes when the program that asked is gone, however it went.
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with VaultStore.open(sys.argv[1]) as store:
+        IndexKeeper(store, Path(sys.argv[2]), progress=_tell).refresh()
+
+
+def _tell(done: int, total: int) -> None:
+    sys.stdout.write(f"{done} {total}\n")
+    sys.stdout.flush()
+
+
+def _end_with_parent() -> None:
+    # Not through `sys.stdin`: an interpreter cannot end while a thread waits in there.
+    os.read(0, 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    _main()

@@ -21,7 +21,7 @@ from obsidian_agent.vault.index.index import NameFinder
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.needle import Needle
 from obsidian_agent.vault.index.texts import NoteText, read_note
-from obsidian_agent.vault.markdown.base_file import BASE
+from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
 

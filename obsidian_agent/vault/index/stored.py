@@ -21,7 +21,7 @@ from obsidian_agent.vault.index.snapshot import Snapshot
 from obsidian_agent.vault.index.stamps import Stamp
 from obsidian_agent.vault.index.text_search import Packs
 from obsidian_agent.vault.index.texts import NoteText, read_note
-from obsidian_agent.vault.markdown.base_file import BASE
+from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import VaultPath
 
 

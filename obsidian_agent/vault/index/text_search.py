@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from obsidian_agent.vault.index.needle import Needle, folds_oddly
 from obsidian_agent.vault.index.snapshot import Snapshot
 from obsidian_agent.vault.index.snapshot_file import FOLDS_ODDLY, LOSSY
-from obsidian_agent.vault.markdown.text import split_lines
+from obsidian_agent.vault.text import split_lines
 
 CHUNK: Final = 1 << 18
 """Bytes that are lower-cased at a time: they stay in the processor's cache."""

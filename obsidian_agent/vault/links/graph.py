@@ -8,10 +8,10 @@ from typing import Final
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.links.resolve import LinkResolver, normal_text
+from obsidian_agent.vault.markdown import note as scan
 from obsidian_agent.vault.markdown.canvas import canvas_links
+from obsidian_agent.vault.markdown.note import Link, links_in
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.scan import note as scan
-from obsidian_agent.vault.scan.note import Link, links_in
 from obsidian_agent.vault.views.view import VaultView
 
 CANVAS: Final = ".canvas"

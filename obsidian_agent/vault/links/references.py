@@ -13,10 +13,10 @@ from html import unescape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.markdown.text import BOM
-from obsidian_agent.vault.scan.inline import decoded, is_external, markdown_link
-from obsidian_agent.vault.scan.model import Link
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.markdown.inline import decoded, is_external, markdown_link
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.text import BOM
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -76,7 +76,7 @@ class _Note:
     def read(self) -> Iterator[Link]:
         """The references, as the reader of Markdown finds them."""
         text = self.text
-        front = read.span(text)
+        front = find_frontmatter(text)
         base = front.body_start if front else len(BOM) if text.startswith(BOM) else 0
         lines = [base, *(end.end() for end in _LINE_END.finditer(text, base)), len(text)]
         found: dict[str, Any] = {}

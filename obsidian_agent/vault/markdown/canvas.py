@@ -1,8 +1,9 @@
 """Canvases (JSON Canvas 1.0, https://jsoncanvas.org): cards that are files, and cards of text, which link as notes do.
 
-Places are bytes of the file, so that a rename can change one JSON string and nothing else.
+Places are bytes of the file, so that a rename can change one JSON string and every other byte stays.
 
-JSON with the place of every value, so that one string can be replaced and every other byte stays.
+And bases (`.base`: filters, formulas and views in YAML): which files they name. Read only, because Obsidian is not known to change bases on a
+rename: people are told of these links, for example before a rename; they are no part of the link graph, as they are not in Obsidian's.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from itertools import accumulate
 from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
-from obsidian_agent.vault.scan.model import Link, ScannedNote
-from obsidian_agent.vault.scan.note import scan_text
+from obsidian_agent.vault.markdown.model import Link, ScannedNote
+from obsidian_agent.vault.markdown.note import scan_text
 
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
@@ -271,3 +272,39 @@ def _canvas_string(node: dict[str, Place], key: str) -> Place | None:
 def _text(node: dict[str, Place], key: str) -> str:
     place = _canvas_string(node, key)
     return "" if place is None else place.value
+
+
+BASE: Final = ".base"
+
+# The quotes of an argument are escaped or doubled where the whole expression is a quoted string.
+_NAMED: Final = re.compile(
+    rb"""\b(?:link|file|hasLink|image|embed)\(\s*+(?:\\?"([^"\\\n]++)\\?"|'{1,2}([^'\n]++)'{1,2})|\[\[([^\[\]\n]++)\]\]"""
+)
+
+
+def base_links(data: bytes) -> tuple[Link, ...]:
+    """The files that a base's bytes name, in order: arguments of `link()`, `file()` and the like, and wikilinks. Comments are left out."""
+    found = []
+    for match in _NAMED.finditer(data):
+        line = data.rfind(b"\n", 0, match.start()) + 1
+        if data[line : match.start()].lstrip().startswith(b"#"):
+            continue
+        group = match.lastindex or 3
+        text = match[group].decode(errors="replace")
+        pipe = text.find("|")
+        path, mark, subpath = (text[:pipe] if group == 3 and pipe > 0 else text).partition("#")
+        start = match.start(group)
+        found.append(
+            Link(
+                "base",
+                path.strip(),
+                mark + subpath,
+                text[pipe + 1 :] if group == 3 and pipe > 0 else None,
+                match.start(),
+                match.end(),
+                start,
+                start + len(path.encode()),
+                data.count(b"\n", 0, start) + 1,
+            )
+        )
+    return tuple(found)

@@ -9,11 +9,10 @@ import unicodedata
 from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.markdown.lines import HEADING, headings_of, scan
-from obsidian_agent.vault.markdown.lists import Bullet, Task, bullets, tasks
-from obsidian_agent.vault.markdown.text import BOM, newline_of, split_lines, with_newlines
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.markdown.lines import HEADING, Bullet, Task, bullets, headings_of, scan, tasks
 from obsidian_agent.vault.paths.rules import slug
+from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newlines
 
 __all__ = [
     "Bullet",
@@ -106,7 +105,7 @@ def append_to_section(text: str, heading: str, content: str) -> str:
 
 def prepend_below_frontmatter(text: str, content: str) -> str:
     """The text with content as the first lines below the properties, or at the top when there are none."""
-    front = read.span(text)
+    front = find_frontmatter(text)
     return _insert(text, front.body_start if front else _first(text), content)
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache, total_ordering
 from typing import Any, Final, NoReturn, Self
 
 from obsidian_agent.errors import PathRefused
-from obsidian_agent.vault.paths import escapes, rules
+from obsidian_agent.vault.paths import rules
 from obsidian_agent.vault.paths.rules import clean_component, collision_key, dash_illegal, protected
 
 __all__ = [
@@ -208,7 +208,7 @@ def from_disk(parent: VaultPath, name: str) -> VaultPath:
     if rules.PLAIN.fullmatch(name):
         return _new(f"{parent.text}/{name}" if parent.text else name, parent)
     _judge_name(name, name)
-    if foreign := escapes.foreign_code(name, new=False) or (parent.is_root and escapes.foreign_start(name, new=False)):
+    if foreign := rules.foreign_code(name, new=False) or (parent.is_root and rules.foreign_start(name, new=False)):
         raise _outside(name, foreign)
     return _new(f"{parent.text}/{name}" if parent.text else name, parent)
 
@@ -298,7 +298,7 @@ def _judged(text: str, use: PathUse, exists: Callable[[VaultPath], bool] | None,
         return ROOT
     canonical = "/".join(parts)
     new = use in _NEW
-    if foreign := escapes.foreign_start(parts[0], new=new) or escapes.foreign_code(canonical, new=new):
+    if foreign := rules.foreign_start(parts[0], new=new) or rules.foreign_code(canonical, new=new):
         raise _outside(text, foreign)
     for part in parts:
         _judge_name(part, text)

@@ -18,15 +18,10 @@ from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.vault.index.facts import is_relative, target_name
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import CANVAS, links_of, links_where
-from obsidian_agent.vault.links.references import NONE, References, references_in
-from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.links.style import DEFAULT_STYLE, LinkStyle
-from obsidian_agent.vault.markdown.text import decode
-from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks
-from obsidian_agent.vault.refactor.link_text import (
+from obsidian_agent.vault.links.link_text import (
+    DEFAULT_STYLE,
     Edit,
+    LinkStyle,
     Spelling,
     apply,
     display_edit,
@@ -36,7 +31,13 @@ from obsidian_agent.vault.refactor.link_text import (
     spellings,
     target_edit,
 )
-from obsidian_agent.vault.scan.model import Link
+from obsidian_agent.vault.links.references import NONE, References, references_in
+from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.markdown.model import Link
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 

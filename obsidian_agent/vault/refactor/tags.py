@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.index.facts import tag_key, tag_within
-from obsidian_agent.vault.markdown.text import decode
-from obsidian_agent.vault.refactor.link_text import Edit, apply
-from obsidian_agent.vault.scan.note import NoteTag, scan, scan_text
+from obsidian_agent.vault.links.link_text import Edit, apply
+from obsidian_agent.vault.markdown.note import NoteTag, scan, scan_text
+from obsidian_agent.vault.text import decode
 
 _OPENS_TAG = frozenset(b"\"'#")
 
@@ -89,7 +89,7 @@ def _edit(data: bytes, tag: NoteTag, new: str, *, quoted: bool) -> Edit:
 def _edit_list(data: bytes, tags: Iterable[tuple[NoteTag, str]], path: str) -> bytes:
     text = decode(data, path)
     names = list(tags)
-    edited = read.edit(text, add_tags=[new for _, new in names], remove_tags=[tag.name for tag, _ in names])
+    edited = edit_properties(text, add_tags=[new for _, new in names], remove_tags=[tag.name for tag, _ in names])
     return edited.encode()
 
 
@@ -120,7 +120,7 @@ def untag(data: bytes, names: Iterable[str] | None, path: str = "the note") -> t
     changed = apply(data, _edits(data, [tag for tag in going if not tag.in_properties]))
     listed = [tag.name for tag in going if tag.in_properties]
     if listed:
-        changed = read.edit(decode(changed, path), remove_tags=listed).encode()
+        changed = edit_properties(decode(changed, path), remove_tags=listed).encode()
     if [tag.name for tag in scan(changed, path).tags] != [tag.name for tag in old if tag not in going]:
         raise VaultError(f"The tags of {path} cannot be taken out safely.", code="FRONTMATTER_INVALID", path=path)
     return changed, len(going)

@@ -18,10 +18,10 @@ from types import TracebackType
 from typing import Final, Self, assert_never
 
 from obsidian_agent.errors import Conflict, PathRefused, Problem, VaultError
-from obsidian_agent.vault.filesystem import sync
+from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, io_error, read_all
-from obsidian_agent.vault.filesystem.rename import exchange, rename_to_free
 from obsidian_agent.vault.filesystem.stamps import SETS_BIRTH, OtherNames, Stamp, set_times
+from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free
 from obsidian_agent.vault.filesystem.temp_files import Temporaries, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
@@ -110,9 +110,9 @@ class Applier:
             raise HalfDone("The disk fails: temporary files of this run could not be removed.", hint=_RECOVER)
         try:
             for fd in self._devices.values():
-                if not sync.flush_file_system(fd):
+                if not system_calls.flush_file_system(fd):
                     self._flush_each()
-                    sync.flush_disk(fd)
+                    system_calls.flush_disk(fd)
         except OSError as error:
             raise HalfDone(f"What was written may not have reached the disk ({error.strerror or error}).", hint=_RECOVER) from error
 
@@ -127,7 +127,7 @@ class Applier:
                             os.fsync(fd)
                         finally:
                             close_quietly(fd)
-                sync.flush_folder(handle)
+                system_calls.flush_folder(handle)
 
     def _folder(self, folder: VaultPath) -> int:
         """The handle of a folder in which a name is about to change."""

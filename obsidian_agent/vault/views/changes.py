@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.transaction.inventory import Inventory
 
 
 def content_hash(data: bytes) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from obsidian_agent.vault.filesystem.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
-from obsidian_agent.vault.transaction.inventory import HASHED_FILE, Inventory
 from obsidian_agent.vault.views.changes import Deletion, FolderMove, MakeDir, Move, Operation, OwnedOperation, content_hash
 from obsidian_agent.vault.views.view import Entry, EntryKind, VaultView
 

@@ -392,7 +392,7 @@ class TestFailing:
         def fail(_: object) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-        monkeypatch.setattr("obsidian_agent.vault.filesystem.sync.flush_file_system", lambda _: False)
+        monkeypatch.setattr("obsidian_agent.vault.filesystem.system_calls.flush_file_system", lambda _: False)
         monkeypatch.setattr(Applier, "_flush_each", fail)
         result = desk.run(previewed(*EDITS))
         assert (result.status, result.errors[0].code) == ("failed", "IO_ERROR")

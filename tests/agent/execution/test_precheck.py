@@ -16,7 +16,7 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.vault.transaction import inventory
+from obsidian_agent.vault.filesystem import inventory
 from previews import picture
 from support import MakeVault
 

@@ -10,7 +10,7 @@ import pytest
 from obsidian_agent.agent.macros.macro import Macro, MacroError, MacroStore, read_macro
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.errors import PlanError
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
 

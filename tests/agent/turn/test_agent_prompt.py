@@ -7,7 +7,7 @@ from obsidian_agent.agent.context.tokens import estimate, estimate_offers
 from obsidian_agent.agent.turn.model_tools import offers
 from obsidian_agent.agent.turn.prompts import agent_prompt
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 
 def headings(text: str) -> list[str]:

@@ -153,7 +153,7 @@ async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session
     planner = session.planner.otherwise
     assert isinstance(planner, UnaskedAgent)
     asking = replace(planner, approve=person.approve())
-    events = [event async for event in played(asking, PlanRequest("Make a note", session.plans.context({})))]
+    events = [event async for event in played(asking, PlanRequest("Make a note", session.plans.context()))]
     assert isinstance(events[-1], PlanReady)
     assert [request.kind for request in person.asked] == ["selection"]
     assert "secretly" not in seen(session)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, understand
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS, offers
 from obsidian_agent.providers.base import ToolCall
-from obsidian_agent.tools.core.registry import TOOLS, aliases, from_wire, wire_name
 from obsidian_agent.tools.core.tool import Risk
+from obsidian_agent.tools.registry import TOOLS, aliases, from_wire, wire_name
 
 
 def read(name: str, arguments: Any) -> ReadCall:

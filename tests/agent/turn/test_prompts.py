@@ -10,13 +10,13 @@ import pytest
 from obsidian_agent.agent.context.tokens import estimate
 from obsidian_agent.agent.turn.prompts import CORE, SELECTION_SHOWN, bad_answer, correction, request_message, system_prompt
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.filters import ARGUMENTS
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, Step
 from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.core.filters import FILTERS
 from obsidian_agent.tools.core.tool import RunContext, Selection
+from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.paths import path
 from obsidian_agent.vault.paths.path import PathUse
 
@@ -70,7 +70,7 @@ def test_it_is_small() -> None:
 
 def test_filters_and_context_names_are_those_of_the_language() -> None:
     references = PROMPT.split("# References")[1].split("# Vault rules")[0]
-    for name in ARGUMENTS:
+    for name in FILTERS:
         assert f"`{name}" in references, name
     for name in CONTEXT_NAMES:
         assert f"${{{name}}}" in references, name

@@ -5,7 +5,7 @@ import pytest
 from obsidian_agent.agent.turn.prompts import CORE, MOST, SMALL_WINDOW, detail_for, hint, suggested
 from obsidian_agent.offline.recipe import SLOT, packaged
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.tools.core.registry import TOOLS
+from obsidian_agent.tools.registry import TOOLS
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.lookup import SparseOutput, find_file
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 
 
 class OpenFileInput(ToolModel):
@@ -27,22 +27,14 @@ class OpenFileOutput(ToolModel):
     via: str
 
 
-def _open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal:
+@tool("workspace.openFile", Risk.READ_ONLY)
+def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]:
+    """Show a file to the person."""
     if args.new_pane:
         raise ToolError("newPane asks for a pane of Obsidian, and no Obsidian is connected.", hint="Leave newPane out.", path=args.path)
     return Proposal(
         OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none")
     )
-
-
-OPEN_FILE = Tool(
-    name="workspace.openFile",
-    summary="Show a file to the person.",
-    risk=Risk.READ_ONLY,
-    input=OpenFileInput,
-    output=OpenFileOutput,
-    propose=_open_file,
-)
 
 
 class GetContextInput(ToolModel):
@@ -57,7 +49,9 @@ class GetContextOutput(SparseOutput):
     recent_files: list[str]
 
 
-def _get_context(args: GetContextInput, ctx: ToolContext) -> Proposal:
+@tool("workspace.getContext", Risk.READ_ONLY)
+def get_context(args: GetContextInput, ctx: ToolContext) -> Proposal[GetContextOutput]:
+    """Tell the vault's name, the active file, the selection, and which files are open or were open."""
     run = ctx.run
     output = GetContextOutput(
         vault_name=run.vault_name,
@@ -67,16 +61,6 @@ def _get_context(args: GetContextInput, ctx: ToolContext) -> Proposal:
         recent_files=[path.text for path in run.recent_files],
     )
     return Proposal(output)
-
-
-GET_CONTEXT = Tool(
-    name="workspace.getContext",
-    summary="Tell the vault's name, the active file, the selection, and which files are open or were open.",
-    risk=Risk.READ_ONLY,
-    input=GetContextInput,
-    output=GetContextOutput,
-    propose=_get_context,
-)
 
 
 class ListCommandsInput(ToolModel):
@@ -94,18 +78,10 @@ class ListCommandsOutput(ToolModel):
     count: int
 
 
-def _list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal:
+@tool("commands.list", Risk.READ_ONLY)
+def list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal[ListCommandsOutput]:
+    """List the commands of the Obsidian that is running; none without one."""
     return Proposal(ListCommandsOutput(commands=[], count=0))
-
-
-LIST_COMMANDS = Tool(
-    name="commands.list",
-    summary="List the commands of the Obsidian that is running; none without one.",
-    risk=Risk.READ_ONLY,
-    input=ListCommandsInput,
-    output=ListCommandsOutput,
-    propose=_list_commands,
-)
 
 
 class RunCommandInput(ToolModel):
@@ -118,7 +94,9 @@ class RunCommandOutput(SparseOutput):
     error_message: str | None = None
 
 
-def _run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal:
+@tool("commands.run", Risk.COMMANDS, opaque=True)
+def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandOutput]:
+    """Run a command of Obsidian. What it does cannot be previewed or undone."""
     if not ctx.run.runs_commands:
         raise ToolError(
             f"The command {args.id} cannot be run: no Obsidian is connected.",
@@ -126,14 +104,3 @@ def _run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal:
             hint="This version reaches none; leave the step out.",
         )
     return Proposal(RunCommandOutput(id=args.id, executed=False))
-
-
-RUN_COMMAND = Tool(
-    name="commands.run",
-    summary="Run a command of Obsidian. What it does cannot be previewed or undone.",
-    risk=Risk.COMMANDS,
-    input=RunCommandInput,
-    output=RunCommandOutput,
-    propose=_run_command,
-    opaque=True,
-)

@@ -1,4 +1,7 @@
-"""`util.periodNote`: where the note of a day, as Obsidian's settings say, or of a week, month, quarter or year belongs, as the vault's own notes show it."""
+"""`util.periodNote`: where the note of a day, as Obsidian's settings say, or of a week, month, quarter or year belongs, as the vault's own notes show it.
+
+`util.newNames`: other names for files by a pattern, to rename them with.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.lookup import SparseOutput
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
+from obsidian_agent.tools.core.lookup import SparseOutput, path_of
 from obsidian_agent.tools.core.moment import format_moment
-from obsidian_agent.tools.core.tool import Proposal, Risk, Tool, ToolContext, ToolModel, Whole
-from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, clean_component, parse
 
 Period = Literal["day", "week", "month", "quarter", "year"]
 
@@ -73,7 +78,9 @@ class _Habit(NamedTuple):
     format: str
 
 
-def _period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal:
+@tool("util.periodNote", Risk.READ_ONLY)
+def period_note(args: PeriodNoteInput, ctx: ToolContext) -> Proposal[PeriodNoteOutput]:
+    """Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one."""
     if args.period == "day":
         return Proposal(_daily_note(ctx, int(args.offset)))
     notes = [entry.path for entry in ctx.view.walk(ROOT) if entry.kind == "file" and entry.path.is_note]
@@ -135,11 +142,57 @@ def _first_day(period: Period, today: date, offset: int) -> date:
     return date(months // 12, months % 12 + 1, 1)
 
 
-PERIOD_NOTE = Tool(
-    name="util.periodNote",
-    summary="Where the note of this day, week, month, quarter or year (or another one) belongs, its title, and its template if there is one.",
-    risk=Risk.READ_ONLY,
-    input=PeriodNoteInput,
-    output=PeriodNoteOutput,
-    propose=_period_note,
-)
+class NewNamesInput(ToolModel):
+    items: list[Any] = Field(description="The files of another step, as vault.find gives them.")
+    pattern: str = Field(
+        default="{name}",
+        min_length=1,
+        description="The new name without extension: {name}, {index}, {mtimeMs|date:YYYY-MM-DD}, {frontmatter.KEY}.",
+    )
+    find: str | None = Field(default=None, min_length=1, description="A text to replace in the name first; case counts.")
+    replace: str = ""
+
+
+class NewName(ToolModel):
+    path: str
+    to: str
+
+
+class NewNamesOutput(ToolModel):
+    items: list[NewName] = Field(description="The files that get another name; the folder stays.")
+    count: int
+
+
+@tool("util.newNames", Risk.READ_ONLY)
+def new_names(args: NewNamesInput, ctx: ToolContext) -> Proposal[NewNamesOutput]:
+    """Other names for files by a pattern, to rename them with; those whose name would stay are left out."""
+    template = ListTemplate(args.pattern, FilterContext(LinkWriter(ctx.view), ctx.run.now))
+    made: list[NewName] = []
+    for index, item in enumerate([item for item in args.items if item is not None], 1):
+        path = parse(path_of(item), PathUse.READ)
+        name = path.stem.replace(args.find, args.replace) if args.find is not None else path.stem
+        fields = {**(item if isinstance(item, dict) else {}), "name": name, "folder": path.parent.name}
+        filled = template.fill(fields, index).strip()
+        if not filled:
+            raise ToolError(f"{path} would have no name.", path=path.text)
+        new = f"{clean_component(filled)}{path.suffix}"
+        to = new if path.parent.is_root else f"{path.parent.text}/{new}"
+        if to != path.text:
+            made.append(NewName(path=path.text, to=to))
+    return Proposal(NewNamesOutput(items=made, count=len(made)))
+
+
+class SlugifyInput(ToolModel):
+    title: str
+    separator: str = "-"
+    max_length: Whole | None = Field(default=None, ge=1)
+
+
+class SlugifyOutput(ToolModel):
+    slug: str
+
+
+@tool("util.slugifyTitle", Risk.READ_ONLY)
+def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
+    """A short lower-case name made from a title."""
+    return Proposal(SlugifyOutput(slug=edits.slug(args.title, args.separator, args.max_length)))

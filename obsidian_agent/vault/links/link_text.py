@@ -4,6 +4,8 @@ How a link names its file, and how it would name another one in the same way.
 
 A link keeps its own form: a bare name stays one while no other file has it, a path from the root stays one, and so do relative paths, paths
 from a folder in the middle, and an extension that is there or not. Where the own form cannot name the file, longer ones follow.
+
+The text of a new link, in the form that the vault's settings ask for.
 """
 
 from __future__ import annotations
@@ -14,12 +16,79 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, assert_never
 from urllib.parse import quote
 
-from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.links.style import LinkStyle, markdown_encoded
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.links.resolve import LinkResolver, link_key
 from obsidian_agent.vault.markdown.canvas import json_text
+from obsidian_agent.vault.markdown.inline import is_external
+from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.scan.inline import is_external
-from obsidian_agent.vault.scan.model import Link
+
+LinkFormat = Literal["shortest", "relative", "absolute"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStyle:
+    """The settings `newLinkFormat` and `useMarkdownLinks`; the defaults are Obsidian's."""
+
+    format: LinkFormat = "shortest"
+    markdown: bool = False
+
+
+DEFAULT_STYLE: Final = LinkStyle()
+
+
+def link_style(store: VaultStore) -> LinkStyle:
+    """The settings of a vault; what is missing or unknown there has its default."""
+    settings = store.obsidian_config("app")
+    if not isinstance(settings, dict):
+        return DEFAULT_STYLE
+    format_ = settings.get("newLinkFormat")
+    markdown = settings.get("useMarkdownLinks") is True
+    return LinkStyle(format_ if format_ in ("relative", "absolute") else "shortest", markdown)
+
+
+def link_target(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle = DEFAULT_STYLE) -> str:
+    """What a link in `source` says to mean `target`: without `.md` in a wikilink, with it and with `%20` for blanks in a Markdown link.
+
+    The form that the style asks for, or the next longer one that means exactly this file. The resolver must know `target`.
+    """
+    for text in _forms(resolver, target, source, style):
+        if resolver.resolve(text, source) == target:
+            return markdown_encoded(text) if style.markdown else text
+    return markdown_encoded(target.text) if style.markdown else target.text
+
+
+def markdown_encoded(text: str) -> str:
+    """A path as the destination of a Markdown link: Obsidian encodes blanks; a percent sign that would be decoded is encoded too."""
+    return text.replace("%", "%25").replace(" ", "%20") if "%" in text else text.replace(" ", "%20")
+
+
+def _forms(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: LinkStyle) -> Iterator[str]:
+    short = target.is_note and not style.markdown
+    ending = len(target.suffix) if short else 0
+    path = target.text[: len(target.text) - ending]
+    if style.format == "shortest" and not resolver.ambiguous(target.name):
+        name = target.name[: len(target.name) - ending]
+        if not short or not resolver.ambiguous(name):
+            yield name
+    elif style.format == "relative":
+        relative = _relative(path, source)
+        yield relative
+        if not relative.startswith("../"):
+            yield f"./{relative}"
+    yield path
+    yield target.text
+    yield f"/{path}"
+    yield f"/{target.text}"
+
+
+def _relative(path: str, source: VaultPath) -> str:
+    here = list(source.parent.parts)
+    there = path.split("/")
+    while here and len(there) > 1 and here[0] == there[0]:
+        del here[0], there[0]
+    return "/".join([*(".." for _ in here), *there])
+
 
 Form = Literal["name", "absolute", "rooted", "relative", "tail"]
 """`Note`; `Folder/Note`; `/Folder/Note`; `../Folder/Note`; the end of a path, as `Sub/Note` for `Folder/Sub/Note`."""
@@ -72,10 +141,10 @@ def spellings(shape: Shape, file: VaultPath, source: VaultPath, style: LinkStyle
     for extension in endings:
         path = file.text if extension else _without_ending(file.text, file)
         if style.format == "relative":
-            yield from _relative(path, source, dotted=False)
+            yield from _text_relative(path, source, dotted=False)
         yield Spelling(path)
         yield Spelling(f"/{path}")
-        yield from _relative(path, source, dotted=False)
+        yield from _text_relative(path, source, dotted=False)
         yield Spelling(path.rpartition("/")[2])
 
 
@@ -88,7 +157,7 @@ def _own(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
         case "rooted":
             yield Spelling(f"/{path}")
         case "relative":
-            yield from _relative(path, source, dotted=shape.dotted and shape.depth == 0)
+            yield from _text_relative(path, source, dotted=shape.dotted and shape.depth == 0)
         case "tail":
             parts = path.split("/")
             yield Spelling("/".join(parts[-shape.depth :]), unique=True)
@@ -96,7 +165,7 @@ def _own(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
             assert_never(shape.form)
 
 
-def _relative(path: str, source: VaultPath, *, dotted: bool) -> Iterator[Spelling]:
+def _text_relative(path: str, source: VaultPath, *, dotted: bool) -> Iterator[Spelling]:
     relative = relative_path(path, source)
     climbing = relative.startswith("../")
     if not dotted or climbing:

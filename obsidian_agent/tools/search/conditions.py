@@ -6,6 +6,7 @@ A condition is checked one path at a time, what is cheap before what needs a not
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,21 +14,21 @@ from datetime import date
 from operator import ge, gt, le, lt
 from typing import Any, Final
 
-import regex
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder
+from obsidian_agent.tools.core.lookup import find_file, find_folder, unread, value_of
 from obsidian_agent.tools.core.moment import made_ms, moment_ms
+from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
-from obsidian_agent.tools.properties.set import PropertyFilter, value_of
-from obsidian_agent.tools.search.names import tagged, unread
-from obsidian_agent.vault.frontmatter import read
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter
+from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex, index_of
 from obsidian_agent.vault.index.needle import Needle, folded_needle
+from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.text import decode
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
 
 _DAY: Final = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?=(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?(?!\d)|(?!\d))")
@@ -277,14 +278,6 @@ def comparable(value: Any) -> float | str | None:
     return text[:10] if _DATE.match(text) else None
 
 
-def whole_words(text: str) -> regex.Pattern[str]:
-    """A pattern for a text in any case, where words of it are not parts of longer words."""
-    words = r"\s+".join(regex.escape(word) for word in text.split())
-    before = r"(?<!\w)" if text.strip()[:1].isalnum() else ""
-    after = r"(?!\w)" if text.strip()[-1:].isalnum() else ""
-    return regex.compile(before + words + after, regex.IGNORECASE | regex.FULLCASE)
-
-
 def own_day(path: VaultPath, index: VaultIndex) -> date | None:
     """The day that a note is about: in its name, else in one of its properties."""
     found = _DAY.search(path.stem)
@@ -335,5 +328,73 @@ def _day(text: str | None, argument: str) -> date | None:
 
 
 def _is_empty(text: str) -> bool:
-    front = read.span(text)
+    front = find_frontmatter(text)
     return not (text[front.body_start :] if front is not None else text).strip("\ufeff \t\r\n")
+
+
+_LINK: Final = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")
+
+
+_NOTE: Final = ".md"
+
+
+class PropertyFilter:
+    """One property and the value it must have. Text is compared exactly, links by the file they lead to."""
+
+    def __init__(self, key: str, wanted: Any, index: VaultIndex) -> None:
+        self._key = key
+        self._wanted = wanted
+        self._index = index
+        self._wanted_target = _target(wanted) if isinstance(wanted, str) else None
+
+    def fits(self, path: VaultPath) -> bool:
+        """Whether a note meets the condition."""
+        value = value_of(self._index.facts(path).properties, self._key)
+        if self._wanted is None:
+            return value is None
+        if _equal(value, self._wanted):
+            return True
+        members = value if isinstance(value, list) else [value]
+        return any(_equal(member, self._wanted) or self._is_link(member, path) for member in members)
+
+    def _is_link(self, value: Any, source: VaultPath) -> bool:
+        """Whether a value is a link to what is wanted: a link to the same file, its path, or its name."""
+        if not isinstance(value, str) or not isinstance(self._wanted, str):
+            return False
+        target = _target(value)
+        if target is None:
+            return self._wanted_target is not None and link_key(value) == link_key(self._wanted_target)
+        wanted = link_key((self._wanted_target or self._wanted).strip()).removesuffix(_NOTE)
+        if link_key(target).removesuffix(_NOTE) == wanted:
+            return True
+        file = self._index.resolve(target, source)
+        if file is None:
+            return False
+        if self._wanted_target is not None:
+            return self._index.resolve(self._wanted_target, source) == file
+        path = link_key(file.text).removesuffix(_NOTE)
+        return path == wanted or path.rpartition("/")[2] == wanted
+
+
+def _target(text: str) -> str | None:
+    """The target of a text that is exactly one wikilink, without heading and display text."""
+    found = _LINK.fullmatch(text)
+    if found is None:
+        return None
+    return found[1].partition("|")[0].partition("#")[0].strip() or None
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    """Equal and of one kind (true is not 1); a number or truth value also equals its text."""
+    if isinstance(wanted, str) and isinstance(value, (bool, int, float)):
+        return json.dumps(value) == wanted.strip()
+    if isinstance(value, bool) != isinstance(wanted, bool):
+        return False
+    return bool(value == wanted)
+
+
+def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
+    """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
+    if not tag_key(tag):
+        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
+    return index.tagged(tag, folder)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from obsidian_agent.vault.scan.blocks import NeedsBlocks, opens_line
-from obsidian_agent.vault.scan.model import Link, LinkForm, LinkKind, NoteTag
-from obsidian_agent.vault.scan.spans import BLANK_LINE, Hiding
+from obsidian_agent.vault.markdown.blocks import NeedsBlocks, opens_line
+from obsidian_agent.vault.markdown.model import Link, LinkForm, LinkKind, NoteTag
+from obsidian_agent.vault.markdown.spans import BLANK_LINE, Hiding
 
 _PUNCTUATION: Final = rb"[!-/:-@\[-`{-~]"
 _NESTING: Final = 8

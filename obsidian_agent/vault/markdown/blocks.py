@@ -14,9 +14,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.markdown.lines import HEADING, ITEM, RULE, UNDERLINE, Line
-from obsidian_agent.vault.markdown.lists import without_block_id
-from obsidian_agent.vault.scan.model import BlockId, NoteHeading, NoteTask
+from obsidian_agent.vault.markdown.lines import HEADING, ITEM, RULE, UNDERLINE, Line, without_block_id
+from obsidian_agent.vault.markdown.model import BlockId, NoteHeading, NoteTask
 
 LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
 """Blanks, quote marks and list markers: what may precede a block in its line."""

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from obsidian_agent.vault.markdown.blocks import INDENTED, NeedsBlocks, opens_line
 from obsidian_agent.vault.markdown.lines import HTML_BLOCK
-from obsidian_agent.vault.scan.blocks import INDENTED, NeedsBlocks, opens_line
 
 _PIPE: Final = re.compile(rb"(?<!\\)\|")
 _TICK_RUN: Final = re.compile(rb"`+")

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from obsidian_agent.vault.scan.blocks import NeedsBlocks, flat_tables
-from obsidian_agent.vault.scan.inline import InlineScanner, decoded, is_external, tag_name
-from obsidian_agent.vault.scan.model import Link
+from obsidian_agent.vault.markdown.blocks import NeedsBlocks, flat_tables
+from obsidian_agent.vault.markdown.inline import InlineScanner, decoded, is_external, tag_name
+from obsidian_agent.vault.markdown.model import Link
 
 _IN_TAG: Final = r"""[^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]"""
 _NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"

@@ -1,6 +1,8 @@
 """`vault.searchText`: the lines of notes that hold a text or match a pattern.
 
 The one search behind screens and the command line: by name, by content, by tag, with one kind of answer and one kind of page.
+
+Tools that find files by name and notes by tag: `vault.searchName`, `vault.searchTag`.
 """
 
 from __future__ import annotations
@@ -13,18 +15,19 @@ from typing import Final, Literal
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_folder
+from obsidian_agent.tools.core.lookup import SparseOutput, find_folder, page, unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolContext, ToolModel, Whole
-from obsidian_agent.tools.files.read import page
-from obsidian_agent.tools.search.names import tagged, unread
-from obsidian_agent.vault.index.gc_policy import no_collection
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.search.conditions import tagged
+from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.name_search import NameHit
 from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text
 from obsidian_agent.vault.index.text_search import lines_with
-from obsidian_agent.vault.index.words import RankedNote, ranked, words_of
-from obsidian_agent.vault.markdown.text import decode
+from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.paths.rules import extension
+from obsidian_agent.vault.text import decode
 
 CONTEXT = 100
 """Characters that a preview shows on each side of the hit."""
@@ -59,7 +62,9 @@ class SearchTextOutput(ToolModel):
     scanned: int = Field(description="The number of notes that were read.")
 
 
-def _search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal:
+@tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
+def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
+    """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
     question = Question(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
     folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
@@ -138,17 +143,6 @@ def preview(line: str, span: Span) -> str:
     hit = line[start:end] if end - start <= LONGEST_HIT else f"{line[start : start + LONGEST_HIT]}…"
     right = end + CONTEXT
     return f"{'…' if left else ''}{line[left:start]}{hit}{line[end:right]}{'…' if right < len(line) else ''}"
-
-
-SEARCH_TEXT = Tool(
-    name="vault.searchText",
-    summary="Find the lines of notes (Markdown files) that hold a text or match a pattern.",
-    risk=Risk.READ_ONLY,
-    input=SearchTextInput,
-    output=SearchTextOutput,
-    propose=_search_text,
-    aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"),
-)
 
 
 PAGE: Final = 50
@@ -256,3 +250,51 @@ def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
     line = text[start : len(text) if end < 0 else end].rstrip("\r")
     at = first - start
     return SearchItem(note.path.text, text.count("\n", 0, start) + 1, preview(line, (at, at)), round(note.score, 3))
+
+
+class FindInput(ToolModel):
+    query: str = Field(min_length=1)
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class FoundFile(SparseOutput):
+    path: str
+    name: str = Field(description="Without folder and extension.")
+    score: float | None = Field(default=None, description="From 0 to 100.")
+    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
+
+
+class FindOutput(ToolModel):
+    items: list[FoundFile]
+    total: int
+    has_more: bool
+
+
+@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
+def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
+    wanted = None if args.limit is None else args.offset + args.limit
+    found = index_of(ctx.view).names().search(args.query, wanted)
+    hits, _ = page(found.hits, args.limit, args.offset)
+    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
+    return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: len(name) - len(extension(name))]
+
+
+def _alias(hit: NameHit) -> dict[str, str]:
+    return {} if hit.alias is None else {"alias": hit.alias}
+
+
+@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
+def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find the notes with a tag, in properties or text; nested tags are included."""
+    index = index_of(ctx.view)
+    found = tagged(index, args.query, ROOT)
+    shown, more = page(found, args.limit, args.offset)
+    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
+    return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))

@@ -1,27 +1,32 @@
 """The tools of the editor: they act on the selection or cursor that the run started with, wherever earlier steps have moved it.
 
 `editor.linkSelection`: the selected words become a link and stay the text that it shows.
+
+Places in a note as an editor counts them (0-based line, UTF-16 column), and where a place is after the note was edited.
+
+Obsidian's editor shows no byte order mark and takes `\\r\\n` for one line end, so neither counts in a column.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Final
 
 from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
-from obsidian_agent.tools.core import tool
 from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
-from obsidian_agent.tools.core.positions import offset_of, position_of, shifted, utf16_length
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, Selection, Tool, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.tool import Position as EditorPosition
+from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.links.style import LinkStyle, link_target, markdown_encoded
-from obsidian_agent.vault.markdown.text import encode, newline_of, with_newlines
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
+from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
 from obsidian_agent.vault.views.view import VaultView
 
@@ -49,7 +54,9 @@ class GetSelectionOutput(SparseOutput):
     range: Range | None = None
 
 
-def _get_selection(args: NoInput, ctx: ToolContext) -> Proposal:
+@tool("editor.getSelection", Risk.READ_ONLY)
+def get_selection(args: NoInput, ctx: ToolContext) -> Proposal[GetSelectionOutput]:
+    """The text that was selected when the run started, and its place."""
     selection, file = ctx.run.selection, ctx.run.active_file
     text = selection.text if selection else ""
     place = None
@@ -58,33 +65,16 @@ def _get_selection(args: NoInput, ctx: ToolContext) -> Proposal:
     return Proposal(GetSelectionOutput(text=text, is_empty=not text, file_path=file.text if file else None, range=place))
 
 
-GET_SELECTION = Tool(
-    name="editor.getSelection",
-    summary="The text that was selected when the run started, and its place.",
-    risk=Risk.READ_ONLY,
-    input=NoInput,
-    output=GetSelectionOutput,
-    propose=_get_selection,
-)
-
-
 class ActiveFileOutput(SparseOutput):
     path: str | None
 
 
-def _get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal:
+@tool("editor.getActiveFilePath", Risk.READ_ONLY)
+def get_active_file_path(args: NoInput, ctx: ToolContext) -> Proposal[ActiveFileOutput]:
+    """The path of the note that was open when the run started, or null."""
     file = ctx.run.active_file
     return Proposal(ActiveFileOutput(path=file.text if file else None))
 
-
-GET_ACTIVE_FILE_PATH = Tool(
-    name="editor.getActiveFilePath",
-    summary="The path of the note that was open when the run started, or null.",
-    risk=Risk.READ_ONLY,
-    input=NoInput,
-    output=ActiveFileOutput,
-    propose=_get_active_file_path,
-)
 
 # --- where to write -----------------------------------------------------------------------------------------------------------
 
@@ -155,7 +145,7 @@ class ActiveNote:
             raise Conflict(f"An earlier step changed the text around the cursor in {self.path}.", path=self.path.text)
         return Target(self.path, self.text, *now)
 
-    def _place(self, position: tool.Position) -> int:
+    def _place(self, position: EditorPosition) -> int:
         offset = offset_of(self.first_text, position)
         if offset is None:
             where = f"line {position.line}, column {position.ch}"
@@ -170,7 +160,7 @@ def _mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
     return None if found is None else (found[0].decode(), found[1])
 
 
-def wire(position: tool.Position) -> Position:
+def wire(position: EditorPosition) -> Position:
     """A place as outputs tell it."""
     return Position(line=position.line, ch=position.ch)
 
@@ -194,7 +184,9 @@ class InsertAtCursorOutput(ToolModel):
     inserted_chars: int = Field(description="In UTF-16 code units.")
 
 
-def _replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal:
+@tool("editor.replaceSelection", Risk.WRITES)
+def replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
+    """Replace the selected text of the active note; with nothing selected, insert at the cursor."""
     note = ActiveNote(ctx)
     selection = ctx.run.selection
     selected = selection is not None and bool(selection.text or selection.start != selection.end)
@@ -205,7 +197,9 @@ def _replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal:
     return edit.proposal(output, target, replaced=selected)
 
 
-def _insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal:
+@tool("editor.insertAtCursor", Risk.WRITES)
+def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCursorOutput]:
+    """Insert text at the cursor of the active note, or at its end when no cursor is known."""
     target = ActiveNote(ctx).cursor()
     edit = edit_at(target, args.text)
     output = InsertAtCursorOutput(file_path=target.path.text, position=wire(edit.start), inserted_chars=edit.length)
@@ -217,12 +211,12 @@ class Edit:
     """The note with the new text in place: where that is, and its length in UTF-16 code units."""
 
     text: str
-    start: tool.Position
-    end: tool.Position
+    start: EditorPosition
+    end: EditorPosition
     length: int
     cursor: int
 
-    def proposal(self, output: ToolModel, target: Target, *, replaced: bool) -> Proposal:
+    def proposal(self, output: Output, target: Target, *, replaced: bool) -> Proposal[Output]:
         """The change, which also tells later steps where the cursor is, unless it was unknown."""
         path = target.path
         mark = None if target.unknown else CursorMark(self.cursor, replaced)
@@ -243,25 +237,6 @@ def edit_at(target: Target, text: str) -> Edit:
     return Edit(changed, position_of(changed, len(before)), position_of(changed, end), utf16_length(inserted), end)
 
 
-REPLACE_SELECTION = Tool(
-    name="editor.replaceSelection",
-    summary="Replace the selected text of the active note; with nothing selected, insert at the cursor.",
-    risk=Risk.WRITES,
-    input=EditorInput,
-    output=ReplaceSelectionOutput,
-    propose=_replace_selection,
-)
-
-INSERT_AT_CURSOR = Tool(
-    name="editor.insertAtCursor",
-    summary="Insert text at the cursor of the active note, or at its end when no cursor is known.",
-    risk=Risk.WRITES,
-    input=EditorInput,
-    output=InsertAtCursorOutput,
-    propose=_insert_at_cursor,
-)
-
-
 _UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
 _LEAD: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[[^\]\r\n]\][ \t]+)?|#{1,6}[ \t]+)?")
 """What stands before the words of a line: the mark of a list item, a checkbox, the marks of a heading."""
@@ -274,7 +249,9 @@ class LinkSelectionInput(ToolModel):
     heading: str | None = Field(default=None, min_length=1, description="A heading of it (its text, without #).")
 
 
-def _link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal:
+@tool("editor.linkSelection", Risk.WRITES)
+def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[ReplaceSelectionOutput]:
+    """Turn the selected words into a link to a file; the words stay the text that it shows."""
     target = find_file(ctx.view, args.path)
     note, selection = ActiveNote(ctx), ctx.run.selection
     if selection is None or not selection.text.strip():
@@ -309,11 +286,130 @@ def _written(name: str, subpath: str, words: str, style: LinkStyle, *, in_table:
     return f"[[{name}{subpath}{chr(92) if in_table else ''}|{words}]]"
 
 
-LINK_SELECTION = Tool(
-    name="editor.linkSelection",
-    summary="Turn the selected words into a link to a file; the words stay the text that it shows.",
-    risk=Risk.WRITES,
-    input=LinkSelectionInput,
-    output=ReplaceSelectionOutput,
-    propose=_link_selection,
-)
+_MATCHER_LIMIT = 4_000_000
+"""Largest product of line counts that is compared line by line; beyond it a changed part counts as replaced as a whole."""
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def utf16_length(text: str) -> int:
+    """The number of UTF-16 code units, which is how Obsidian counts characters."""
+    return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
+
+
+def offset_of(text: str, position: EditorPosition) -> int | None:
+    """The index in `text` of an editor's position, or None when the text has no such place."""
+    start = 0
+    for _ in range(position.line):
+        start = text.find("\n", start) + 1
+        if not start:
+            return None
+    if position.line == 0 and text.startswith(BOM):
+        start = 1
+    end = text.find("\n", start)
+    line = text[start : len(text) if end < 0 else end].removesuffix("\r")
+    column = _column_index(line, position.ch)
+    return None if column is None else start + column
+
+
+def _column_index(line: str, units: int) -> int | None:
+    if units < 0:
+        return None
+    if line.isascii():
+        return units if units <= len(line) else None
+    seen = 0
+    for index, char in enumerate(line):
+        if seen >= units:
+            return index if seen == units else None
+        seen += 2 if char > "\uffff" else 1
+    return len(line) if seen == units else None
+
+
+def position_of(text: str, offset: int) -> EditorPosition:
+    """The editor's position of an index in `text`."""
+    start = text.rfind("\n", 0, offset) + 1
+    if start == 0 and text.startswith(BOM) and offset:
+        start = 1
+    return EditorPosition(text.count("\n", 0, offset), utf16_length(text[start:offset]))
+
+
+def shifted(before: str, after: str, start: int, end: int) -> tuple[int, int] | None:
+    """Where the range of `before` is in `after`, or None when what it covers was edited. An empty range is a place between characters.
+
+    The versions are compared line by line; inside changed lines, what they share at their start and at their end counts as kept.
+    """
+    if before == after:
+        return start, end
+    old, new = _Lines(before), _Lines(after)
+    first, last = old.line_at(start), old.line_at(end)
+    codes = _opcodes(old.keys, new.keys)
+    touched = [code for code in codes if code[1] <= last and code[2] > first]
+    if len(touched) == 1 and touched[0][0] == "equal":
+        _, old_first, _, new_first, _ = touched[0]
+        return start + _line_shift(old, new, first, old_first, new_first), end + _line_shift(old, new, last, old_first, new_first)
+    old_from, old_to = old.starts[touched[0][1]], old.end_of(touched[-1][2] - 1)
+    new_from, new_to = _new_span(new, touched[0][3], touched[-1][4])
+    return _shifted_inside(before[old_from:old_to], after[new_from:new_to], start - old_from, end - old_from, new_from)
+
+
+def _line_shift(old: _Lines, new: _Lines, line: int, old_first: int, new_first: int) -> int:
+    return new.starts[new_first + line - old_first] - old.starts[line]
+
+
+def _new_span(new: _Lines, first: int, behind: int) -> tuple[int, int]:
+    if first < behind:
+        return new.starts[first], new.end_of(behind - 1)
+    place = new.starts[first] if first < len(new.starts) else new.end_of(first - 1)
+    return place, place
+
+
+def _shifted_inside(old: str, new: str, start: int, end: int, new_from: int) -> tuple[int, int] | None:
+    if new.startswith(old[:end]):
+        return new_from + start, new_from + end
+    if new.endswith(old[start:]):
+        move = len(new) - len(old) + new_from
+        return start + move, end + move
+    return None
+
+
+class _Lines:
+    """The lines of a text: where each starts, and its content without the line end."""
+
+    def __init__(self, text: str) -> None:
+        self.keys: list[str] = []
+        self.starts: list[int] = []
+        self._length = len(text)
+        place = 0
+        for line in text.split("\n"):
+            self.starts.append(place)
+            self.keys.append(line.removesuffix("\r"))
+            place += len(line) + 1
+
+    def line_at(self, offset: int) -> int:
+        """The line that an offset is on."""
+        return bisect_right(self.starts, offset) - 1
+
+    def end_of(self, line: int) -> int:
+        """Where the next line starts, or the end of the text."""
+        return self.starts[line + 1] if line + 1 < len(self.starts) else self._length
+
+
+def _opcodes(old: list[str], new: list[str]) -> list[Opcode]:
+    """As `SequenceMatcher.get_opcodes`, but common lines at both ends are found first, and a huge changed part is one replacement."""
+    head = 0
+    shortest = min(len(old), len(new))
+    while head < shortest and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < shortest - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    old_middle, new_middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    codes: list[Opcode] = [("equal", 0, head, 0, head)] if head else []
+    if old_middle and new_middle and len(old_middle) * len(new_middle) <= _MATCHER_LIMIT:
+        inner = SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes()
+        codes += ((tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in inner)
+    elif old_middle or new_middle:
+        codes.append(("replace", head, len(old) - tail, head, len(new) - tail))
+    if tail:
+        codes.append(("equal", len(old) - tail, len(old), len(new) - tail, len(new)))
+    return codes

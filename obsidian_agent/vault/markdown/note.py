@@ -3,8 +3,6 @@
 It reads a note as Obsidian does and parses no more of Markdown than that takes: regular expressions that begin with a plain character find
 what can matter, and only a note in which the end of a block decides what is hidden goes through the block structure line by line.
 
-Links, tags and aliases in the properties of a note, with their places.
-
 A property links when it is a quoted string that is exactly one wikilink; a bare one is a YAML list. The property `tags` holds tags, a list
 or one of them; several in one string are none.
 """
@@ -16,17 +14,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.frontmatter import read
-from obsidian_agent.vault.frontmatter.yaml_nodes import parse
-from obsidian_agent.vault.markdown.lines import Line, headings_of
+from obsidian_agent.vault.frontmatter.properties import find_frontmatter, parse_block, read_block
+from obsidian_agent.vault.markdown import blocks
+from obsidian_agent.vault.markdown.blocks import NeedsBlocks, flat_tables, line_starts, regions
+from obsidian_agent.vault.markdown.inline import InlineScanner
+from obsidian_agent.vault.markdown.lines import Line, headings_of, tasks_of
 from obsidian_agent.vault.markdown.lines import scan as scan_lines
-from obsidian_agent.vault.markdown.lists import tasks_of
-from obsidian_agent.vault.markdown.text import decode
-from obsidian_agent.vault.scan import blocks as scan_outline
-from obsidian_agent.vault.scan import targets as scan_quick
-from obsidian_agent.vault.scan.blocks import NeedsBlocks, flat_tables, line_starts, regions
-from obsidian_agent.vault.scan.inline import InlineScanner
-from obsidian_agent.vault.scan.model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
+from obsidian_agent.vault.markdown.model import BlockId, FrontmatterSpan, Link, NoteHeading, NoteTag, NoteTask, ScannedNote
+from obsidian_agent.vault.markdown.targets import links_where as quick_links_where
+from obsidian_agent.vault.markdown.targets import targets_and_tags
+from obsidian_agent.vault.text import decode
 
 _QUOTED: Final = re.compile(rb"""(["'])[ \t]*+(\[\[([^\[\]\n]++)\]\])[ \t]*+\1""")
 _WIKILINK: Final = re.compile(r"[ \t]*\[\[([^\[\]\n]+)\]\][ \t]*")
@@ -46,7 +43,7 @@ def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any],
     links = _matched(data, found, list(_strings(values, "")))
     if len(links) < len(found):
         # The dictionary lacks what a property that is there twice said first.
-        block = parse(data[start:end].decode())
+        block = parse_block(data[start:end].decode())
         entries = block.entries if block else ()
         links = _matched(data, found, [string for entry in entries for string in _strings(entry.node.value, entry.key or "?")])
     return links
@@ -222,7 +219,7 @@ def links_in(data: bytes) -> tuple[Link, ...]:
     """The links of a note as `scan_lossy` finds them, in half the time."""
     try:
         text = data.decode()
-        front = read.span(text) if data.startswith((b"---", _BOM)) else None
+        front = find_frontmatter(text) if data.startswith((b"---", _BOM)) else None
         if front is None:
             start = 3 if data.startswith(_BOM) else 0
         elif text.find("[[", front.content_start, front.content_end) >= 0:
@@ -242,9 +239,9 @@ def links_where(data: bytes, wanted: Callable[[str], bool]) -> tuple[Link, ...]:
         text = data.decode()
     except UnicodeDecodeError:
         text = "\ufeff"
-    front = read.span(text) if text.startswith("---") else None
+    front = find_frontmatter(text) if text.startswith("---") else None
     if not text.startswith("\ufeff") and (front is None or text.find("[[", 0, front.content_end) < 0):
-        found = scan_quick.links_where(data, text, front.body_start if front else 0, wanted)
+        found = quick_links_where(data, text, front.body_start if front else 0, wanted)
         if found is not None:
             return tuple(found)
     return tuple(link for link in links_in(data) if wanted(link.target))
@@ -266,8 +263,8 @@ def names_in(data: bytes) -> Names:
         text = data.decode()
     except UnicodeDecodeError:
         return names_of(scan_lossy(data))
-    front = read.span(text) if text.startswith("---") else None
-    found = scan_quick.targets_and_tags(text, front.body_start if front else 0) if not text.startswith("\ufeff") else None
+    front = find_frontmatter(text) if text.startswith("---") else None
+    found = targets_and_tags(text, front.body_start if front else 0) if not text.startswith("\ufeff") else None
     if found is None:
         return names_of(scan_lossy(data))
     targets, tags = found
@@ -275,7 +272,7 @@ def names_in(data: bytes) -> Names:
         return Names(tuple(targets), tuple(tags), (), {}, False)
     block = text[front.content_start : front.content_end]
     try:
-        values, broken = read.read_block(block), False
+        values, broken = read_block(block), False
     except VaultError:
         values, broken = {}, True
     if "[[" in block:
@@ -339,9 +336,9 @@ def _flat(data: bytes, start: int) -> _Found:
     return (
         inline.links,
         inline.tags,
-        list(scan_outline.headings(data, start, inline.headings)),
-        list(scan_outline.block_ids(data, start, inline.block_ids)),
-        list(scan_outline.tasks(data, inline.boxes)),
+        list(blocks.headings(data, start, inline.headings)),
+        list(blocks.block_ids(data, start, inline.block_ids)),
+        list(blocks.tasks(data, inline.boxes)),
     )
 
 
@@ -359,7 +356,7 @@ def _deep(data: bytes, text: str, properties: bool) -> _Found:
         inline.links,
         inline.tags,
         [_heading(data, title, level, first, last, starts) for title, level, first, last in headings_of(lines)],
-        list(scan_outline.block_ids(data, starts[0], inline.block_ids)),
+        list(blocks.block_ids(data, starts[0], inline.block_ids)),
         [NoteTask(task.status, task.text, task.line) for task in tasks_of(lines)],
     )
 
@@ -373,7 +370,7 @@ def _frontmatter(data: bytes, text: str) -> tuple[FrontmatterSpan | None, dict[s
     """Where the properties are, what they say, and whether they are no YAML."""
     if not data.startswith((b"---", _BOM)):
         return None, {}, False
-    found = read.span(text)
+    found = find_frontmatter(text)
     if found is None:
         return None, {}, False
     block = text[found.content_start : found.content_end]
@@ -385,6 +382,6 @@ def _frontmatter(data: bytes, text: str) -> tuple[FrontmatterSpan | None, dict[s
         content_end = content + len(block.encode())
         front = FrontmatterSpan(start, content, content_end, content_end + found.body_start - found.content_end)
     try:
-        return front, read.read_block(block), False
+        return front, read_block(block), False
     except VaultError:
         return front, {}, True

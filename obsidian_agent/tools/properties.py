@@ -1,0 +1,345 @@
+"""`vault.inlineToProperties`: Dataview's inline fields (`key:: value` on a line of its own) as properties of the note.
+
+`vault.renameProperty`: a property under another name, at its place and with its value as written.
+
+`vault.addValues` and `vault.removeValues`: values of a property that is a list; the others stay.
+
+When a property has a value: equal, in its list, or a link to the same file.
+
+The tool that changes properties: `vault.setFrontmatter`.
+
+`vault.renameTag`: one tag under another name, in the whole vault or a folder.
+
+`vault.listTags`: the tags of the vault or of some notes, with the number of notes that have them.
+
+`vault.removeTags`: tags out of a note, wherever it has them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from pydantic import Field
+
+from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, modified, open_note, read_text, unread
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
+from obsidian_agent.vault.frontmatter.yaml_nodes import parse
+from obsidian_agent.vault.index.facts import tag_key
+from obsidian_agent.vault.index.index import index_of
+from obsidian_agent.vault.markdown.lines import scan
+from obsidian_agent.vault.paths import path as paths
+from obsidian_agent.vault.paths.path import PathUse
+from obsidian_agent.vault.refactor.tags import TagRename, retag, untag
+from obsidian_agent.vault.text import decode, encode
+from obsidian_agent.vault.views.changes import FileChange, ModifyFile
+
+
+class AddValuesInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    property: str = Field(min_length=1, description="Such as aliases; a single value that is there becomes the first of the list.")
+    values: list[Any] = Field(min_length=1, description="Those that are in the list already are not added again.")
+
+
+class AddValuesOutput(ToolModel):
+    path: str
+    values: list[Any] = Field(description="The whole list.")
+    changed: bool
+
+
+@tool("vault.addValues", Risk.WRITES)
+def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
+    """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
+    path, text = open_note(ctx, args.path)
+    there = read_properties(text).get(args.property)
+    values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
+    new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
+    if not new:
+        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False))
+    changed = edit_properties(text, set={args.property: [*values, *new]})
+    return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=True), (ModifyFile(path, encode(changed)),))
+
+
+class RemoveValuesInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    property: str = Field(
+        min_length=1, description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole."
+    )
+    values: list[Any] = Field(min_length=1, description="In any case; a link by its text or target.")
+
+
+@tool("vault.removeValues", Risk.WRITES)
+def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
+    """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
+    path, text = open_note(ctx, args.path)
+    there = read_properties(text).get(args.property)
+    values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
+    unwanted = {_key(value) for value in args.values}
+    kept = [value for value in values if _key(value) not in unwanted]
+    if len(kept) == len(values):
+        missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
+        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
+    whole = not isinstance(there, list)
+    changed = edit_properties(text, set={args.property: None if whole else kept})
+    return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), (ModifyFile(path, encode(changed)),))
+
+
+def _key(value: Any) -> str:
+    text = str(value).strip().casefold()
+    if text.startswith("[[") and text.endswith("]]"):
+        return text[2:-2].partition("|")[0].partition("#")[0].rpartition("/")[2].strip()
+    return text
+
+
+class SetFrontmatterInput(ToolModel):
+    path: PathText = Field(min_length=1, description="A Markdown file.")
+    set: dict[str, Any] = Field(default_factory=dict, description="New values by property: text, number, true, false, null, list or map.")
+    remove: list[str] = Field(default_factory=list, description="Properties to take away, with their values.")
+    add_tags: list[str] = Field(default_factory=list, description="Tags to add to the property tags, with or without #.")
+    remove_tags: list[str] = Field(default_factory=list, description="Tags to take out of the property tags.")
+
+
+class SetFrontmatterOutput(ToolModel):
+    path: str
+    changed: bool
+
+
+@tool("vault.setFrontmatter", Risk.WRITES)
+def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[SetFrontmatterOutput]:
+    """Set and remove properties of a note, add and remove its tags; no other character changes."""
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    if not path.is_note:
+        raise ToolError(f"{path} is no Markdown file, so it has no properties.", path=path.text)
+    before = read_text(ctx.view, path)
+    try:
+        after = edit_properties(before, set=args.set, remove=args.remove, add_tags=args.add_tags, remove_tags=args.remove_tags)
+    except ObsidianAgentError as error:
+        error.path = path.text
+        raise
+    changes: tuple[FileChange, ...] = () if after == before else (ModifyFile(path, encode(after)),)
+    return Proposal(SetFrontmatterOutput(path=path.text, changed=bool(changes)), changes)
+
+
+class RenamePropertyInput(NotesInput):
+    from_: str = Field(alias="from", min_length=1, description="The property's name; case counts.")
+    to: str = Field(min_length=1)
+
+
+class RenamePropertyOutput(ToolModel):
+    files: list[str] = Field(description="The notes that were changed.")
+    total: int
+
+
+@tool("vault.renameProperty", Risk.WRITES)
+def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
+    """Rename a property in a note, some notes or a folder; its value and place stay. A note that has both names is left alone."""
+    check_new_key(args.to)
+    index = index_of(ctx.view)
+    files: list[str] = []
+    changes: list[ModifyFile] = []
+    warnings: list[Problem] = []
+    for path in args.notes(ctx):
+        if args.from_ not in index.facts(path).properties:
+            continue
+        paths.parse(path.text, PathUse.UPDATE)
+        text = decode(ctx.view.read(path), path.text)
+        properties = read_properties(text)
+        if args.from_ not in properties:
+            continue
+        if args.to in properties:
+            message = f"{path} has both “{args.from_}” and “{args.to}”, so it is left as it is."
+            warnings.append(Problem("PROPERTY_EXISTS", message, path=path.text))
+            continue
+        files.append(path.text)
+        changes.append(ModifyFile(path, encode(renamed(text, args.from_, args.to))))
+    if not files and not warnings:
+        warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the property “{args.from_}”, so nothing is renamed."))
+    return Proposal(RenamePropertyOutput(files=files, total=len(files)), tuple(changes), tuple(warnings))
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """The text of a note with a property renamed. ToolError FRONTMATTER_INVALID when nothing but its name can be told to change."""
+    front = find_frontmatter(text)
+    block = parse(text[front.content_start : front.content_end]) if front is not None else None
+    if front is None or block is None:
+        raise ToolError("The note has no properties.", code="FRONTMATTER_INVALID")
+    before = read_properties(text)
+    places = [entry for entry in block.entries if entry.key == old]
+    if len(places) == 1:
+        start, end = front.content_start + places[0].start, front.content_start + places[0].key_end
+        quoted = json.dumps(new, ensure_ascii=False)
+        for name in (quoted,) if text[start] == '"' else (new, quoted):
+            changed = text[:start] + name + text[end:]
+            after = _read(changed)
+            if after is not None and list(after.items()) == [(new if key == old else key, value) for key, value in before.items()]:
+                return changed
+    raise ToolError(f"The property “{old}” cannot be renamed safely.", code="FRONTMATTER_INVALID", hint="Rename it by hand.")
+
+
+def _read(text: str) -> dict[str, object] | None:
+    try:
+        return read_properties(text)
+    except VaultError:
+        return None
+
+
+_FIELD: Final = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?", re.UNICODE
+)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
+_LINKS: Final = re.compile(r"\[\[[^\[\]]+\]\](?:[ \t]*,[ \t]*\[\[[^\[\]]+\]\])+")
+
+
+class InlineInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    fields: list[str] | None = Field(default=None, description="Only these; all when absent.")
+    keep: bool = Field(default=False, description="Leave the lines in the text.")
+
+
+class InlineOutput(ToolModel):
+    path: str
+    properties: dict[str, Any] = Field(description="What was set.")
+    count: int
+
+
+@tool("vault.inlineToProperties", Risk.WRITES)
+def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[InlineOutput]:
+    """Turn inline fields (key:: value on a line of its own) into properties; a property that is there stays as it is."""
+    path, text = open_note(ctx, args.path)
+    wanted = None if args.fields is None else {name.casefold() for name in args.fields}
+    there = {key.casefold() for key in read_properties(text)}
+    values: dict[str, list[Any]] = {}
+    cuts: list[tuple[int, int]] = []
+    kept: list[str] = []
+    for line in scan(text):
+        found = None if line.hidden or line.quotes else _FIELD.fullmatch(text, line.start, line.next)
+        if found is None or (wanted is not None and found["key"].strip().casefold() not in wanted):
+            continue
+        key = found["key"].strip()
+        if key.casefold() in there:
+            kept.append(key)
+            continue
+        values.setdefault(next((name for name in values if name.casefold() == key.casefold()), key), []).extend(_values(found["value"]))
+        cuts.append((line.start, line.next))
+    properties = {key: _one_or_all(each) for key, each in values.items()}
+    changed = edit_properties(text if args.keep else _without(text, cuts), set=properties) if properties else text
+    warnings = tuple(
+        Problem("PROPERTY_EXISTS", f"{path} has the property “{key}” already, so the field in its text stays.", path=path.text)
+        for key in dict.fromkeys(kept)
+    )
+    output = InlineOutput(path=path.text, properties=properties, count=len(properties))
+    return Proposal(output, modified(path, text, changed), warnings)
+
+
+def _values(text: str) -> list[Any]:
+    """A value as a property has it: numbers and truth values as such, a list of links as a list, all else as text."""
+    if _LINKS.fullmatch(text):
+        return re.findall(r"\[\[[^\[\]]+\]\]", text)
+    if text.casefold() in ("true", "false"):
+        return [text.casefold() == "true"]
+    if _NUMBER.fullmatch(text):
+        return [float(text) if "." in text else int(text)]
+    return [text] if text else []
+
+
+def _one_or_all(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values or None
+
+
+def _without(text: str, cuts: list[tuple[int, int]]) -> str:
+    for start, end in reversed(cuts):
+        text = text[:start] + text[end:]
+    return text
+
+
+class ListTagsInput(NotesInput):
+    pass
+
+
+class CountedTag(ToolModel):
+    tag: str = Field(description="Without #, in the spelling that comes first.")
+    count: int = Field(description="The number of notes.")
+
+
+class ListTagsOutput(ToolModel):
+    items: list[CountedTag]
+    count: int
+
+
+@tool("vault.listTags", Risk.READ_ONLY)
+def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]:
+    """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
+    index = index_of(ctx.view)
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for path in args.notes(ctx):
+        for tag in index.facts(path).tags:
+            key = tag_key(tag)
+            names.setdefault(key, tag)
+            counts[key] = counts.get(key, 0) + 1
+    items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
+    return Proposal(ListTagsOutput(items=items, count=len(items)), warnings=unread(index))
+
+
+class RenameTagInput(ToolModel):
+    from_: str = Field(alias="from", min_length=1, description="The tag, with or without #; tags nested below it follow.")
+    to: str = Field(min_length=1)
+    folder: PathText | None = None
+
+
+class RetaggedFile(ToolModel):
+    path: str
+    count: int
+
+
+class RenameTagOutput(ToolModel):
+    files: list[RetaggedFile]
+    total: int
+
+
+@tool("vault.renameTag", Risk.WRITES)
+def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutput]:
+    """Rename a tag everywhere, in properties and text; nested tags follow."""
+    rename = TagRename.checked(args.from_, args.to)
+    index = index_of(ctx.view)
+    files: list[RetaggedFile] = []
+    changes: list[ModifyFile] = []
+    warnings: list[Problem] = []
+    for path in index.tagged(rename.old, find_folder(ctx.view, args.folder)):
+        try:
+            paths.parse(path.text, PathUse.UPDATE)
+            content, count = retag(ctx.view.read(path), rename, path.text)
+        except VaultError as error:
+            warnings.append(Problem(error.code, f"The tags of {path} are left alone: {error.message}", path=path.text))
+            continue
+        if count:
+            files.append(RetaggedFile(path=path.text, count=count))
+            changes.append(ModifyFile(path, content))
+    if not files and not warnings:
+        warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed."))
+    output = RenameTagOutput(files=files, total=sum(file.count for file in files))
+    return Proposal(output, tuple(changes), (*warnings, *unread(index)))
+
+
+class RemoveTagsInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    tags: list[str] | None = Field(default=None, description="With or without #; nested tags are others. Without it: all tags.")
+
+
+class RemoveTagsOutput(ToolModel):
+    path: str
+    count: int = Field(description="How many were taken out.")
+    changed: bool
+
+
+@tool("vault.removeTags", Risk.WRITES)
+def remove_tags(args: RemoveTagsInput, ctx: ToolContext) -> Proposal[RemoveTagsOutput]:
+    """Take tags out of a note, from its properties and its text; vault.setFrontmatter only knows those in properties."""
+    path = find_file(ctx.view, args.path, PathUse.UPDATE)
+    before = ctx.view.read(path)
+    after, count = untag(before, args.tags, path.text)
+    output = RemoveTagsOutput(path=path.text, count=count, changed=after != before)
+    return Proposal(output, (ModifyFile(path, after),) if after != before else ())
