@@ -14,7 +14,7 @@ CORE = [
     "journal.undo",
     "journal.recovery",
     "plan.preview",
-    "tools.core.registry",
+    "tools.registry",
     "vault.filesystem.store",
 ]
 HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
