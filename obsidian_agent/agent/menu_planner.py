@@ -26,17 +26,17 @@ from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError, VaultError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
-from obsidian_agent.offline.names import Found
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, Menu
+from obsidian_agent.offline.sentence import Found, names_in
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
-from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 Planning = Literal["auto", "menu", "plan"]
@@ -96,9 +96,9 @@ class MenuPlanner:
         """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
         view: VaultView = self.offline.view()
         if self.rules.deny:
-            view = HidingView(view, self.rules.deny.cover, self.real)
+            view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
-        found = Surroundings(view, request.context).names.in_sentence(request.message, menu_of().common)
+        found = list(names_in(request.message, Surroundings(view, request.context).names, menu_of().common))
         text = neutral(asking(request.message, found, request.context))
         parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
         asked = ChatRequest(

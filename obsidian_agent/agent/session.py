@@ -251,8 +251,7 @@ class Session:
         try:
             turns = await asyncio.to_thread(lambda: self.model_turns)
             if turns is None:
-                hint = "Choose one with --model or in the settings."
-                raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint=hint)
+                raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
             talk = conversation or Conversation()
             agent = await asyncio.to_thread(lambda: turns.agent(approve, talk, propose=propose, **chosen))
         except ConfigError as error:

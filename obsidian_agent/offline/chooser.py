@@ -13,9 +13,9 @@ from functools import cached_property
 from importlib import resources
 from typing import Any, Final
 
-from obsidian_agent.offline.names import Found
 from obsidian_agent.offline.note_set import ACTIVE, STATES
 from obsidian_agent.offline.recipe import Input, Recipe
+from obsidian_agent.offline.sentence import Found
 from obsidian_agent.plan.json_text import Refused, decode
 from obsidian_agent.tools.core.tool import RunContext
 

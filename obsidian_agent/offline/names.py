@@ -1,22 +1,21 @@
-"""The names of a vault: folders, tags, properties, values of properties, notes and their aliases, and where a sentence says one.
+"""The names of a vault, from its index: folders, tags, properties, values of properties, notes and their aliases.
 
-They are taken from the vault's index. Case and Unicode form do not count; in a sentence the longest name wins, whatever the language.
+Case and Unicode form do not count.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
 import regex
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.offline.words import BETWEEN, FUNCTION_WORDS, JOINED, NEGATIONS, WORD, stem
-from obsidian_agent.vault.index.facts import name_key
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.views.view import VaultView
 
@@ -26,20 +25,6 @@ _LONGEST_VALUE: Final = 60
 _NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
 """Properties whose values are names of another kind."""
 
-_LOOKED_AT: Final = 2000
-"""Characters of a sentence: what is longer is a text that somebody pasted."""
-
-_LONGEST: Final = 12
-"""Words of a name, at most."""
-
-_WORD: Final = regex.compile(rf"#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{JOINED}]]+(?:['’]\p{{L}}+)?", regex.VERSION1)
-_JOINED: Final = regex.compile(f"[{JOINED}]")
-_GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
-"""A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`."""
-
-_STOP: Final = regex.compile("[,;.!?()\n\ue000]")
-_IS: Final = frozenset({"is", "are", "of", "as", "be"})
-_AND: Final = frozenset({"and", "or", "nor"})
 _LINK: Final = regex.compile(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 
@@ -50,24 +35,6 @@ class Name:
     kind: NameKind
     value: Any
     property: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A stretch of a sentence that is a name of the vault, and all that it may name."""
-
-    start: int
-    end: int
-    text: str
-    names: tuple[Name, ...]
-    negated: str = ""
-    """What turns it round, with the name: “except Thesis”."""
-
-    bound: bool = False
-    """A property and a value of it that stands behind it; the name is the value."""
-
-    new: bool = False
-    """Nothing yet, but below a name: `travel/dk` where there is a tag `travel`."""
 
 
 @dataclass
@@ -81,7 +48,7 @@ class Names:
     @classmethod
     def of(cls, view: VaultView) -> Names:
         """The names of a vault as it is. May block."""
-        return cls(index_of(view), tuple(entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"))
+        return cls(view.index, tuple(entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"))
 
     def find(self, text: str, *kinds: NameKind) -> tuple[Name, ...]:
         """What a whole text names, of these kinds (none given: of any). Of a note and an alias the note counts."""
@@ -117,60 +84,6 @@ class Names:
     @cached_property
     def _read(self) -> _Read:
         return _Read.of(self.index, self._top)
-
-    def in_sentence(self, sentence: str, common: Collection[str] = ()) -> tuple[Found, ...]:
-        """The longest names in a sentence, from the left, none within another.
-
-        Words in `common` (lower case) are names only where they are written as the name is, with a capital letter.
-        """
-        starts, ends = _edges(sentence[:_LOOKED_AT])
-        found: list[Found] = []
-        done = 0
-        for number, start in enumerate(starts):
-            if start < done:
-                continue
-            for end in reversed([end for end in ends if end > start][:_LONGEST]):
-                text = sentence[start:end]
-                names = self.find(text)
-                if names and (_told(text, names, common, first=number == 0) or _owned(names, found, sentence, start)):
-                    found.append(Found(start, end, text, tuple(names)))
-                    done = end
-                    break
-        return tuple(found)
-
-
-def in_context(sentence: str, found: Iterable[Found]) -> tuple[Found, ...]:
-    """Names of a sentence with what stands between them: a property and its value as one, and what is negated or excepted."""
-    made: list[Found] = []
-    for each in found:
-        before = made[-1] if made else None
-        gap = sentence[before.end if before else 0 : each.start]
-        between = [word[0].casefold().replace("’", "'") for word in WORD.finditer(gap)]
-        near = not _STOP.search(gap)
-        owners = {name.value for name in before.names if name.kind == "property"} if before and not before.bound else set()
-        values = tuple(name for name in each.names if name.kind == "value" and name.property in owners)
-        if before and values and near and NEGATIONS.union(_IS).issuperset(between):
-            turned = before.negated or (sentence[before.start : each.end] if NEGATIONS.intersection(between) else "")
-            made[-1] = Found(before.start, each.end, sentence[before.start : each.end], values, turned, bound=True)
-            continue
-        turned = _turned(sentence, before.end if before else 0, each)
-        if not turned and before and before.negated and _AND.issuperset(between) and not _STOP.search(gap.replace(",", "")):
-            turned = each.text
-        made.append(replace(each, negated=turned))
-    return tuple(made)
-
-
-def _turned(sentence: str, start: int, found: Found) -> str:
-    """From the negating word right before a name to the name's end, where there is one."""
-    for word in reversed(list(WORD.finditer(sentence, start, found.start))):
-        said = word[0].casefold().replace("’", "'")
-        if _STOP.search(sentence, word.end(), found.start):
-            return ""
-        if said in NEGATIONS:
-            return sentence[word.start() : found.end]
-        if said not in FUNCTION_WORDS and stem(said) not in BETWEEN:
-            return ""
-    return ""
 
 
 @dataclass
@@ -261,42 +174,3 @@ def folder_exists(view: VaultView, path: str) -> bool:
     except VaultError:
         return False
     return entry is not None and entry.kind == "folder"
-
-
-def _edges(sentence: str) -> tuple[list[int], list[int]]:
-    """Where names may begin and end: at words, and at each character of scripts that write without blanks."""
-    words = list(_WORD.finditer(sentence))
-    joined = [match.start() for match in _JOINED.finditer(sentence)]
-    starts = {match.start() for match in words} | {match.start() + 1 for match in words if match[0].startswith("#")} | set(joined)
-    ends = {match.end() for match in words} | {place + 1 for place in joined} | set(_closing(sentence, words))
-    within = {match.start() for match in _GOES_ON.finditer(sentence)}
-    return sorted(start for start in starts if start - 1 not in within), sorted(ends - within)
-
-
-def _closing(sentence: str, words: Iterable[Any]) -> Iterator[int]:
-    """Names may end with a sign: `(draft)`, `C++`, `What?`."""
-    for match in words:
-        end = match.end()
-        while end < len(sentence) and sentence[end] in ")]!?+%*.":
-            end += 1
-            yield end
-
-
-def _owned(names: Iterable[Name], found: list[Found], sentence: str, start: int) -> bool:
-    """Whether it is a value right behind its property: there a number counts too."""
-    if not found or sentence[found[-1].end : start].strip(" :="):
-        return False
-    owners = {name.value for name in found[-1].names if name.kind == "property"}
-    return any(name.kind == "value" and name.property in owners for name in names)
-
-
-def _told(text: str, names: Collection[Name], common: Collection[str], *, first: bool) -> bool:
-    """Whether a stretch of a sentence is meant as a name: numbers alone and letters alone are not, nor common words as they come."""
-    bare = text.strip()
-    if len(bare) < 2 and not _JOINED.match(bare):
-        return False
-    if bare.replace(".", "").isdigit():
-        return False
-    if bare.casefold() not in common:
-        return True
-    return not first and bare != bare.lower()

@@ -15,13 +15,9 @@ import regex
 
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
+from obsidian_agent.offline.sentence import quotes
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
-
-QUOTED: Final = regex.compile(
-    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
-)
-"""A text in quotes. An apostrophe within a word ends none."""
 
 _HELD: Final = regex.compile("\ue000(\\d+)\ue001")
 _BLANK: Final = regex.compile(r"\s+")
@@ -35,14 +31,9 @@ class Reading:
     values: Mapping[str, Any]
 
 
-def quoted(sentence: str) -> tuple[str, ...]:
-    """The texts in quotes, in order."""
-    return tuple(_inner(found) for found in quotes(sentence))
-
-
 def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> list[Reading]:
     """All that a sentence is an example of, each once. One is certain; none is no reading at all. A question changes nothing."""
-    texts = [_inner(found) for found in quotes(sentence)]
+    texts = [each.text for each in quotes(sentence)]
     held = _hold(sentence)
     folded = held.casefold()
     found: list[Reading] = []
@@ -56,23 +47,13 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
     return found
 
 
-def quotes(sentence: str) -> list[Any]:
-    """Where a sentence holds texts in quotes, as matches of `QUOTED`."""
-    return [found for found in QUOTED.finditer(sentence) if found[0][0] not in "'\"‘" or not sentence[: found.start()][-1:].isalnum()]
-
-
-def _inner(found: Any) -> str:
-    text = str(next(group for group in found.groups() if group is not None))
-    return text.strip() if found[0].startswith("«") else text
-
-
 def _hold(sentence: str) -> str:
     """The sentence with a mark in place of each quoted text, blanks made one, and without the sign at its end."""
     made: list[str] = []
     end = 0
     for number, found in enumerate(quotes(sentence)):
-        made += sentence[end : found.start()], f"\ue000{number}\ue001"
-        end = found.end()
+        made += sentence[end : found.start], f"\ue000{number}\ue001"
+        end = found.end
     return str(_BLANK.sub(" ", "".join([*made, sentence[end:]]).strip())).rstrip(".!?。！？ ")
 
 

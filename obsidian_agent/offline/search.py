@@ -1,26 +1,26 @@
 """The likeliest recipes for a sentence: BM25 over titles, descriptions and examples, the vault's names and slots replaced by their kinds.
 
-There is nothing to learn and no index to build but counts of a few hundred words. Names of the vault and quoted texts fill the form.
+There is nothing to learn and no index to build but counts of a few hundred words. A word that the menu does not have stands for those that
+it means (`vocabulary.json`), or for the one that it is nearest to. Names of the vault and quoted texts fill the form.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import regex
 
-from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import Found, Name, Names, in_context, key_of
+from obsidian_agent.offline.names import Name, key_of
 from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
-from obsidian_agent.offline.reader import quoted, quotes
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
+from obsidian_agent.offline.sentence import Found, Sentence
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
-from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, words
+from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, WORD, joined_words, meanings, stem, words
 
 MOST: Final = 3
 _K1: Final = 1.2
@@ -30,41 +30,34 @@ _B: Final = 0.6
 _TITLE: Final = 2
 """So many times the words of a title count."""
 
-_LOOKED_AT: Final = 12
-_LACKING: Final = 0.85
-"""Of so many recipes the form is filled in: each input that stays empty makes it less likely that one is meant."""
+_MEANT: Final = 0.8
+_NEAR: Final = 0.7
+_KIND: Final = 0.5
+"""What a word counts that stands for one of the menu, one that is only written like it, and what may be of a kind: a text a new name, a day a
+condition or what is to be written."""
+
+_LOOKED_AT: Final = 16
+_LACKING: Final = 0.9
+_UNUSED: Final = 0.8
+"""Of so many recipes the form is filled in: each input that stays empty, and each name or text that finds no place, makes it less likely
+that one is meant."""
 
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
 """What people do most, for sentences that all recipes fit alike."""
 
 _SIGNS: Final[Mapping[str, str]] = {
-    "note": "‹note›",
-    "alias": "‹note›",
-    "entry": "‹note›",
-    "template": "‹note›",
-    "notes": "‹note›",
-    "file": "‹note›",
-    "folder": "‹folder›",
-    "except": "‹folder›",
-    "tag": "‹tag›",
-    "tags": "‹tag›",
-    "property": "‹property›",
-    "properties": "‹property›",
+    **dict.fromkeys(("note", "alias", "entry", "template", "notes", "file", "linksTo"), "‹note›"),
+    **dict.fromkeys(("folder", "except"), "‹folder›"),
+    **dict.fromkeys(("tag", "tags"), "‹tag›"),
+    **dict.fromkeys(("property", "properties"), "‹property›"),
+    **dict.fromkeys(("date", "before", "after"), "‹date›"),
     "value": "‹value›",
-    "linksTo": "‹note›",
-    "date": "‹date›",
-    "before": "‹date›",
-    "after": "‹date›",
     "number": "‹number›",
 }
 """What stands for a name of the vault, and for a slot that takes one; for any other slot, and a quoted text, `‹text›`."""
 
-_HELD: Final = "\ue000"
-"""What stands for each character of a quoted text: no word, and no name."""
-
-_TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
-_TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
-_DAY: Final = regex.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)|\b(?:today|tomorrow|yesterday)\b", regex.IGNORECASE)
+_TEXT: Final[Mapping[str, float]] = {"‹text›": 1, "‹folder›": _KIND, "‹tag›": _KIND, "‹value›": _KIND}
+"""What a quoted text may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +70,6 @@ class Suggestion:
     score: float
     worded: bool = True
     """Whether any word of the sentence is one of the recipe's: else only the kinds of the names in it speak for it, or nothing."""
-
-
-@dataclass(slots=True)
-class _Said:
-    """What a sentence holds besides words: names, quoted texts, days; and what of it is not used yet."""
-
-    names: list[Found]
-    texts: list[str]
-    days: list[str]
-    counted: Counter[str]
-    templates: str
-    """Where notes are no targets: the folder of templates, where the sentence does not name it, with a slash."""
 
 
 @dataclass
@@ -108,77 +89,62 @@ class Menu:
         total = len(self.recipes)
         self._weights = {term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in used.items()}
         self._mean = sum(counts.total() for counts in self._counts) / max(total, 1)
-        self.common = frozenset(
-            word.casefold() for recipe in self.recipes for text in (recipe.title, *recipe.examples) for word in _plain_words(text)
-        )
+        texts = (SLOT.sub(" ", text) for recipe in self.recipes for text in (recipe.title, *recipe.examples))
+        self.common = frozenset(word.casefold() for text in texts for word in regex.findall(r"[\p{L}\p{N}]+", text))
 
     def nearest(self, sentence: str, around: Surroundings, most: int = MOST) -> list[Suggestion]:
         """The likeliest recipes, best first. Always so many, if there are: whoever asks gets something to go on with."""
-        said = self._said(sentence, around)
-        scores = [self._score(said.counted, counts) for counts in self._counts]
+        said = Sentence(sentence, around, self.common)
+        spoken = self._spoken(_bare_words(said))
+        meant = [*spoken, *_kinds(said)]
+        scores = [self._score(meant, counts) for counts in self._counts]
         first = [_FIRST.index(recipe.name) if recipe.name in _FIRST else len(_FIRST) for recipe in self.recipes]
         order = sorted(range(len(scores)), key=lambda number: (-scores[number], first[number], number))
-        found = [self._suggested(number, said, around, scores[number]) for number in order[: max(_LOOKED_AT, most)]]
+        found = []
+        for number in order[: max(_LOOKED_AT, most)]:
+            recipe, rest = self.recipes[number], _Rest.of(said)
+            values = rest.values(recipe)
+            missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
+            score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
+            found.append(Suggestion(recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0))
         return sorted(found, key=lambda each: -each.score)[:most]
 
     def ranked(self, text: str) -> list[tuple[float, Recipe]]:
         """All recipes by their words alone, without a look at any vault."""
-        counted = Counter(words(text))
-        return sorted(
-            ((self._score(counted, counts), recipe) for counts, recipe in zip(self._counts, self.recipes, strict=True)),
-            key=lambda each: -each[0],
-        )
+        spoken = self._spoken(text)
+        scores = (self._score(spoken, counts) for counts in self._counts)
+        return sorted(zip(scores, self.recipes, strict=True), key=lambda each: -each[0])
 
-    def _score(self, said: Counter[str], counts: Counter[str]) -> float:
+    def _spoken(self, text: str) -> list[Mapping[str, float]]:
+        """For each word what it may stand for in the menu, and how much that counts."""
+        said = [*dict.fromkeys(found[0].casefold() for found in WORD.finditer(text) if not regex.match(f"[{JOINED}]", found[0]))]
+        spoken: list[Mapping[str, float]] = []
+        for word in (*said, *dict.fromkeys(joined_words(text))):
+            own = stem(word)
+            if own in FUNCTION_WORDS:
+                continue
+            other = dict.fromkeys(meanings(word), _MEANT)
+            if not other and own not in self._weights and (near := self._near(own)):
+                other = {near: _NEAR}
+            spoken.append({**other, own: 1})
+        return spoken
+
+    def _near(self, word: str) -> str | None:
+        """The word of the menu that an unknown one is a misspelling or another form of."""
+        if len(word) < 4 or not word.isascii():
+            return None
+        from rapidfuzz import fuzz, process
+
+        found = process.extractOne(word, [term for term in self._weights if len(term) > 3], scorer=fuzz.ratio, score_cutoff=80)
+        return str(found[0]) if found else None
+
+    def _score(self, said: Sequence[Mapping[str, float]], counts: Counter[str]) -> float:
         length = 1 - _B + _B * counts.total() / self._mean
-        return sum(self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length) for term in said if term in counts)
 
-    def _suggested(self, number: int, said: _Said, around: Surroundings, score: float) -> Suggestion:
-        recipe = self.recipes[number]
-        values = _values(recipe, replace(said, names=list(said.names), texts=list(said.texts), days=list(said.days)), around)
-        missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
-        worded = any(term in self._counts[number] for term in said.counted if not term.startswith("‹"))
-        return Suggestion(recipe, values, missing, score * _LACKING ** len(missing), worded)
+        def worth(term: str) -> float:
+            return self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length)
 
-    def _said(self, sentence: str, around: Surroundings) -> _Said:
-        texts = list(quoted(sentence))
-        rest = sentence
-        found: list[Found] = []
-        for text, place in zip(texts, quotes(sentence), strict=True):
-            start, end = place.span()
-            rest = f"{rest[:start]}{_HELD * (end - start)}{rest[end:]}"
-            if names := around.names.find(text):
-                found.append(Found(start, end, text, names))
-        found += around.names.in_sentence(rest, self.common)
-        taken = {place for each in found for place in range(each.start, each.end)}
-        # A tag says that it is one, also where no note has it yet.
-        found += [Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),)) for tag in _TAG.finditer(rest) if tag.start() not in taken]
-        found += _new(rest, around.names)
-        found = list(in_context(rest, sorted(found, key=lambda each: each.start)))
-        folder = around.context.notes.templates or "Templates"
-        named = any(name.value == folder or each.text.startswith(f"{folder}/") for each in found for name in each.names)
-        counted: Counter[str] = Counter(["‹text›"] * len(texts))
-        days: list[str] = []
-        pieces: list[str] = []
-        end = 0
-        for each in (*found, Found(len(rest), len(rest), "", ())):
-            pieces.append(rest[end : each.start])
-            end = each.end
-            counted.update({_SIGNS[name.kind] for name in each.names} | ({"‹property›"} if each.bound else set()))
-        for piece in pieces:
-            for text in _DAY.findall(piece):
-                day = dates.parse(text, around.context.now.date())
-                if day is not None:
-                    days.append(day.isoformat())
-                    counted["‹date›"] += 1
-            counted.update(word for word in words(piece) if word not in FUNCTION_WORDS)
-        # A text in quotes that belongs to a condition is not there to be written.
-        texts = [
-            text
-            for text, place in zip(texts, quotes(sentence), strict=True)
-            if not any((each.bound or each.negated) and each.start <= place.start() < each.end for each in found)
-        ]
-        return _Said(found, texts, days, counted, "" if named else f"{folder}/")
+        return sum(max((share * worth(term) for term, share in each.items() if term in counts), default=0.0) for each in said)
 
 
 def _terms(recipe: Recipe) -> Iterator[str]:
@@ -191,133 +157,166 @@ def _terms(recipe: Recipe) -> Iterator[str]:
         yield from words(SLOT.sub(" ", text))
 
 
-def _new(sentence: str, names: Names) -> Iterator[Found]:
-    """Tokens that are no names, but begin with one: a folder or tag to be made below it."""
-    for token in _TOKEN.finditer(sentence):
-        if names.find(token[0]):
-            continue
-        for sign in reversed(list(regex.finditer("[/-]", token[0]))):
-            known = [name for name in names.find(token[0][: sign.start()], "tag", "folder") if name.kind == "tag" or sign[0] == "/"]
-            if known:
-                made = tuple(replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known)
-                yield Found(token.start(), token.end(), token[0], made, new=True)
-                break
+def _bare_words(said: Sentence) -> str:
+    """The sentence without its names and days."""
+    text = said.bare
+    for start, end in [(each.start, each.end) for each in said.names] + [(each.start, each.end) for each in said.days]:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text
 
 
-def _plain_words(text: str) -> list[str]:
-    return list(regex.findall(r"[\p{L}\p{N}]+", SLOT.sub(" ", text)))
+def _kinds(said: Sentence) -> Iterator[Mapping[str, float]]:
+    """For each kind of name, text or day in a sentence what it may be."""
+    found: list[Mapping[str, float]] = [_TEXT for each in said.quotes if not said.around.names.find(each.text)][:1]
+    for each in said.names:
+        found.append(dict.fromkeys((_SIGNS[name.kind] for name in each.names), 1))
+        found += [{"‹property›": 1}] if each.bound else []
+    found += [{"‹date›": _KIND} for _ in said.days[:1]]
+    yield from (each for number, each in enumerate(found) if each not in found[:number])
 
 
-def _values(recipe: Recipe, said: _Said, around: Surroundings) -> dict[str, Any]:
-    """The inputs that what the sentence holds is clear for. A folder goes to an input of its own before it describes notes."""
-    values: dict[str, Any] = {}
-    if any(wanted.kind == "value" for wanted in recipe.inputs.values()):
-        _unbind(said)
-    for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
-        value = _value(wanted, said, values, around)
-        if value is not None:
-            values[wanted.name] = value
-    return {name: values[name] for name in recipe.inputs if name in values}
+@dataclass(slots=True)
+class _Rest:
+    """What a sentence holds besides words and is not used yet."""
 
+    around: Surroundings
+    names: list[Found]
+    texts: list[str]
+    days: list[str]
+    templates: str
+    """Where notes are no targets: the folder of templates, where the sentence does not name it, with a slash."""
 
-def _value(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
-    match wanted.kind:
-        case "note" | "template":
-            return _taken(said, "note", "alias", template=wanted.kind == "template")
-        case "entry":
-            return _taken(said, "note", "alias", "folder", "file")
-        case "folder":
-            return _taken(said, "folder", last=True)
-        case "tag":
-            return _taken(said, "tag")
-        case "tags":
-            return _listed(iter(lambda: _taken(said, "tag"), None))
-        case "property":
-            return _taken(said, "property")
-        case "properties":
-            return _listed(iter(lambda: _taken(said, "property"), None))
-        case "date":
-            return said.days.pop(0) if said.days else None
-        case "notes":
-            described = _described(said)
-            return without_templates(described, around) if described is not None else None
-        case "value":
-            of = values.get(wanted.of or "")
-            text = _text(wanted, said, values, around)
-            return _taken(said, "value", of=of) if text is None and isinstance(of, str) else text
-        case "heading":
-            return _heading(wanted, said, values, around)
-        case "text" | "newNote" | "newName" | "list":
-            return _text(wanted, said, values, around)
-        case _:
-            return None
+    @classmethod
+    def of(cls, said: Sentence) -> _Rest:
+        folder = said.around.context.notes.templates or "Templates"
+        named = any(name.value == folder or each.text.startswith(f"{folder}/") for each in said.names for name in each.names)
+        # A text in quotes that belongs to a condition is not there to be written; a day in a name is none.
+        owned = [each for each in said.names if each.bound or each.negated]
+        texts = [quote.text for quote in said.quotes if not any(each.start <= quote.start < each.end for each in owned)]
+        days = [day.text for day in said.days if not any(each.start <= day.start < each.end for each in said.names)]
+        return cls(said.around, list(said.names), texts, days, "" if named else f"{folder}/")
 
+    def __len__(self) -> int:
+        named = [found.text for found in self.names if not found.new]
+        return len(named) + len([text for text in self.texts if text not in named])
 
-def _taken(said: _Said, *kinds: str, of: str | None = None, last: bool = False, template: bool = False) -> Any:
-    """The first (or last) name of these kinds that is not used yet and means one thing; a template only where one is wanted."""
-    for found in reversed(said.names) if last else list(said.names):
-        if found.negated or found.bound or (found.new and "note" in kinds):
-            continue
-        fits: list[Name] = [
-            name
-            for name in found.names
-            if name.kind in kinds and (of is None or name.property == of) and (template or not _is_template(name, said))
-        ]
-        if len({repr(name.value) for name in fits}) == 1:
-            said.names.remove(found)
-            said.texts = [text for text in said.texts if text != found.text]
-            return fits[0].value
-    return None
+    def values(self, recipe: Recipe) -> dict[str, Any]:
+        """The inputs that it is clear for. A folder goes to an input of its own before it describes notes."""
+        values: dict[str, Any] = {}
+        if any(wanted.kind == "value" for wanted in recipe.inputs.values()):
+            self._unbind()
+        for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
+            value = self._value(wanted, values)
+            if value is not None:
+                values[wanted.name] = value
+        return {name: values[name] for name in recipe.inputs if name in values}
 
+    def _value(self, wanted: Input, values: Mapping[str, Any]) -> Any:
+        match wanted.kind:
+            case "note" | "template":
+                return self._name("note", "alias", template=wanted.kind == "template")
+            case "entry":
+                return self._name("note", "alias", "folder", "file")
+            case "folder":
+                named = self._name("folder", last=True)
+                return self._text(wanted, values) if named is None else named
+            case "tag" | "property":
+                return self._name(wanted.kind)
+            case "tags":
+                return list(dict.fromkeys(iter(lambda: self._name("tag"), None))) or None
+            case "properties":
+                return list(dict.fromkeys(iter(lambda: self._name("property"), None))) or None
+            case "date":
+                return self.days.pop(0) if self.days else None
+            case "notes":
+                described = self._described()
+                return without_templates(described, self.around) if described is not None else None
+            case "value":
+                of, text = values.get(wanted.of or ""), self._text(wanted, values)
+                return self._name("value", of=of) if text is None and isinstance(of, str) else text
+            case "heading":
+                note = values.get(wanted.of or "", ACTIVE)
+                there = headings(note, self.around) if isinstance(note, str) else []
+                found = next((heading for heading in there if key_of(heading) in map(key_of, self.texts)), None)
+                self.texts = [text for text in self.texts if found is None or key_of(text) != key_of(found)]
+                return found
+            case "text" | "newNote" | "newName" | "list":
+                return self._text(wanted, values)
+            case _:
+                return None
 
-def _unbind(said: _Said) -> None:
-    """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
-    if any(name.kind == "property" for found in said.names for name in found.names if not found.negated):
-        return
-    for place, found in enumerate(said.names):
-        if found.bound and not found.negated:
-            owners = tuple(Name("property", name.property) for name in found.names)
-            said.names[place : place + 1] = [replace(found, names=owners, bound=False), replace(found, bound=False)]
+    def _name(self, *kinds: str, of: str | None = None, last: bool = False, template: bool = False) -> Any:
+        """The first (or last) name of these kinds that is not used yet and means one thing; a template only where one is wanted."""
+        for found in reversed(self.names) if last else list(self.names):
+            if found.negated or found.bound or (found.new and "note" in kinds):
+                continue
+            fits = {
+                repr(name.value): name.value
+                for name in found.names
+                if name.kind in kinds and (of is None or name.property == of) and (template or not self._is_template(name))
+            }
+            if len(fits) == 1:
+                self.names.remove(found)
+                self.texts = [text for text in self.texts if text != found.text]
+                return next(iter(fits.values()))
+        return None
+
+    def _text(self, wanted: Input, values: Mapping[str, Any]) -> Any:
+        """The first quoted text that is not used yet and will do; for a name that is to be made, also one without quotes."""
+        new = [found.text for found in self.names if found.new] if wanted.kind in ("newNote", "newName") else []
+        for text in (*self.texts, *new):
+            try:
+                value = read(wanted, text, self.around, values)
+            except Unread:
+                continue
+            self.texts = [each for each in self.texts if each != text]
+            self.names = [found for found in self.names if found.text != text]
+            return value
+        return None
+
+    def _unbind(self) -> None:
+        """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
+        if any(name.kind == "property" for found in self.names for name in found.names if not found.negated):
             return
+        place = next((place for place, found in enumerate(self.names) if found.bound and not found.negated), None)
+        if place is not None:
+            found = self.names[place]
+            owners = tuple(Name("property", name.property) for name in found.names)
+            self.names[place : place + 1] = [replace(found, names=owners, bound=False), replace(found, bound=False)]
 
+    def _is_template(self, name: Name) -> bool:
+        return bool(self.templates) and name.kind in ("note", "alias", "file") and str(name.value).startswith(self.templates)
 
-def _is_template(name: Name, said: _Said) -> bool:
-    return bool(said.templates) and name.kind in ("note", "alias", "file") and str(name.value).startswith(said.templates)
-
-
-def _listed(values: Iterable[Any]) -> list[Any] | None:
-    return list(dict.fromkeys(values)) or None
-
-
-def _described(said: _Said) -> NoteSet | None:
-    """All names that are left, as a description; of a name that may be several things a tag with its sign, a folder, a note, in this order.
-
-    What is to be left out is left out as whatever it may be.
-    """
-    terms: list[Term] = []
-    notes: list[Term] = []
-    for found in said.names:
-        by_kind = {name.kind: name for name in found.names if not _is_template(name, said)}
-        if found.new:
-            continue
-        if found.negated:
-            terms += (replace(term, negated=True) for term in _senses(found))
-        elif found.bound:
-            terms.append(Term("property", found.names[0].value, ":", found.names[0].property))
-        elif "tag" in by_kind and (found.text.startswith("#") or len(by_kind) == 1):
-            terms.append(Term("tag", by_kind["tag"].value))
-        elif "folder" in by_kind:
-            terms.append(Term("folder", by_kind["folder"].value))
-        elif "note" in by_kind or "alias" in by_kind:
-            notes.append(Term("note", (by_kind.get("note") or by_kind["alias"]).value))
-        elif "property" in by_kind:
-            terms.append(Term("property", None, "has", by_kind["property"].value))
-        elif "value" in by_kind:
-            last = terms[-1] if terms else None
-            if last is not None and last.key == "property" and last.property == by_kind["value"].property:
-                terms[-1] = Term("property", by_kind["value"].value, ":", last.property)
-    said.names.clear()
-    return NoteSet(tuple(dict.fromkeys((*notes, *terms)))) if notes or terms else None
+    def _described(self) -> NoteSet | None:
+        """The names that are left as a description; of a name that may be several things a tag with its sign, a folder, a note, in this
+        order. What is to be left out is left out as whatever it may be.
+        """
+        notes: list[Term] = []
+        terms: list[Term] = []
+        left: list[Found] = []
+        for found in self.names:
+            by_kind = {name.kind: name.value for name in found.names if not self._is_template(name)}
+            note = by_kind.get("note") or by_kind.get("alias")
+            if found.new:
+                left.append(found)
+            elif found.negated:
+                terms += (replace(term, negated=True) for term in _senses(found))
+            elif found.bound:
+                terms.append(Term("property", found.names[0].value, ":", found.names[0].property))
+            elif "tag" in by_kind and (found.text.startswith("#") or len(by_kind) == 1):
+                terms.append(Term("tag", by_kind["tag"]))
+            elif "folder" in by_kind and any(not term.value.startswith(f"{by_kind['folder']}/") for term in notes):
+                left.append(found)  # It is for something else: the note that is named does not lie in it.
+            elif "folder" in by_kind:
+                terms.append(Term("folder", by_kind["folder"]))
+            elif note is not None:
+                notes.append(Term("note", note))
+            elif "property" in by_kind:
+                terms.append(Term("property", None, "has", by_kind["property"]))
+            elif "value" in by_kind and terms and any(name.property == terms[-1].property for name in found.names if name.kind == "value"):
+                terms[-1] = Term("property", by_kind["value"], ":", terms[-1].property)
+        self.names = left
+        return NoteSet(tuple(dict.fromkeys((*notes, *terms)))) if notes or terms else None
 
 
 def _senses(found: Found) -> list[Term]:
@@ -326,27 +325,3 @@ def _senses(found: Found) -> list[Term]:
     terms = [Term(keys[name.kind], name.value) for name in found.names if name.kind in keys and not found.bound]
     owned = [Term("property", name.value, ":", name.property) for name in found.names if name.kind == "value"]
     return terms or owned or [Term("property", None, "has", name.value) for name in found.names if name.kind == "property"]
-
-
-def _text(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> Any:
-    """The first quoted text that is not used yet and will do; for a name that is to be made, also one without quotes."""
-    new = [found.text for found in said.names if found.new] if wanted.kind in ("newNote", "newName") else []
-    for text in (*said.texts, *new):
-        said.texts = [each for each in said.texts if each != text]
-        said.names = [found for found in said.names if found.text != text]
-        try:
-            return read(wanted, text, around, values)
-        except Unread:
-            continue
-    return None
-
-
-def _heading(wanted: Input, said: _Said, values: Mapping[str, Any], around: Surroundings) -> str | None:
-    note = values.get(wanted.of or "", ACTIVE)
-    if not isinstance(note, str):
-        return None
-    for heading in headings(note, around):
-        if any(key_of(text) == key_of(heading) for text in said.texts):
-            said.texts = [text for text in said.texts if key_of(text) != key_of(heading)]
-            return str(heading)
-    return None

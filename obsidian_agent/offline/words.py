@@ -1,7 +1,11 @@
-"""Words: how a sentence is cut into them, and what two forms of one have in common."""
+"""Words: how a sentence is cut into them, what two forms of one have in common, and what those of other languages mean in the menu."""
 
 from __future__ import annotations
 
+import json
+import unicodedata
+from functools import cache
+from importlib import resources
 from typing import Final
 
 import regex
@@ -53,3 +57,43 @@ def stem(word: str) -> str:
     if bare.endswith("s") and not bare.endswith("ss"):
         bare = bare[:-1]
     return bare.removesuffix("e") if len(bare) > 4 else bare
+
+
+def meanings(word: str) -> frozenset[str]:
+    """The words of the menu, as stems, that a word of the vocabulary stands for: those of its longest entry that the word begins with."""
+    plain, known = _plain(word), vocabulary()
+    # A short entry is the whole word; where words are written without blanks, it may stand anywhere.
+    begins = (plain[:length] for length in range(len(plain), 3, -1))
+    return next((known[part] for part in (plain, stem(plain), *begins) if part in known), frozenset())
+
+
+def joined_words(text: str) -> list[str]:
+    """The words of the vocabulary in a text that is written without blanks, the longest from the left."""
+    found: list[str] = []
+    for stretch in _STRETCH.findall(_plain(text)):
+        place = 0
+        while place < len(stretch):
+            word = next((stretch[place:end] for end in range(place + _LONGEST_JOINED, place, -1) if stretch[place:end] in vocabulary()), "")
+            found += [word] if word else []
+            place += len(word) or 1
+    return found
+
+
+_STRETCH: Final = regex.compile(f"[{JOINED}]+")
+_LONGEST_JOINED: Final = 5
+
+
+def _plain(word: str) -> str:
+    """Without case and accents."""
+    return "".join(char for char in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(char))
+
+
+@cache
+def vocabulary() -> dict[str, frozenset[str]]:
+    """What the words of `vocabulary.json` stand for: it lists, by a word of the menu, how else people call the same thing."""
+    listed: dict[str, str] = json.loads(resources.files("obsidian_agent.offline").joinpath("vocabulary.json").read_text(encoding="utf-8"))
+    known: dict[str, set[str]] = {}
+    for head, others in listed.items():
+        for other in others.split():
+            known.setdefault(_plain(other), set()).add(stem(head))
+    return {word: frozenset(heads) for word, heads in known.items()}

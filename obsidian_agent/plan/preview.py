@@ -17,7 +17,7 @@ from typing import Any
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
-from obsidian_agent.plan.flags import Policy, flags_of, opaque_flags, refusals
+from obsidian_agent.plan.flags import Policy, flags_of, links_astray, opaque_flags, refusals
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
 from obsidian_agent.plan.references import CompiledStep
@@ -145,6 +145,7 @@ class _DryRun:
             self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
         self.errors.extend(islice(refusals(self.checked.policy, change_set, self.instances), MAX_PROBLEMS))
+        self._warn(links_astray(change_set, self.instances))
         flags = (*self.checked.flags, *opaque_flags(self.instances), *flags_of(change_set.changes, self.base, self.context, instruction))
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()

@@ -36,12 +36,17 @@ Doing = Literal["typing", "deciding", "waiting"]
 Field = TextArea | Input
 
 
+def age(event: events.Event) -> float:
+    """Seconds for which an event has waited to be handled."""
+    return max(0.0, time.monotonic() - event.time)
+
+
 class Keyboard:
     """What the person does with the keys: types text, uses keys that do something, or waits for what a message brings."""
 
     def __init__(self, app: App[None], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
-        self.clock = clock
+        self.clock, self.age = clock, age
         self._doing: Doing = "waiting"
         self._last = -PAUSE
         """When the last key came."""
@@ -84,7 +89,7 @@ class Keyboard:
 
     def take(self, event: events.Key | events.Paste) -> bool:
         """Look at what was typed before anybody gets it. True: it was typed on, or its letters went to the message; nobody else gets it."""
-        now = self.clock() - max(0.0, time.monotonic() - event.time)
+        now = self.clock() - self.age(event)
         field = self._focused_field()
         on_main = self._app.screen is self._app.screen_stack[0]
         typing_on = field is None and self._doing == "typing" and now - self._last < PAUSE

@@ -48,12 +48,14 @@ class Cut(Protocol):
 
 
 class UndoConflict(Protocol):
-    """A file that is no longer as the run left it."""
+    """A file that is no longer as the run left it. `forcible`: it can be restored over what is there now."""
 
     @property
     def path(self) -> str: ...
     @property
     def reason(self) -> str: ...
+    @property
+    def forcible(self) -> bool: ...
 
 
 class UndoReport(Protocol):

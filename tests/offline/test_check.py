@@ -64,7 +64,7 @@ def test_what_was_said_and_used_is_sure(around: Surroundings, sentence: str, rec
             "Nothing covers “but not Rye bread”.",
         ),
         ("Move Sourdough to Projects", "move", {"notes": "Sourdough", "folder": "Notes"}, "Nothing covers “to Projects”."),
-        ("Delete Sourdough (the old one)", "delete", {"notes": "Sourdough"}, "Nothing covers “old one)”."),
+        ("Delete Sourdough (the old one)", "delete", {"notes": "Sourdough"}, "Nothing covers “old one”."),
         ("Move Sourdough to Projects", "move", {"notes": "Sourdough", "folder": "Notes"}, "You did not say “Notes”."),
         (
             "Rename Sourdough to Vector (capital V)",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.offline.reader import quoted, readings
+from obsidian_agent.offline.reader import readings
 from obsidian_agent.offline.recipe import Recipe, packaged
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import shown
@@ -58,17 +58,7 @@ def test_anything_else_is_no_reading_at_all(around: Surroundings, sentence: str)
     assert read(sentence, around) == []
 
 
-def test_quotes_of_all_kinds_and_apostrophes() -> None:
-    assert quoted("Bob's 'it isn't' and «x» „y“ ‘z’ \"w\"") == ("it isn't", "x", "y", "z", "w")
-
-
 def test_two_recipes_that_fit_are_both_told(around: Surroundings) -> None:
     plan = {"version": "1.0", "goal": "x", "riskLevel": "writes", "steps": []}
     twins = [Recipe(name=name, title=name, subject="Notes", description="", examples=("Do it",), plan=plan) for name in ("a", "b")]
     assert [each.recipe.name for each in readings("do it!", twins, around)] == ["a", "b"]
-
-
-def test_quotes_of_other_languages_hold_a_text_without_their_blanks() -> None:
-    assert quoted("Füge « Ring the library » zu “Inbox ” hinzu") == ("Ring the library", "Inbox ")
-    assert quoted("Inboxに「牛乳を買う」を追加") == ("牛乳を買う",)
-    assert quoted("don't and it's") == ()

@@ -44,10 +44,22 @@ def test_a_pasted_book_is_no_reason_to_wait(around: Surroundings) -> None:
         ("tick all the tasks of Inbox", "mark-tasks"),
         ("what in my vault links to Sourdough", "backlinks"),
         ("give Sourdough the new name Rye", "rename"),
+        ('put Sourdough into "New place"', "move"),
+        ("delte the note Sourdough", "delete"),
+        ("Přejmenuj Sourdough", "rename"),
+        ("删除笔记 Sourdough", "delete"),
     ],
 )
 def test_the_right_action_is_among_the_first_three(around: Surroundings, sentence: str, recipe: str) -> None:
     assert recipe in [found.recipe.name for found in MENU.nearest(sentence, around)]
+
+
+def test_a_quoted_text_may_be_a_folder_to_be_made(around: Surroundings) -> None:
+    assert filled('put Sourdough into "New place"', around, "move") == {"notes": "note:Notes/Sourdough.md", "folder": "New place"}
+
+
+def test_a_folder_that_does_not_hold_the_named_note_is_for_something_else(around: Surroundings) -> None:
+    assert filled("what of Sourdough in Projects", around, "find-notes") == {"notes": "note:Notes/Sourdough.md"}
 
 
 @pytest.mark.parametrize("sentence", ["", "?", "why is the sky blue", "把計画移到日记", "Přesuň Überblick do Bilder", "\x00 ${x} [[", "'"])

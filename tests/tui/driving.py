@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import Any
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Static
 
 from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.keyboard import age
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -22,6 +27,31 @@ ASKING = ("ask", "undo", "saved", "save", "parameter", "recovery", "thread", "el
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
+LATE = 60.0
+"""Seconds that no machine takes to handle a key."""
+
+PATIENCE = 60.0
+"""Seconds after which a test gives up on something that has to come. Only a machine that is very busy needs more than one of them."""
+
+
+class Threads(ThreadPoolExecutor):
+    """The threads of `asyncio.to_thread`, which know whether any is at work."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self._calls: set[Future[Any]] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        call = super().submit(fn, *args, **kwargs)
+        self._calls.add(call)
+        return call
+
+    @property
+    def busy(self) -> bool:
+        self._calls = {call for call in self._calls if not call.done()}
+        return bool(self._calls)
+
+
 class Driver:
     """A running app with a fake session, a clock that the test moves, and shortcuts."""
 
@@ -29,6 +59,10 @@ class Driver:
         self.app, self.session, self.pilot = app, session, pilot
         self.now = time.monotonic() + 1.0
         app.keyboard.clock = lambda: self.now
+        # Between a key and its handling no time goes by, as slow as the machine may be, unless a test makes the key seconds old.
+        app.keyboard.age = lambda event: waited if (waited := age(event)) > LATE else 0.0
+        self._threads = Threads()
+        asyncio.get_running_loop().set_default_executor(self._threads)
 
     @property
     def main(self) -> MainScreen:
@@ -53,14 +87,40 @@ class Driver:
     def prompt(self) -> Prompt:
         return self.main.query_one(Prompt)
 
-    async def settle(self) -> None:
-        """Until no worker is at work and every message was handled."""
-        for _ in range(5):
+    async def settle(self, *held: str) -> None:
+        """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
+
+        `held`: groups of workers that the test itself holds up. Over a dialog workers may wait for the answer, so only threads count.
+        """
+        await self.until(lambda: self._quiet(held))
+
+    def _quiet(self, held: tuple[str, ...]) -> bool:
+        pumps = [self.app, *(widget for screen in self.app.screen_stack for widget in screen.walk_children(with_self=True))]
+        return (
+            not self._threads.busy
+            and not any(pump.message_queue_size for pump in pumps)
+            and (len(self.app.screen_stack) > 1 or all(worker.group in (*ASKING, *held) for worker in self.app.workers))
+        )
+
+    async def until(self, true: Callable[[], object]) -> None:
+        """Until something is so, and is still so after what is ready to run has run."""
+        end = time.monotonic() + PATIENCE
+        while True:
             await self.pilot.pause()
-            waiting = [worker for worker in self.app.workers if worker.group not in ASKING]
-            if not waiting:
-                break
-            await self.app.workers.wait_for_complete(waiting)
+            if true():
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                if true():
+                    return
+            if time.monotonic() > end:
+                at_work = [f"{worker.group}: {worker.description}" for worker in self.app.workers]
+                raise AssertionError(f"It did not come in {PATIENCE:.0f} s. Workers: {at_work}. The screen:\n{self.screen()}")
+
+    async def on_top(self, screen: type[Screen[Any]]) -> None:
+        """Until a screen of this kind is on top, can be read, and has been looked at for a while."""
+        await self.until(lambda: isinstance(self.app.screen, screen))
+        await self.settle()
+        self.wait_out_grace()
 
     async def send(self, text: str) -> None:
         """Type a message at once and send it."""
@@ -104,10 +164,10 @@ class Driver:
 
 
 @asynccontextmanager
-async def driving(session: FakeSession | None = None, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Driver]:
-    """Run the app."""
+async def driving(session: Any = None, size: tuple[int, int] = (120, 40), **services: Any) -> AsyncIterator[Driver]:
+    """Run the app over a session (a fake one unless given); `services` are the app's other arguments."""
     session = session or FakeSession()
-    app = ObsidianAgentApp(session)
+    app = ObsidianAgentApp(session, **services)
     async with app.run_test(size=size, notifications=True) as pilot:
         driver = Driver(app, session, pilot)
         await driver.settle()

@@ -112,6 +112,7 @@ class Entry:
 class Conflicting:
     path: str
     reason: str
+    forcible: bool = True
 
 
 @dataclass(frozen=True)

@@ -52,16 +52,6 @@ async def real(
             yield driver
 
 
-async def until_on_top(app: Driver, screen: type) -> None:
-    for _ in range(200):
-        if isinstance(app.app.screen, screen):
-            app.wait_out_grace()
-            await app.pilot.pause(0.1)
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(app.screen())
-
-
 def likely(app: Driver) -> tuple[str, ...]:
     return app.main.query_one(Likely).titles
 
@@ -76,7 +66,7 @@ async def test_three_actions_stand_under_a_message_and_tab_opens_the_form_of_the
         assert len(likely(app)) == 3
         assert "Tab Move" in app.screen()
         await app.press("tab")
-        await until_on_top(app, ValuesForm)
+        await app.on_top(ValuesForm)
         assert "1 note" in app.screen()
         for key in ("c", "down", "enter", "enter"):
             await app.press(key)
@@ -135,12 +125,11 @@ async def test_nothing_is_offered_while_a_turn_runs() -> None:
         app.prompt.text = "Hello"
         await app.pilot.press("enter")
         await app.pilot.press(*"move")
-        await app.pilot.pause(0.5)
+        await app.settle("turn")
         assert likely(app) == ()
         assert session.gate is not None
         session.gate.set()
         await app.settle()
-        await app.pilot.pause(0.5)
         assert likely(app) == ("Move notes",)
 
 
@@ -159,12 +148,12 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
 
         app.prompt.text = "put Soup away"
         await press("enter")
-        await until_on_top(app, Candidates)
+        await app.on_top(Candidates)
         assert "Nothing covers" in app.screen()
         titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
         assert len(titles) == 3
         await press(str(1 + titles.index("Move notes to a folder")))
-        await until_on_top(app, ValuesForm)
+        await app.on_top(ValuesForm)
         await press(*"ce", "down", "enter", "enter")
         await app.settle()
         assert app.stage == "plan", app.screen()
@@ -176,7 +165,7 @@ async def test_a_sentence_that_nobody_understands_comes_to_a_run_in_less_than_te
 async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader_of_values(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
         await app.press("f2", *"add tags", "enter")
-        await until_on_top(app, ValuesForm)
+        await app.on_top(ValuesForm)
         await app.press(*"folder:Nowhere", "tab", *"x", "enter")
         assert "There is no folder called “Nowhere”." in app.screen()
         assert app.app.focused is app.app.screen.query_one("#field-0")
@@ -187,7 +176,7 @@ async def test_a_value_that_cannot_be_read_is_said_under_its_field_by_the_reader
 async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
         await app.press("f2", *"add text to notes", "enter")
-        await until_on_top(app, ValuesForm)
+        await app.on_top(ValuesForm)
         await app.press(*"salt", "enter", *"Ideas", "tab")
         assert "● end" in app.screen()
         await app.press("right")
@@ -198,7 +187,7 @@ async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(
         assert (tmp_path / "Vault" / "Ideas.md").read_text() == "salt\nIdeas\n"
         await app.press("escape")
         await app.press("f2", *"remove a section", "enter")
-        await until_on_top(app, ValuesForm)
+        await app.on_top(ValuesForm)
         note, heading = app.app.screen.query_one("#field-0"), app.app.screen.query_one("#field-1")
         note.value = "Soup"  # type: ignore[attr-defined]
         heading.focus()
@@ -210,15 +199,14 @@ async def test_choices_are_switched_and_headings_of_the_chosen_note_are_offered(
 async def test_values_of_a_candidate_that_lacks_nothing_can_still_be_changed(tmp_path: Path) -> None:
     async with real(tmp_path) as app:
         await app.send("Soup Cellar hin oder her folder move")
-        await until_on_top(app, Candidates)
+        await app.on_top(Candidates)
         titles = [choice.text for choice in app.app.screen.query_one("ChoiceList").rows]  # type: ignore[attr-defined]
         assert titles[0] == "Move Soup to Cellar"
         await app.press("e")
-        await until_on_top(app, ValuesForm)
+        await app.on_top(ValuesForm)
         folder = app.app.screen.query_one("#field-1")
         folder.value = "Attic"  # type: ignore[attr-defined]
         await app.settle()
-        await app.pilot.pause(0.4)
         assert "a new folder" in app.screen()
         await app.press("ctrl+s")
         await app.settle()
@@ -287,41 +275,36 @@ def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
 async def test_a_first_start_offers_the_model_that_runs_here_once_and_writes_the_answer(ollama: LlmServer, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
-        await until_on_top(app, FirstStart)
+        await app.on_top(FirstStart)
         assert "Ollama with qwen3:4b runs here. Use it?" in app.screen()
         assert not file.exists()
         await app.press("1")
         await app.settle()
-        await app.pilot.pause(0.3)
         assert 'model = "ollama/qwen3:4b"' in file.read_text()
         assert "ollama/qwen3:4b is used from now on." in app.transcript()
         assert app.session.planner_name == "ollama/qwen3:4b"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
-        await app.pilot.pause(1.2)
+        await app.until(lambda: "recovery" not in {worker.group for worker in app.app.workers})
         assert app.app.screen is app.main
 
 
 async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
-        await until_on_top(app, FirstStart)
+        await app.on_top(FirstStart)
         await app.press("escape")
         assert not file.exists()
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
-        await until_on_top(app, FirstStart)
+        await app.on_top(FirstStart)
         await app.press("down", "enter")
         await app.settle()
-        await app.pilot.pause(0.3)
         assert file.read_text() == 'model = "none"\n'
 
 
 async def test_the_card_answers_nothing_that_was_being_typed(ollama: LlmServer, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
-        for _ in range(100):
-            if isinstance(app.app.screen, FirstStart):
-                break
-            await asyncio.sleep(0.05)
+        await app.until(lambda: isinstance(app.app.screen, FirstStart))
         await app.pilot.press("1", "2")
         assert isinstance(app.app.screen, FirstStart)
         assert app.prompt.text == "12"
@@ -336,6 +319,5 @@ async def test_where_nothing_runs_there_is_no_card_but_a_word(monkeypatch: pytes
 
     monkeypatch.setattr(local_models, "find_services", nothing)
     async with real(tmp_path, settings=LiveSettings.load(tmp_path / "config.toml", {}), first_start=True) as app:
-        await app.pilot.pause(1.0)
+        await app.until(lambda: "No model is chosen" in app.screen())
         assert app.app.screen is app.main
-        assert "No model is chosen" in app.screen()

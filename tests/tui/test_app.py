@@ -338,11 +338,26 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         await app.planned()
         await app.press("a")
         await app.press("u")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Conflicts)
         await app.press("enter")
         assert isinstance(app.app.screen, DiffScreen)
         await app.press("escape", "s", "f", "ctrl+s")
+        assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
+
+
+async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
+    session = FakeSession()
+    gone = Conflicting("B.md", "its old content is no longer kept", forcible=False)
+    session.runs.reports = [Report(("A.md",), conflicts=(gone, Conflicting("C.md", "changed since"))), Report(("C.md",), ("B.md",))]
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        await app.press("u")
+        await app.pilot.pause(0.1)
+        await app.press("f", "f")
+        assert app.screen().count("restore anyway") == 1
+        assert "cannot be restored" in app.screen()
+        await app.press("ctrl+s")
         await app.pilot.pause(0.1)
         assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
 
@@ -356,10 +371,8 @@ async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     ]
     async with driving(session) as app:
         await app.press("f3", "y")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Conflicts)
         await app.press("s", "f", "ctrl+s")
-        await app.pilot.pause(0.1)
         assert session.called("redo") == [(), (frozenset({"C.md"}), frozenset({"B.md"}))]
         assert "Left alone: B.md" in app.screen()
 
@@ -392,10 +405,8 @@ async def test_a_name_that_is_taken_is_asked_again() -> None:
         await app.planned()
         await app.press("a")
         await app.press("m")
-        await app.pilot.pause(0.1)
         app.app.screen.query_one("#name", Input).value = "Taken"
         await app.press("ctrl+s")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, SaveAction)
         assert "already" in app.screen()
 
@@ -405,12 +416,10 @@ async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None
     session.saved.macros = [Macro("Sort", plan_of(parameters={"folder": {"type": "path"}, "count": {"type": "number"}}))]
     async with driving(session) as app:
         await app.press("f2", "enter")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, ValuesForm)
         await app.press(*"Inbox", "enter", *"no", "enter")
         assert "it must be a number" in app.screen()
         await app.press("backspace", "backspace", "3", "enter")
-        await app.pilot.pause(0.2)
         assert session.called("run_macro") == [("Sort", {"folder": "Inbox", "count": "3"})]
         assert app.stage == "plan"
         assert session.called("execute") == []
@@ -421,29 +430,20 @@ async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported()
     session.saved.macros = [Macro("One", plan_of()), Macro("Two", plan_of())]
     async with driving(session) as app:
         await app.press("f2")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Actions)
         await app.press("tab", "e")
-        await app.pilot.pause(0.1)
         app.app.screen.query_one(Input).value = "Uno"
         await app.press("enter")
-        await app.pilot.pause(0.2)
         assert session.called("rename") == [("One", "Uno")]
         await app.press("delete")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Confirm)
         await app.press("enter")
-        await app.pilot.pause(0.1)
         assert session.called("delete") == []
         await app.press("delete")
-        await app.pilot.pause(0.1)
         await app.press("y")
-        await app.pilot.pause(0.1)
         assert session.called("delete") == [("Uno",)]
         await app.press("x")
-        await app.pilot.pause(0.1)
         await app.press(*"out", "enter")
-        await app.pilot.pause(0.1)
         assert session.called("export") == [("Two", "out")]
 
 
@@ -452,15 +452,12 @@ async def test_an_imported_action_is_shown_before_it_is_kept() -> None:
     session.saved.to_import = ImportedMacro(Macro("Foreign", plan_of()), (Problem("FIELD_IGNORED", "autoRun was left out."),))
     async with driving(session) as app:
         await app.press("f2", "tab", "i")
-        await app.pilot.pause(0.1)
         await app.press(*"file", "enter")
-        await app.pilot.pause(0.1)
         text = app.screen()
         assert "autoRun was left out." in text
         assert "vault.createFile" in text
         assert session.called("keep") == []
         await app.press("y")
-        await app.pilot.pause(0.1)
         assert session.called("keep") == [("Foreign", False)]
 
 
@@ -469,20 +466,15 @@ async def test_history_undoes_a_run_and_redoes() -> None:
     session.runs.entries = history_entries()
     async with driving(session) as app:
         await app.press("f3")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, History)
         assert "Rename #todo to #task" in app.screen()
         await app.press("down", "u")
-        await app.pilot.pause(0.1)
         assert session.called("undo") == [("r2", frozenset(), frozenset())]
         await app.press("f3", "y")
-        await app.pilot.pause(0.1)
         assert session.called("redo") == [()]
         await app.press("f3", "down", "b")
-        await app.pilot.pause(0.1)
         assert "Create a note for each bullet" in app.screen()
         await app.press("down", "enter")
-        await app.pilot.pause(0.1)
         assert session.called("undo")[1:] == [("r2", frozenset(), frozenset(), "notes")]
 
 
@@ -491,7 +483,7 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
     session.runs.entries = history_entries()[2:]
     async with driving(session) as app:
         await app.press("f3", "u")
-        assert "undone already" in app.screen()
+        assert "Nothing of this run is left to undo" in app.screen()
         assert session.called("undo") == []
 
 
@@ -500,12 +492,10 @@ async def test_an_interrupted_run_is_offered_at_the_start(key: str, finish: bool
     session = FakeSession()
     session.runs.broken = [Interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", ("A.md", "B.md"))]
     async with driving(session) as app:
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, Recovery)
         assert "Sort the inbox" in app.screen()
         assert "r9" in app.screen()
         await app.press(key)
-        await app.pilot.pause(0.1)
         assert session.called("recover") == [("r9", finish)]
 
 
@@ -516,10 +506,8 @@ async def test_candidates_with_a_missing_value() -> None:
         assert isinstance(app.app.screen, Candidates)
         assert "Rename a tag everywhere" in app.screen()
         await app.press("2")
-        await app.pilot.pause(0.1)
         assert isinstance(app.app.screen, ValuesForm)
         await app.press(*"Done", "enter")
-        await app.pilot.pause(0.2)
         assert session.called("fill") == [("Move notes to a folder", {"folder": "Done"})]
         assert app.stage == "plan"
 
@@ -595,7 +583,7 @@ async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted()
         await app.pilot.pause()
         app.prompt.text = "Hi"
         await app.pilot.press("enter")
-        await app.pilot.pause(0.3)
+        await app.settle()
         assert isinstance(app.app.screen, Unexpected)
         assert "An unexpected error occurred. Please try again." in app.screen()
         await app.press("c")
@@ -615,8 +603,7 @@ async def test_quitting_while_writing_asks_first() -> None:
         await app.pilot.press("a")
         await app.pilot.pause()
         await app.pilot.press("ctrl+q")
-        await app.pilot.pause(0.1)
-        assert isinstance(app.app.screen, Confirm)
+        await app.until(lambda: isinstance(app.app.screen, Confirm))
         await app.pilot.press("n")
         await app.pilot.pause()
         assert app.app.is_running
@@ -649,9 +636,7 @@ async def test_the_palette_runs_a_saved_action() -> None:
     async with driving(session) as app:
         await app.press("ctrl+p")
         await app.press(*"run saved")
-        await app.pilot.pause(0.3)
         await app.press("enter")
-        await app.pilot.pause(0.3)
         assert session.called("run_macro") == [("Sort inbox", {})]
 
 
@@ -667,26 +652,21 @@ async def test_a_saved_action_that_is_not_trusted_is_shown_and_asked_about_first
         if palette:
             await app.press("ctrl+p")
             await app.press(*"run saved")
-            await app.pilot.pause(0.3)
             assert "not trusted" in app.screen()
             await app.press("enter")
         else:
             await app.press("f2")
-            await app.pilot.pause(0.1)
             assert ("not trusted" if standing == "new" else "changed") in app.screen()
             await app.press("enter")
-        await app.pilot.pause(0.3)
 
     async with driving(session) as app:
         await choose()
         assert why in app.screen()
         assert '"goal"' in app.screen()
         await app.press("escape")
-        await app.pilot.pause(0.2)
         assert session.called("run_macro") == session.called("accept") == []
         await choose()
         await app.press("t")
-        await app.pilot.pause(0.3)
         assert session.saved.calls.count(("accept", "Sort inbox", "5a" * 32)) == 1
         assert session.called("run_macro") == [("Sort inbox", {})]
         assert session.called("execute") == []
@@ -697,7 +677,6 @@ async def test_a_saved_action_that_ran_is_counted() -> None:
     session.saved.macros = [Macro("Sort", plan_of())]
     async with driving(session) as app:
         await app.press("f2", "enter")
-        await app.pilot.pause(0.2)
         app.wait_out_grace()
         assert session.called("count") == []
         await app.press("a")
@@ -822,10 +801,8 @@ async def test_a_plan_without_literal_texts_can_be_saved() -> None:
         await app.planned()
         await app.press("a")
         await app.press("m")
-        await app.pilot.pause(0.1)
         assert "Asks for: where" in app.screen()
         await app.press("enter")
-        await app.pilot.pause(0.1)
         assert len(session.called("save")) == 1
 
 
@@ -843,11 +820,9 @@ async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
     session.saved.macros = [Macro("Sort", plan_of(parameters=parameters))]
     async with driving(session) as app:
         await app.press("f2", "enter")
-        await app.pilot.pause(0.1)
         assert "Ideas" in app.screen()
         assert "a, b" in app.screen()
         await app.press("end", "2", "enter")
-        await app.pilot.pause(0.2)
         assert session.called("run_macro") == [("Sort", {"folder": "Ideas2"})]
 
 

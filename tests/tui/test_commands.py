@@ -71,10 +71,8 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             await pilot.press("tab")
             assert driver.prompt.text == "Water @Garden "
             await pilot.press("enter")
-            for _ in range(1000):
-                await driver.settle()
-                if "Water them." in driver.transcript() and driver.panes.chat.usage.display:
-                    break
+            await driver.until(lambda: "Water them." in driver.transcript() and driver.panes.chat.usage.display)
+            await driver.settle()
             assert "Sources\nGarden.md" in driver.transcript()
             assert "700 in · 20 out" in driver.screen()
             assert "Garden.md: its text" in await call("/sent")
@@ -97,7 +95,7 @@ async def _key(driver: Driver, file: Path) -> None:
     driver.prompt.focus()
     driver.prompt.text = "/key openai"
     await pilot.press("enter")
-    await pilot.pause(0.1)
+    await driver.settle()
     await pilot.press(*"sk-hush")
     assert "sk-hush" not in driver.screen()
     await pilot.press("enter")
@@ -107,7 +105,7 @@ async def _key(driver: Driver, file: Path) -> None:
     assert "sk-hush" not in driver.transcript()
     driver.prompt.text = "/key"
     await pilot.press("enter")
-    await pilot.pause(0.1)
+    await driver.settle()
     assert "OpenAI, in your key file" in driver.screen()
     await pilot.press("escape")
     await driver.settle()
@@ -124,7 +122,7 @@ async def _settings(driver: Driver, file: Path) -> None:
     async def change(name: str, *keys: str) -> None:
         listing.cursor = next(at for at, row in enumerate(listing.rows) if not isinstance(row, str) and row.name == name)
         await pilot.press(*keys)
-        await pilot.pause(0.1)
+        await driver.settle()
         await driver.settle()
 
     await change("allow_deletes", "enter")
@@ -162,7 +160,7 @@ async def _trust(driver: Driver) -> None:
     await pilot.press("t")
     assert isinstance(app.screen, Trust), "what was not read cannot be trusted"
     await pilot.press("enter")
-    await pilot.pause(0.1)
+    await driver.settle()
     await pilot.pause()
     assert isinstance(app.screen, Reading)
     assert "Be a gardener." in driver.screen()
@@ -219,10 +217,7 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch
             driver.prompt.focus()
             driver.prompt.text = "/repair"
             await pilot.press("enter")
-            for _ in range(1000):
-                await driver.settle()
-                if "I would leave it." in driver.transcript():
-                    break
+            await driver.until(lambda: "I would leave it." in driver.transcript())
             assert "not everything came out as previewed" in driver.transcript()
             assert "I would leave it." in driver.transcript()
             assert (vault / "Beans.md").read_text() == "Somebody was faster."

@@ -68,7 +68,6 @@ async def tour(app: Driver, bad: str) -> list[str]:
     await look("escape", "escape", "f3")
     await look("escape", "ctrl+p")
     await app.press(*"run sav")
-    await app.pilot.pause(0.2)
     await look("escape", "escape", "ctrl+o")
     await look("enter")
     await app.send("first")
@@ -171,7 +170,6 @@ async def test_texts_of_an_interrupted_run_and_of_errors_are_shown_as_they_are()
     session = FakeSession()
     session.runs.broken = [Interrupted(bad, bad, bad, (bad,), bad)]
     async with driving(session) as app:
-        await app.pilot.pause(0.1)
         assert "[/x]␛[2J" in app.screen()
         await app.press("escape")
         session.error = ObsidianAgentError(bad)
@@ -213,8 +211,6 @@ async def test_the_hostile_name_can_be_typed_into_a_form() -> None:
     session.saved.macros = [Macro("[/x]", plan_of())]
     async with driving(session) as app:
         await app.press("f2", "tab", "e")
-        await app.pilot.pause(0.1)
         app.app.screen.query_one(Input).value = "[@click=app.exit]\x1b"
         await app.press("enter")
-        await app.pilot.pause(0.1)
         assert session.called("rename") == [("[/x]", "[@click=app.exit]␛")]

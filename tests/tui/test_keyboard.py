@@ -21,7 +21,7 @@ from obsidian_agent.tui.screens.recovery import Recovery
 from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.entry import LineEntry
-from tui.driving import Driver, driving
+from tui.driving import LATE, Driver, driving
 from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path
 
 
@@ -88,9 +88,9 @@ async def test_a_key_answers_after_a_pause() -> None:
 
 async def test_a_key_that_was_pressed_before_the_dialog_came_answers_nothing_however_late_it_is_handled() -> None:
     async with over_a_message(Share(request())) as (app, answers):  # type: ignore[arg-type]
-        app.now += 5
+        app.now += LATE
         late = events.Key("a", "a")
-        late.time -= 6
+        late.time -= 2 * LATE
         app.app.post_message(late)
         await app.settle()
         assert answers == []
@@ -123,9 +123,7 @@ async def test_letters_go_back_into_the_field_they_were_typed_into() -> None:
 async def test_no_question_comes_while_keys_are_coming() -> None:
     async with driving() as app:
         task = asyncio.create_task(app.app.approve_share(request()))
-        await app.pilot.pause(0.02)
-        assert isinstance(app.app.screen, Share), "nobody types: the question comes at once"
-        app.wait_out_grace()
+        await app.on_top(Share)
         await app.pilot.press("escape")
         await task
         app.wait_out_grace()
@@ -133,16 +131,12 @@ async def test_no_question_comes_while_keys_are_coming() -> None:
             await app.pilot.press(letter)
             if letter == "o":
                 task = asyncio.create_task(app.app.approve_share(request()))
-            await app.pilot.pause(0.01)
+            await app.settle()
             assert isinstance(app.app.screen, MainScreen)
             app.now += 0.4
         assert app.prompt.text == "to the garden"
         app.now += 0.4
-        for _ in range(100):
-            await app.pilot.pause(0.02)
-            if isinstance(app.app.screen, Share):
-                break
-        assert isinstance(app.app.screen, Share), "after a pause it comes, over the message too"
+        await app.on_top(Share)  # after a pause it comes, over the message too
         task.cancel()
         await app.settle()
         assert isinstance(app.app.screen, MainScreen)
@@ -160,11 +154,7 @@ async def test_what_a_flow_asks_waits_for_a_pause_too() -> None:
         assert isinstance(app.app.screen, MainScreen)
         assert app.prompt.text == "1 or 1"
         app.now += 0.8
-        for _ in range(100):
-            await app.pilot.pause(0.02)
-            if isinstance(app.app.screen, Candidates):
-                break
-        assert isinstance(app.app.screen, Candidates)
+        await app.until(lambda: isinstance(app.app.screen, Candidates))
         await app.pilot.press("1")
         assert session.called("fill") == []
         assert app.prompt.text == "1 or 11"
@@ -188,8 +178,7 @@ async def test_a_plan_under_a_dialog_that_went_away_by_itself_is_not_approved() 
         await app.planned()
         app.wait_out_grace()
         task = asyncio.create_task(app.app.approve_share(request()))
-        await app.pilot.pause(0.05)
-        app.wait_out_grace()
+        await app.on_top(Share)
         task.cancel()
         await app.settle()
         assert isinstance(app.app.screen, MainScreen)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,20 +47,10 @@ SCRIPT = [
 ]
 
 
-async def until(app: Driver, true: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if true():
-            await app.pilot.pause()
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(app.transcript())
-
-
 async def question(app: Driver) -> Share:
-    await until(app, lambda: isinstance(app.app.screen, Share))
+    await app.on_top(Share)
     screen = app.app.screen
     assert isinstance(screen, Share)
-    app.wait_out_grace()
     return screen
 
 
@@ -72,12 +60,12 @@ async def open_source(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     source = driver.app.screen.query(Source).first()
     source.focus()
     await driver.pilot.press("enter")
-    await until(driver, lambda: driver.panes.note.path == "Garden.md" and driver.panes.front == "note")
+    await driver.until(lambda: driver.panes.note.path == "Garden.md" and driver.panes.front == "note")
     source.focus()
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     await driver.pilot.press("o")
-    await until(driver, lambda: "no desktop here" in driver.screen())
+    await driver.until(lambda: "no desktop here" in driver.screen())
     driver.prompt.focus()
 
 
@@ -98,7 +86,7 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             await question(driver)
             assert "they may say it" in driver.screen()
             await pilot.press("down", "space", "a")
-            await until(driver, lambda: "Also sent" in driver.transcript())
+            await driver.until(lambda: "Also sent" in driver.transcript())
             await open_source(driver, monkeypatch)
             assert "Thought for" in driver.transcript()
             assert "Water the beans, says [[Garden]]." in driver.transcript()
@@ -110,25 +98,25 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
             await question(driver)
             assert "Water the beans." in driver.screen(), "the lines that would be sent"
             await pilot.press("a")
-            await until(driver, lambda: driver.stage == "plan" and driver.plan.complete)
+            await driver.until(lambda: driver.stage == "plan" and driver.plan.complete)
             assert "Here is a plan." in driver.transcript()
             assert not (vault / "Beans.md").exists()
             driver.wait_out_grace()
             await driver.press("a")
             assert (vault / "Beans.md").read_text() == "# Beans\n\nSee [[Garden]].\n"
-            await until(driver, lambda: driver.panes.note.path == "Beans.md")
+            await driver.until(lambda: driver.panes.note.path == "Beans.md")
             assert driver.panes.front == "note"
             assert driver.panes.note.area.cursor_location[0] == 2
 
             driver.prompt.focus()
             driver.prompt.text = "Go on"
             await pilot.press("enter")
-            await until(driver, lambda: "word word" in driver.transcript())
+            await driver.until(lambda: "word word" in driver.transcript())
             await pilot.press("escape")
-            await until(driver, lambda: "Cancelled" in driver.transcript())
+            await driver.until(lambda: "Cancelled" in driver.transcript())
             said = driver.transcript()
             assert said.index("word word") < said.index("stopped here") < said.index("Cancelled")
             assert driver.panes.chat.transcript._streaming is None
             await driver.send("And now?")
-            await until(driver, lambda: "broke off here" in driver.transcript())
+            await driver.until(lambda: "broke off here" in driver.transcript())
             assert "The person stopped the answer here" in json.dumps(server.requests[-1].body)

@@ -25,8 +25,7 @@ async def asked(app: Driver, question: ShareRequest) -> asyncio.Task[ShareDecisi
     """The question on the screen; its keys wait for a pause."""
     app.now += 1
     task = asyncio.create_task(app.app.approve_share(question))
-    await app.pilot.pause(0.05)
-    assert isinstance(app.app.screen, Share)
+    await app.until(lambda: isinstance(app.app.screen, Share))
     return task
 
 

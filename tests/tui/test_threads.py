@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,20 +52,12 @@ def chats(folder: Path, turns: Turns) -> ThreadManager:
     return ThreadManager(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
 
 
-async def until(app: Driver, true: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        await app.pilot.pause(0.02)
-        if true():
-            return
-    raise AssertionError(app.screen())
-
-
 async def said(app: Driver, words: str) -> None:
-    await until(app, lambda: words in app.transcript())
+    await app.until(lambda: words in app.transcript())
 
 
 async def titled(app: Driver, title: str) -> None:
-    await until(app, lambda: title in app.screen())
+    await app.until(lambda: title in app.screen())
     app.wait_out_grace()
 
 
@@ -97,7 +89,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         await pilot.press("f4")
         await titled(driver, "⋯ working")
         turns.go.set()
-        await until(driver, lambda: bool(driver.main.conversing._waiting) and not driver.main.talk.chats.running)  # type: ignore[union-attr]
+        await driver.until(lambda: bool(driver.main.conversing._waiting) and not driver.main.talk.chats.running)  # type: ignore[union-attr]
         await pilot.press("escape")
         assert "slow" not in driver.transcript()
         assert driver.stage == "idle"

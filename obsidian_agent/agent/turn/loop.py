@@ -38,7 +38,7 @@ from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, To
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 MAX_ROUNDS: Final = 25
@@ -90,7 +90,7 @@ class Agent:
     def open_view(self) -> VaultView:
         """The vault as the model may know of it."""
         view = self.vault.open_view()
-        return HidingView(view, self.rules.deny.cover, self.vault.real) if self.rules.deny else view
+        return FilteredView(view, self.rules.deny.cover, self.vault.real) if self.rules.deny else view
 
     def prefix(self, facts: ModelFacts) -> RequestPrefix:
         """What every request begins with. May block."""

@@ -1,4 +1,4 @@
-"""`vault.arrangeLists` and `util.arrangeList`: lists sorted, without repetitions, numbered, as bullets or as tasks."""
+"""Lists: their items (`util.parseMarkdownBullets`), and the same lists sorted, without repetitions, numbered, as bullets or as tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.tools.core.lookup import SparseOutput, modified, open_note
+from obsidian_agent.tools.core.lookup import SparseOutput, open_note, written
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
 from obsidian_agent.vault.markdown import edits
@@ -166,7 +166,7 @@ def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[Arrange
     after, lists = arranged(text, section_lines(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
     warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
-    return Proposal(output, modified(path, text, after), warnings)
+    return Proposal(output, written(path, text, after), warnings)
 
 
 class ArrangeListInput(ArrangeOptions):

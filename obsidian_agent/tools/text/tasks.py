@@ -21,7 +21,7 @@ from obsidian_agent.tools.text.blocks import Blocks, dedented, section_lines
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add_lines
 from obsidian_agent.vault.index.facts import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.edits import Task
+from obsidian_agent.vault.markdown.lines import Task
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import encode, split_lines
 from obsidian_agent.vault.views.changes import ModifyFile

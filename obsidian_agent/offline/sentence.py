@@ -1,0 +1,222 @@
+"""What a sentence holds besides words, whatever its language: quoted texts, names of the vault, days; and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import regex
+
+from obsidian_agent.offline import dates
+from obsidian_agent.offline.names import Name, Names
+from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.words import BETWEEN, FUNCTION_WORDS, JOINED, NEGATIONS, WORD, stem
+
+_LOOKED_AT: Final = 2000
+"""Characters of a sentence: what is longer is a text that somebody pasted."""
+
+_LONGEST: Final = 12
+"""Words of a name, at most."""
+
+_LONGEST_DAY: Final = 4
+"""Words of a day, at most."""
+
+_QUOTED: Final = regex.compile(
+    r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
+)
+"""A text in quotes. An apostrophe within a word ends none."""
+
+_HELD: Final = "\ue000"
+"""What stands for each character of a quoted text: no word, and no name."""
+
+_NAME_WORD: Final = regex.compile(rf"#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{JOINED}]]+(?:['’]\p{{L}}+)?", regex.VERSION1)
+_JOINED: Final = regex.compile(f"[{JOINED}]")
+_GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
+"""A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`."""
+
+_TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
+_TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
+_STOP: Final = regex.compile(f"[,;.!?()\n{_HELD}]")
+_IS: Final = frozenset({"is", "are", "of", "as", "be"})
+_AND: Final = frozenset({"and", "or", "nor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a sentence, and what it says: the inside of a quoted text, or a day as YYYY-MM-DD."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stretch of a sentence that is a name of the vault, and all that it may name."""
+
+    start: int
+    end: int
+    text: str
+    names: tuple[Name, ...]
+    negated: str = ""
+    """What turns it round, with the name: “except Thesis”."""
+
+    bound: bool = False
+    """A property and a value of it that stands behind it; the name is the value."""
+
+    new: bool = False
+    """Nothing yet, but below a name: `travel/dk` where there is a tag `travel`."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence over a vault. Words in `common` (lower case) are names only where they are written as the name is, with a capital."""
+
+    text: str
+    around: Surroundings
+    common: Collection[str] = ()
+
+    @cached_property
+    def quotes(self) -> tuple[Stretch, ...]:
+        """The texts in quotes, in order."""
+        return tuple(quotes(self.text))
+
+    @cached_property
+    def bare(self) -> str:
+        """The sentence with signs that mean nothing in place of quoted texts; places in it are places in the text."""
+        bare = self.text
+        for each in self.quotes:
+            bare = f"{bare[: each.start]}{_HELD * (each.end - each.start)}{bare[each.end :]}"
+        return bare
+
+    @cached_property
+    def names(self) -> tuple[Found, ...]:
+        """The names of the vault, quoted or not, none within another: a property with its value as one, and what is negated."""
+        names = self.around.names
+        found = [Found(each.start, each.end, each.text, known) for each in self.quotes if (known := names.find(each.text))]
+        found += names_in(self.bare, names, self.common)
+        taken = {place for each in found for place in range(each.start, each.end)}
+        found += (each for each in _new(self.bare, names) if taken.isdisjoint(range(each.start, each.end)))
+        return self._in_context(sorted(found, key=lambda each: each.start))
+
+    @cached_property
+    def days(self) -> tuple[Stretch, ...]:
+        """The days that it says, the longest phrases from the left, also within names."""
+        words = list(WORD.finditer(self.bare[:_LOOKED_AT]))
+        today = self.around.context.now.date()
+        found: list[Stretch] = []
+        for number, first in enumerate(words):
+            for last in reversed(words[number : number + _LONGEST_DAY] if not found or first.start() >= found[-1].end else []):
+                day = dates.parse(self.bare[first.start() : last.end()], today)
+                if day is not None:
+                    found.append(Stretch(first.start(), last.end(), day.isoformat()))
+                    break
+        return tuple(found)
+
+    def _in_context(self, found: Sequence[Found]) -> tuple[Found, ...]:
+        made: list[Found] = []
+        for each in found:
+            before = made[-1] if made else None
+            start = before.end if before else 0
+            gap = self.bare[start : each.start]
+            between = [word[0].casefold().replace("’", "'") for word in WORD.finditer(gap)]
+            owners = {name.value for name in before.names if name.kind == "property"} if before and not before.bound else set()
+            values = tuple(name for name in each.names if name.kind == "value" and name.property in owners)
+            if before and values and not _STOP.search(gap) and NEGATIONS.union(_IS).issuperset(between):
+                whole = self.text[before.start : each.end]
+                turned = before.negated or (whole if NEGATIONS.intersection(between) else "")
+                made[-1] = Found(before.start, each.end, whole, values, turned, bound=True)
+                continue
+            turned = self._turned(start, each)
+            if not turned and before and before.negated and _AND.issuperset(between) and not _STOP.search(gap.replace(",", "")):
+                turned = each.text
+            made.append(replace(each, negated=turned))
+        return tuple(made)
+
+    def _turned(self, start: int, found: Found) -> str:
+        """From the negating word right before a name to the name's end, where there is one."""
+        for word in reversed(list(WORD.finditer(self.bare, start, found.start))):
+            said = word[0].casefold().replace("’", "'")
+            if _STOP.search(self.bare, word.end(), found.start):
+                return ""
+            if said in NEGATIONS:
+                return self.text[word.start() : found.end]
+            if said not in FUNCTION_WORDS and stem(said) not in BETWEEN:
+                return ""
+        return ""
+
+
+def quotes(sentence: str) -> Iterator[Stretch]:
+    """The texts in quotes, in order, each from its first sign to its last."""
+    for found in _QUOTED.finditer(sentence):
+        if found[0][0] not in "'\"‘" or not sentence[: found.start()][-1:].isalnum():
+            text = str(next(group for group in found.groups() if group is not None))
+            yield Stretch(found.start(), found.end(), text.strip() if found[0].startswith("«") else text)
+
+
+def names_in(sentence: str, names: Names, common: Collection[str] = ()) -> Iterator[Found]:
+    """The longest names in a sentence, from the left, none within another. `common` as for `Sentence`."""
+    starts, ends = _edges(sentence[:_LOOKED_AT])
+    before: Found | None = None
+    for number, start in enumerate(starts):
+        if before and start < before.end:
+            continue
+        for end in reversed([end for end in ends if end > start][:_LONGEST]):
+            text = sentence[start:end]
+            known = names.find(text)
+            if known and (
+                _is_told(text, common, first=number == 0) or _is_owned(known, before, sentence[before.end if before else 0 : start])
+            ):
+                before = Found(start, end, text, known)
+                yield before
+                break
+
+
+def _new(sentence: str, names: Names) -> Iterator[Found]:
+    """Tags that no note has yet, which say that they are some, and what begins with a name: a folder or tag to be made below it."""
+    for tag in _TAG.finditer(sentence):
+        yield Found(tag.start(), tag.end(), tag[0], (Name("tag", tag[1]),))
+    for token in _TOKEN.finditer(sentence):
+        for sign in reversed(list(regex.finditer("[/-]", token[0]))):
+            known = [name for name in names.find(token[0][: sign.start()], "tag", "folder") if name.kind == "tag" or sign[0] == "/"]
+            if known:
+                made = tuple(replace(name, value=f"{name.value}{token[0][sign.start() :]}") for name in known)
+                yield Found(token.start(), token.end(), token[0], made, new=True)
+                break
+
+
+def _edges(sentence: str) -> tuple[list[int], list[int]]:
+    """Where names may begin and end: at words, at signs behind them, and at each character of scripts that write without blanks."""
+    words = list(_NAME_WORD.finditer(sentence))
+    joined = [match.start() for match in _JOINED.finditer(sentence)]
+    starts = {match.start() for match in words} | {match.start() + 1 for match in words if match[0].startswith("#")} | set(joined)
+    ends = {match.end() for match in words} | {place + 1 for place in joined} | set(_closing(sentence, words))
+    within = {match.start() for match in _GOES_ON.finditer(sentence)}
+    return sorted(start for start in starts if start - 1 not in within), sorted(ends - within)
+
+
+def _closing(sentence: str, words: Sequence[Any]) -> Iterator[int]:
+    """Names may end with a sign: `(draft)`, `C++`, `What?`."""
+    for match in words:
+        end = match.end()
+        while end < len(sentence) and sentence[end] in ")]!?+%*.":
+            end += 1
+            yield end
+
+
+def _is_owned(names: Sequence[Name], before: Found | None, gap: str) -> bool:
+    """Whether it is a value right behind its property: there a number counts too."""
+    if before is None or gap.strip(" :="):
+        return False
+    owners = {name.value for name in before.names if name.kind == "property"}
+    return any(name.kind == "value" and name.property in owners for name in names)
+
+
+def _is_told(text: str, common: Collection[str], *, first: bool) -> bool:
+    """Whether a stretch of a sentence is meant as a name: numbers alone and letters alone are not, nor common words as they come."""
+    bare = text.strip()
+    if (len(bare) < 2 and not _JOINED.match(bare)) or bare.replace(".", "").isdigit():
+        return False
+    return bare.casefold() not in common or (not first and bare != bare.lower())

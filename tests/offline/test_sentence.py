@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from obsidian_agent.offline.sentence import Sentence, names_in, quotes
+from obsidian_agent.offline.surroundings import Surroundings
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("put sourdough next to rye bread", ["sourdough", "rye bread"]),
+        ("alles mit #recipe nach Notes", ["#recipe", "Notes"]),
+        ("set status to to do in Rye bread", ["status", "to do", "Rye bread"]),
+        ("move Start here", ["Start here"]),
+        ("Přesuň Überblick do Bilder", ["Überblick", "Bilder"]),
+        ("把計画移到日记", ["計画", "日记"]),
+        ("nothing of the vault", []),
+        ("5 of them", []),
+    ],
+)
+def test_the_longest_names_of_a_sentence_are_found_in_any_language(around: Surroundings, sentence: str, names: list[str]) -> None:
+    assert [found.text for found in names_in(sentence, around.names)] == names
+
+
+def test_common_words_are_names_only_where_they_are_written_so(around: Surroundings) -> None:
+    common = frozenset({"notes"})
+    assert not list(names_in("all notes", around.names, common))
+    assert [found.text for found in names_in("all in Notes", around.names, common)] == ["Notes"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        ("put recipe/bread on it", []),
+        ("a well-recipe or recipe-box", []),
+        ("into Notes/Garten", []),
+        ("into Notes/読書", []),
+        ("into Projects/Thesis", ["Projects/Thesis"]),
+        ("recipe - Notes / Inbox", ["recipe", "Notes", "Inbox"]),
+        ("Notesフォルダの Inboxに", ["Notes", "Inbox"]),
+        ("把Sourdough移到Bilder里", ["Sourdough", "Bilder"]),
+    ],
+)
+def test_names_end_where_tokens_and_scripts_end(around: Surroundings, sentence: str, names: list[str]) -> None:
+    assert [found.text for found in names_in(sentence, around.names)] == names
+
+
+@pytest.mark.parametrize(
+    ("sentence", "negated"),
+    [
+        ("all in Notes except Rye bread", ["except Rye bread"]),
+        ("everything but Sourdough and Rye bread to Projects", ["but Sourdough", "Rye bread"]),
+        ("notes not tagged #recipe", ["not tagged #recipe"]),
+        ("those that aren't in the Notes folder", ["aren't in the Notes"]),
+        ("alles außer Sourdough nach Projects", ["außer Sourdough"]),
+        ("не Sourdough", ["не Sourdough"]),
+        ("whose status is not to do", ["status is not to do"]),
+        ("do not touch the order. Move Sourdough", []),
+        ("not sure where Sourdough is", []),
+    ],
+)
+def test_a_name_right_behind_a_negating_word_is_negated(around: Surroundings, sentence: str, negated: list[str]) -> None:
+    found = Sentence(sentence, around).names
+    assert [each.negated for each in found if each.negated] == negated
+
+
+def test_a_property_binds_the_value_behind_it(around: Surroundings) -> None:
+    sentence = "with status to do, finished: true, rating 5, and to do, 5"
+    found = Sentence(sentence, around).names
+    assert [(each.text, each.bound) for each in found] == [
+        ("status to do", True),
+        ("finished: true", True),
+        ("rating 5", True),
+        ("to do", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "texts"),
+    [
+        ("Bob's 'it isn't' and «x» „y“ ‘z’ \"w\"", ["it isn't", "x", "y", "z", "w"]),
+        ("Füge « Ring the library » zu “Inbox ” hinzu", ["Ring the library", "Inbox "]),
+        ("Inboxに「牛乳を買う」を追加", ["牛乳を買う"]),
+        ("don't and it's", []),
+    ],
+)
+def test_quotes_of_any_language_hold_a_text(sentence: str, texts: list[str]) -> None:
+    assert [each.text for each in quotes(sentence)] == texts
+
+
+def test_days_are_found_where_they_stand(around: Surroundings) -> None:
+    found = Sentence("from 2026-01-05 to the day before yesterday, not 'today'", around).days
+    assert [each.text for each in found] == ["2026-01-05", (around.context.now.date() - timedelta(2)).isoformat()]
