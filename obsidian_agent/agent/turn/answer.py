@@ -94,40 +94,29 @@ class ModelTurns:
         )
 
     def menu(self, agent: Agent, *, questions: bool) -> MenuPlanner:
-        """The agent, behind the menu where its model picks from that. The person is asked before anything is done, so its plans are not
-        doubted. `questions`: nothing may be changed.
+        """The agent, behind the menu where its model picks from that; what such a model plans is doubted as on the command line.
+
+        `questions`: nothing may be changed.
         """
-
-        def picking() -> Provider | None:
-            return agent.provider if picks(self.models.planning, agent.provider) else None
-
-        return self._menu(agent.name, picking, agent, questions=questions, conversation=agent.conversation.id)
+        return replace(self._menu(agent.name, lambda: agent.provider, agent), questions=questions, conversation=agent.conversation.id)
 
     def planner(self) -> MenuPlanner:
         """The planner that asks the model without letting it look around. Raises `ConfigError` when there is no such model."""
+
+        def provider() -> Provider:
+            return self.models.providers.get(self._choice(self.models.config(None), None).spec)
+
         name = self.models.provider.name
+        return self._menu(name, provider, UnaskedAgent(name, self))
+
+    def _menu(self, name: str, open_model: Callable[[], Provider], otherwise: Planner) -> MenuPlanner:
+        models = self.models
 
         def picking() -> Provider | None:
-            provider = self.models.providers.get(self._choice(self.models.config(None), None).spec)
-            return provider if picks(self.models.planning, provider) else None
+            provider = open_model()
+            return provider if picks(models.planning, provider) else None
 
-        return self._menu(name, picking, UnaskedAgent(name, self), checked=True)
-
-    def _menu(
-        self,
-        name: str,
-        picking: Callable[[], Provider | None],
-        otherwise: Planner,
-        *,
-        questions: bool = False,
-        checked: bool = False,
-        conversation: str = "",
-    ) -> MenuPlanner:
-        models = self.models
-        planner = MenuPlanner(
-            name, picking, self.offline, otherwise, models.rules, self.vault.resolve, models.ledger, models.sampling, questions, checked
-        )
-        return replace(planner, conversation=conversation) if conversation else planner
+        return MenuPlanner(name, picking, self.offline, otherwise, models.rules, self.vault.resolve, models.ledger, models.sampling)
 
     def _choice(self, config: TurnConfig, model: str | None) -> Choice:
         """Which model is asked: a denied note may not even wish."""

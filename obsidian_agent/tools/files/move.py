@@ -18,8 +18,7 @@ from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename
-from obsidian_agent.vault.refactor.rename_links import LinkChanges, relink
+from obsidian_agent.vault.refactor.rename_links import LinkChanges, Shift, ShiftedLinks, relink, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 

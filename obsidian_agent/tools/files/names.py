@@ -15,9 +15,8 @@ from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTem
 from obsidian_agent.tools.core.lookup import SparseOutput, path_of
 from obsidian_agent.tools.core.moment import format_moment
 from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.paths.rules import clean_component
+from obsidian_agent.vault.paths.rules import clean_component, slug
 
 Period = Literal["day", "week", "month", "quarter", "year"]
 _MONTHS: Final = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -107,7 +106,7 @@ class SlugifyOutput(ToolModel):
 @tool("util.slugifyTitle", Risk.READ_ONLY)
 def slugify_title(args: SlugifyInput, ctx: ToolContext) -> Proposal[SlugifyOutput]:
     """A short lower-case name made from a title."""
-    return Proposal(SlugifyOutput(slug=edits.slug(args.title, args.separator, args.max_length)))
+    return Proposal(SlugifyOutput(slug=slug(args.title, args.separator, args.max_length)))
 
 
 class PeriodNoteInput(ToolModel):

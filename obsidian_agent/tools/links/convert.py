@@ -17,7 +17,7 @@ from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.link_text import Edit, apply, markdown_encoded, relative_path
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.lines import scan
+from obsidian_agent.vault.markdown.lines import bullets, scan
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
@@ -136,17 +136,17 @@ class LinkBulletsOutput(ToolModel):
 @tool("util.linkBullets", Risk.READ_ONLY)
 def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulletsOutput]:
     """Turn the items of a list into links to notes; markers, checkboxes and all other lines stay."""
-    bullets = edits.bullets(args.text)
-    if len(bullets) != len(args.notes):
+    items = bullets(args.text)
+    if len(items) != len(args.notes):
         raise ToolError(
-            f"The text has {len(bullets)} list items, but there are {len(args.notes)} notes.",
+            f"The text has {len(items)} list items, but there are {len(args.notes)} notes.",
             code="COUNT_MISMATCH",
             hint="Give one note, or null, for each item.",
         )
     link = LinkWriter(ctx.view)
     made: list[str] = []
     at = count = 0
-    for bullet, note in zip(bullets, args.notes, strict=True):
+    for bullet, note in zip(items, args.notes, strict=True):
         start = _line_start(args.text, bullet.raw, at)
         made.append(args.text[at:start])
         made.append(bullet.raw if note is None else _linked(bullet.raw, bullet.text, link(path_of(note))))

@@ -23,9 +23,9 @@ from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
 from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.index.needle import Needle, folded_needle
+from obsidian_agent.vault.index.text_search import Needle, folded_needle
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.lines import tasks
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
@@ -239,7 +239,7 @@ class Judge:
 
     def _with_tasks(self, wanted: str) -> Check:
         def fits(path: VaultPath) -> bool:
-            states = {task.status for task in edits.tasks(self._text(path))}
+            states = {task.status for task in tasks(self._text(path))}
             match wanted:
                 case "open":
                     return " " in states

@@ -13,7 +13,7 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, sort_key, value_of, without_properties
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.search.conditions import WHEN, Condition, Judge, PropertyFilter, own_day
-from obsidian_agent.vault.index.needle import folded_needle
+from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
 _PROPERTY = "frontmatter."

@@ -17,8 +17,7 @@ from obsidian_agent.tools.search.conditions import tagged
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.name_search import NameHit
-from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text
-from obsidian_agent.vault.index.text_search import lines_with
+from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.paths.rules import extension

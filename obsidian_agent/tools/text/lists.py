@@ -13,7 +13,8 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import SparseOutput, open_note, written
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
-from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.lines import bullets
+from obsidian_agent.vault.paths.rules import slug
 from obsidian_agent.vault.text import newline_of
 
 _MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")
@@ -204,7 +205,7 @@ class ParseBulletsOutput(ToolModel):
 def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[ParseBulletsOutput]:
     """The list items of a text, bulleted and numbered."""
     items = [
-        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=edits.slug(bullet.text), checked=bullet.checked)
-        for bullet in edits.bullets(args.text)
+        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=slug(bullet.text), checked=bullet.checked)
+        for bullet in bullets(args.text)
     ]
     return Proposal(ParseBulletsOutput(items=items, count=len(items)))

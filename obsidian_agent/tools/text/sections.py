@@ -15,6 +15,7 @@ from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.rules import slug
 from obsidian_agent.vault.text import decode, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import ModifyFile
 
@@ -50,7 +51,7 @@ def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[Parse
         HeadingItem(
             text=heading.text,
             level=heading.level,
-            slug=edits.slug(heading.text),
+            slug=slug(heading.text),
             content=_without_blank_lines(text[heading.end : heading.section_end]),
             line=heading.line,
         )

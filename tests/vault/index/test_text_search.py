@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.vault.index.needle import ODD_CHARACTERS, exact_needle, folded_needle, folds_oddly, required_text
-from obsidian_agent.vault.index.text_search import lines_with
+from obsidian_agent.vault.index.text_search import ODD_CHARACTERS, exact_needle, folded_needle, folds_oddly, lines_with, required_text
 
 
 @pytest.mark.parametrize(
