@@ -23,7 +23,7 @@ from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.turn.replies import Reply, listen
 from obsidian_agent.agent.turn.usage import Meter
-from obsidian_agent.errors import ConfigError, Problem, ProviderError, VaultError
+from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
 from obsidian_agent.offline.recipe import packaged, recipe_named
@@ -31,11 +31,12 @@ from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, Menu
 from obsidian_agent.offline.sentence import Found, names_in
 from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.values import out_of_bounds
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
-from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
@@ -57,7 +58,7 @@ def picks(planning: Planning, provider: Provider) -> bool:
 class MenuPlanner:
     """A `Planner`. `make` opens the model and says whether it picks from the menu; `otherwise` plans what no action fits.
 
-    `questions`: nothing may be changed, so only a choice that answers counts. `checked`: plans of `otherwise` are doubted too.
+    `questions`: nothing may be changed, so only a choice that answers counts. Plans that such a model makes in `otherwise` are doubted too.
     """
 
     name: str
@@ -69,7 +70,6 @@ class MenuPlanner:
     ledger: Ledger
     sampling: Sampling = Sampling()
     questions: bool = False
-    checked: bool = False
     conversation: str = field(default_factory=new_id)
 
     async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
@@ -108,7 +108,7 @@ class MenuPlanner:
         events = cast("AsyncGenerator[TurnEvent, None]", self.otherwise.plan(request))
         async with contextlib.aclosing(events):
             async for event in events:
-                if self.checked and isinstance(event, PlanReady) and picking:
+                if isinstance(event, PlanReady) and picking:
                     event = await asyncio.to_thread(self._doubted, event.plan, request) or event
                 yield event
 
@@ -232,7 +232,7 @@ class _Turn:
         bad = event.problem.path if isinstance(event, TurnFailed) else None
         if bad is None or bad not in chosen.texts or not isinstance(event, TurnFailed):
             return event
-        if (refused := _out_of_bounds(chosen.texts[bad])) is not None:
+        if (refused := out_of_bounds(chosen.texts[bad])) is not None:
             return TurnFailed(refused)
         rest = {name: text for name, text in chosen.texts.items() if name != bad}
         match self._one(Chosen(chosen.recipe, rest), planner):
@@ -267,16 +267,6 @@ class _Turn:
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
     """The planner over another state of the vault."""
     return replace(planner, view=lambda: view, _known=[])
-
-
-def _out_of_bounds(text: str) -> Problem | None:
-    """Why a text can be no place that a plan may touch; None for any other text, also one that is wrong for less."""
-    try:
-        parse(text, PathUse.CREATE)
-    except VaultError as error:
-        problem = error.problem()
-        return problem if problem.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED") else None
-    return None
 
 
 def _question(candidate: Candidate) -> NeedsInput:

@@ -23,8 +23,9 @@ from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
+from obsidian_agent.offline.sentence import Sentence
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.offline.values import read, shown
+from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.parameters import bind
@@ -126,7 +127,8 @@ class _Turn:
     def verdict(self) -> TurnEvent:
         """A sure reading, or what to pick from."""
         if len(self._readings) != 1:
-            return NeedsInput(self._question, self.candidates)
+            refused = self._out_of_bounds()
+            return TurnFailed(refused) if refused is not None else NeedsInput(self._question, self.candidates)
         reading = self._readings[0]
         if self.request.params:
             texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
@@ -170,6 +172,14 @@ class _Turn:
     @cached_property
     def _nearest(self) -> list[Suggestion]:
         return Menu(self.recipes).nearest(self.request.message, self.around)
+
+    def _out_of_bounds(self) -> Problem | None:
+        """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
+        first = self._nearest[0] if self._nearest and not self._readings else None
+        if first is None or not first.worded or not any(first.recipe.inputs[name].kind in PLACES for name in first.missing):
+            return None
+        said = Sentence(self.request.message, self.around)
+        return next(filter(None, map(out_of_bounds, said.places)), None)
 
     @property
     def _question(self) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from llm_server import Failure, LlmServer, Raw, Reply
+from llm_server import Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent, TurnFailed
+from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, PreviewReady, TurnEvent, TurnFailed
 from obsidian_agent.agent.menu_planner import picks
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
@@ -161,6 +161,19 @@ async def test_what_no_action_fits_is_planned_as_a_whole_and_doubted_all_the_sam
     assert event.candidates[0].doubt
     assert "format" in server.requests[0].body
     assert "ActionPlan" in json.dumps(server.requests[1].body)
+
+
+async def test_in_a_conversation_a_whole_plan_of_such_a_model_is_doubted_too_and_can_be_gone_on_with(desk: Desk, server: LlmServer) -> None:
+    step = {"id": "n", "tool": "vault.createFile", "args": {"path": "Archive/Winter.md", "content": "cold"}}
+    plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}
+    server.play(choice({"action": "other"}), Reply(calls=(Call("propose_plan", json.dumps({"plan": plan})),)))
+    events = [event async for event in answer(desk.session, "Write a poem about rain in a new note", refuse_all)]
+    assert isinstance(events[-1], NeedsInput)
+    candidate = events[-1].candidates[0]
+    assert candidate.plan is not None
+    assert candidate.doubt
+    following = [event async for event in desk.session.fill(candidate, {})]
+    assert isinstance(following[-1], PreviewReady)
 
 
 async def test_a_model_that_answers_with_a_plan_is_taken_at_its_word_and_asked_for_one(desk: Desk, server: LlmServer) -> None:

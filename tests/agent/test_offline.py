@@ -187,6 +187,24 @@ def test_paths_out_of_bounds_are_refused(desk, path, code):
     assert event.problem.code == code
 
 
+@pytest.mark.parametrize(
+    ("sentence", "code"),
+    [
+        ("please move Garden to ../backup/HOME.md", "PATH_OUTSIDE_VAULT"),
+        ('please move Garden into the folder "/tmp/elsewhere"', "PATH_OUTSIDE_VAULT"),
+        ("kindly call the note Garden .obsidian/app.json", "PATH_NOT_ALLOWED"),
+    ],
+)
+def test_a_sentence_that_wants_a_place_out_of_bounds_is_refused_at_once(desk, sentence, code):
+    event = desk.decide(sentence)
+    assert isinstance(event, TurnFailed)
+    assert event.problem.code == code
+
+
+def test_a_path_that_is_only_a_text_refuses_nothing(desk):
+    assert isinstance(desk.decide("jot 'see /etc/hosts' down at the end of Garden"), NeedsInput)
+
+
 def test_a_value_that_is_none_and_an_input_that_is_none_are_told(desk):
     wrong = filled(desk, "move", notes="Nowhere", folder="Archive")
     assert isinstance(wrong, TurnFailed)

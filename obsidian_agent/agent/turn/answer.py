@@ -145,11 +145,11 @@ def make_planner(session: Session, models: Models) -> MenuPlanner:
 
     real, name = real_path(session.store), models.provider.name
     whole = GuardedPlanner(name, make, models.rules, real, models.ledger)
-    return MenuPlanner(name, picking, session.offline, whole, models.rules, real, models.ledger, models.sampling, checked=True)
+    return MenuPlanner(name, picking, session.offline, whole, models.rules, real, models.ledger, models.sampling)
 
 
 def menu_over(session: Session, models: Models, agent: Agent, *, questions: bool) -> MenuPlanner:
-    """The agent, behind the menu where its model picks from that. The person is asked before anything is done, so its plans are not doubted."""
+    """The agent, behind the menu where its model picks from that; what such a model plans is doubted as on the command line."""
 
     def picking() -> Provider | None:
         return agent.provider if picks(models.planning, agent.provider) else None
