@@ -14,7 +14,6 @@ from bench.vaultgen import Generated, generate
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.index.watcher import VaultWatcher
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -45,9 +44,9 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
             referrers = _settled(session, vault)
             raw = _raw_loop(vault, referrers, place / "raw")
             started = time.perf_counter()
-            ready = session.dry_run(_plan(vault))
+            ready = session.plans.dry_run(_plan(vault))
             previewed = time.perf_counter()
-            assert session.apply(ready, lambda _: None, threading.Event()).success
+            assert session.plans.apply(ready, lambda _: None, threading.Event()).success
             applied = time.perf_counter()
             session.runs.undo(None)
             dry.append((previewed - started) / raw)
@@ -64,7 +63,7 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
 
 def _settled(session: Session, vault: Generated) -> list[str]:
     time.sleep(SETTLED_SECONDS)
-    index = index_of(session.view())
+    index = session.vault.view().index
     return [path.text for path in index.linking(parse(vault.hub, PathUse.READ))]
 
 

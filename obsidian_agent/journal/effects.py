@@ -23,6 +23,11 @@ class Effects:
     folders: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
+    @property
+    def anything(self) -> bool:
+        """Whether there was any effect."""
+        return self != Effects()
+
 
 @dataclass(slots=True)
 class _Trace:

@@ -461,9 +461,11 @@ def _size(file: Path) -> int:
 
 
 def _listed(effects: bytes | None, record: Record) -> HistoryEntry:
-    undoable = bool(record.in_effect) and record.has_images
+    left = record.applied is None or bool(record.in_effect)
     known = Effects() if effects is None else unpack_effects(effects)
-    return HistoryEntry(record.run_id, record.time, record.goal, record.status, known, record.undone, undoable)
+    return HistoryEntry(
+        record.run_id, record.time, record.goal, record.status, known, not left, bool(record.in_effect) and record.has_images
+    )
 
 
 def _record(row: Sequence[Any]) -> Record:

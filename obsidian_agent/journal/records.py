@@ -75,7 +75,7 @@ class StoredAction:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A run as listed."""
+    """A run as listed. `undone`: nothing of it is left in effect, as of a run that changed nothing."""
 
     run_id: str
     time: str

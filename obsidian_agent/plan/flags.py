@@ -5,9 +5,10 @@ What the person allows plans to do; nothing in a plan or a vault can widen it.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.active_content import added_content
@@ -24,12 +25,17 @@ NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMI
 class Policy:
     """What validation enforces for every call that can do nothing else, and the preview for what the calls come to.
 
-    Without `allow_writes` a plan may only read (PERMISSION_DENIED).
+    Without `allow_writes` a plan may only read (PERMISSION_DENIED). `by_options`: options of the command line allow things, not the settings.
     """
 
     allow_deletes: bool = False
     allow_commands: bool = False
     allow_writes: bool = True
+    by_options: bool = False
+
+    def way_to_allow(self, what: Literal["deletes", "commands"]) -> str:
+        """What a person can do who wants it allowed."""
+        return f"Allow them with --allow-{what}." if self.by_options else "Allow them in the settings (F5)."
 
 
 def refusals(policy: Policy, change_set: ChangeSet, instances: Sequence[Instance]) -> Iterator[Problem]:
@@ -40,8 +46,30 @@ def refusals(policy: Policy, change_set: ChangeSet, instances: Sequence[Instance
     for owned in change_set.operations:
         if isinstance(owned.operation, Move) and owned.operation.trash:
             path, instance = owned.operation.path, instances[owned.instance]
-            message = f"{path} would go to .trash, and deletes are off. Allow them in the settings or with --allow-deletes."
+            message = f"{path} would go to .trash, and deletes are off. {policy.way_to_allow('deletes')}"
             yield Problem("DELETE_DISABLED", message, path=path.text).at(instance.step_id, instance.name)
+
+
+def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterator[Problem]:
+    """Warnings about symbolic links in a folder that moves which lead elsewhere, or nowhere, from its new place."""
+    for owned in change_set.operations:
+        move = owned.operation
+        if not isinstance(move, Move) or move.trash or move.inventory is None:
+            continue
+        for item in move.inventory.items:
+            if item.link and item.hash is not None and _astray(move, item.name, item.hash):
+                path, instance = f"{move.new_path}/{item.name}", instances[owned.instance]
+                message = f"{path} is a symbolic link to {item.hash}, which leads elsewhere or nowhere from there."
+                yield Problem("LINKS_UNRESOLVED", message, path=path).at(instance.step_id, instance.name)
+
+
+def _astray(move: Move, name: str, target: str) -> bool:
+    """Whether a link at `name` in a folder that moves means another place afterwards. An absolute target is not looked into."""
+    if target.startswith("/"):
+        return False
+    old, new = (posixpath.normpath(posixpath.join(posixpath.dirname(f"{folder}/{name}"), target)) for folder in (move.path, move.new_path))
+    inside = old == move.path.text or old.startswith(f"{move.path}/")
+    return new != (move.new_path.text + old[len(move.path.text) :] if inside else old)
 
 
 MANY_FILES = 50

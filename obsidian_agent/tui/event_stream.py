@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.agent.events import AgentEvent
     from obsidian_agent.plan.result import Preview
-    from obsidian_agent.tui.session_port import Session
+    from obsidian_agent.tui.session_port import Plans
 
 BATCH_SECONDS = 0.08
 """How long events are collected before the screen gets them: about twelve times a second."""
@@ -117,11 +117,11 @@ class EventStream:
         self._epoch += 1
         self.dropped += 1
 
-    async def execute(self, session: Session, preview: Preview) -> None:
+    async def execute(self, plans: Plans, preview: Preview) -> None:
         """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
         cancel = self._cancel_run = threading.Event()
         self._idle.clear()
-        await asyncio.shield(self._apply(session.execute(preview, cancel)))
+        await asyncio.shield(self._apply(plans.execute(preview, cancel)))
 
     async def _apply(self, events: AsyncIterator[AgentEvent]) -> None:
         try:

@@ -352,3 +352,24 @@ def test_a_reference_to_null_does_not_leave_an_argument_out(make_vault: MakeVaul
     ready = dry_run(make_vault({"a.md": "a"}), document)
     assert codes(ready.errors) == ["REFERENCE_ERROR"]
     assert ready.change_set.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("to", "astray"),
+    [
+        ("B", ["B/self.md"]),
+        ("Deep/A", ["Deep/A/S/up.md", "Deep/A/out.md"]),
+        ("Deep/er/A", ["Deep/er/A/out.md", "Deep/er/A/S/up.md"]),
+    ],
+)
+def test_links_that_lead_elsewhere_from_a_folders_new_place_are_told(make_vault: MakeVault, to: str, astray: list[str]) -> None:
+    store = make_vault({"one.md": "1", "A/one.md": "1", "A/S/two.md": "2"})
+    root = Path(store.real_path)
+    links = {"out.md": "../one.md", "in.md": "S/two.md", "S/up.md": "../../one.md", "S/in.md": "../one.md", "self.md": "../A/one.md"}
+    for name, target in {**links, "gone.md": "nowhere.md", "far.md": "/etc/hostname"}.items():
+        (root / "A" / name).symlink_to(target)
+    ready = dry_run(store, plan(step("s", "vault.rename", {"from": "A", "to": to})))
+    told = [warning for warning in ready.warnings if "symbolic link" in warning.message]
+    assert sorted(str(warning.path) for warning in told) == sorted(astray)
+    assert {warning.code for warning in told} == {"LINKS_UNRESOLVED"}
+    assert ready.valid

@@ -40,7 +40,7 @@ Long talk with [[Anna]] about the **house**. Things that should become projects:
 
 def demo_session(pace: float = 0.05) -> FakeSession:
     """A session with something in it."""
-    session = FakeSession(vault_name="Notebook", planner_name="offline planner", pace=pace)
+    session = FakeSession(name="Notebook", planner_name="offline planner", pace=pace)
     session.runs.entries = history_entries()
     session.texts["Daily/2025-12-16.md"] = NOTE
     session.texts |= {f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)}

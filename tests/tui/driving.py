@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
+from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
@@ -102,7 +103,7 @@ class Driver:
     async def settle(self, *held: str) -> None:
         """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
 
-        `held`: groups of workers that the test itself holds up. Over a dialog workers may wait for the answer, so only threads count.
+        `held`: groups of workers that the test itself holds up. Over a dialog only its own workers count.
         """
         await self.until(lambda: self._quiet(held))
 
@@ -111,8 +112,12 @@ class Driver:
         return (
             not self._threads.busy
             and not any(pump.message_queue_size for pump in pumps)
-            and (len(self.app.screen_stack) > 1 or all(worker.group in (*ASKING, *held) for worker in self.app.workers))
+            and all(worker.group in (*ASKING, *held) for worker in self.app.workers if self._counts(worker.node))
         )
+
+    def _counts(self, node: DOMNode) -> bool:
+        """Whether work of this node has an end of its own: over a dialog the work of the screens below may wait for the answer."""
+        return len(self.app.screen_stack) == 1 or (node is not self.app and node.screen is self.app.screen)
 
     async def until(self, true: Callable[[], object]) -> None:
         """Until something is so, and is still so after what is ready to run has run."""

@@ -15,6 +15,7 @@ from obsidian_agent.agent.events import Candidate
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.tui.screens.actions import Actions
+from obsidian_agent.tui.screens.dialogs import Pick
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
@@ -295,6 +296,19 @@ async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, 
         await app.press("down", "enter")
         await app.settle()
         assert file.read_text() == 'model = "none"\n'
+
+
+async def test_a_service_with_a_key_asks_which_and_leaving_that_chooses_nothing(ollama: LlmServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        await app.on_top(FirstStart)
+        await app.pilot.press("3")
+        await app.on_top(Pick)
+        assert "Which service?" in app.screen()
+        assert "anthropic" in app.screen().casefold()
+        await app.press("escape")
+        assert app.app.screen is app.main
+        assert not file.exists()
 
 
 async def test_the_card_answers_nothing_that_was_being_typed(ollama: LlmServer, tmp_path: Path) -> None:

@@ -341,6 +341,23 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
         assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
 
 
+async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
+    session = FakeSession()
+    gone = Conflicting("B.md", "its old content is no longer kept", forcible=False)
+    session.runs.reports = [Report(("A.md",), conflicts=(gone, Conflicting("C.md", "changed since"))), Report(("C.md",), ("B.md",))]
+    async with driving(session) as app:
+        await app.planned()
+        await app.press("a")
+        await app.press("u")
+        await app.pilot.pause(0.1)
+        await app.press("f", "f")
+        assert app.screen().count("restore anyway") == 1
+        assert "cannot be restored" in app.screen()
+        await app.press("ctrl+s")
+        await app.pilot.pause(0.1)
+        assert session.called("undo")[-1] == ("r1", frozenset({"C.md"}), frozenset({"B.md"}))
+
+
 async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     session = FakeSession()
     session.runs.entries = history_entries()
@@ -462,7 +479,7 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
     session.runs.entries = history_entries()[2:]
     async with driving(session) as app:
         await app.press("f3", "u")
-        assert "undone already" in app.screen()
+        assert "Nothing of this run is left to undo" in app.screen()
         assert session.called("undo") == []
 
 
@@ -562,8 +579,7 @@ async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted()
         await app.planned()
         session.error = ValueError("broken '/home/me/Vault/Secret note.md' key sk-abcdefghijkl")
         await app.pilot.press("a")
-        await app.until(lambda: isinstance(app.app.screen, Unexpected))
-        assert isinstance(app.app.screen, Unexpected)
+        await app.on_top(Unexpected)
         assert "An unexpected error occurred. Please try again." in app.screen()
         await app.press("c")
         copied = app.app.clipboard
@@ -698,14 +714,14 @@ async def test_the_selection_goes_along_until_it_is_switched_off() -> None:
         assert "sel 2 lines" in chip
         assert "Daily/2025-12-16.md" in chip
         await app.send("Make notes")
-        path, selection, cursor = app.session.focus
+        path, selection, cursor = app.session.vault.focus
         assert path == "Daily/2025-12-16.md"
         assert selection == Selection("- Garden\n- Kitchen", Position(2, 0), Position(3, 9))
         assert cursor == Position(3, 9)
         await app.press("ctrl+t")
         assert "not sent" in str(app.panes.chat.chip.render())
         await app.send("Again")
-        assert app.session.focus[1] is None
+        assert app.session.vault.focus[1] is None
 
 
 async def test_the_open_note_follows_what_a_run_changed() -> None:

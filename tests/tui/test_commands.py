@@ -6,6 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from obsidian_agent.agent.plans import Plans
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
@@ -116,7 +119,7 @@ async def _settings(driver: Driver, file: Path) -> None:
 
     await change("allow_deletes", "enter")
     assert content(file) == "allow_deletes = true\n"
-    assert driver.main.session.policy.allow_deletes  # type: ignore[attr-defined]
+    assert driver.main.session.plans.policy.allow_deletes  # type: ignore[attr-defined]
     await change("theme", "enter", *"light", "enter")
     assert app.theme == "obsidian-agent-light"
     await change("temperature", "enter", "end", *"9", "enter")
@@ -164,7 +167,7 @@ async def _trust(driver: Driver) -> None:
     assert isinstance(app.screen, MainScreen)
 
 
-async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
+async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = {
         "version": "1.0",
         "goal": "Note the beans",
@@ -178,13 +181,13 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}")
         async with driving_real(wiring) as driver:
-            pilot, checked = driver.pilot, driver.session.verify
+            pilot, checked = driver.pilot, Plans.verify
 
-            def verify(approved: Preview) -> Sequence[Problem]:
+            def verify(plans: Plans, approved: Preview) -> Sequence[Problem]:
                 (vault / "Beans.md").write_text("Somebody was faster.")
-                return checked(approved)
+                return checked(plans, approved)
 
-            driver.session.verify = verify  # type: ignore[method-assign,assignment]
+            monkeypatch.setattr(Plans, "verify", verify)
             for text, hint in (
                 ("/repair", "nothing to repair"),
                 ("/compact", "nothing to summarise yet"),

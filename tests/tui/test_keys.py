@@ -11,9 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
 
 
 def test_the_documentation_is_what_the_table_says() -> None:
-    assert DOCS.read_text(encoding="utf-8") == keys_page(), (
-        "run: python -c 'from obsidian_agent.tui.screens.help import keys_page; print(keys_page(), end=\"\")' > docs/keys.md"
-    )
+    assert DOCS.read_text(encoding="utf-8") == keys_page(), "run: make docs"
 
 
 def test_ids_are_unique() -> None:

@@ -19,11 +19,10 @@ from obsidian_agent.tui.screens.share import Share
 from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.themes import DARK, LIGHT
 from tui.demo import demo_session
 from tui.driving import Driver, driving
 from tui.fakes import Conflicting, Interrupted, change, mixed_run, plan_of, preview_of, sample_answer, vault_path
-from tui.snapshots import check, picture, unreadable
+from tui.snapshots import check, picture
 
 Show = Callable[[Driver], Awaitable[object]]
 SCREENS: dict[str, Show] = {}

@@ -87,7 +87,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         await pilot.press("f4")
         await titled(driver, "⋯ working")
         turns.go.set()
-        await driver.until(lambda: bool(driver.main.waiting) and not driver.main.threads.running)
+        await driver.until(lambda: driver.main.waiting and not driver.main.threads.running)
         await pilot.press("escape")
         assert "slow" not in driver.transcript()
         assert driver.stage == "idle"
@@ -181,13 +181,13 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
         assert "The program ended here" in driver.transcript()
         await go("Planned")
         assert driver.stage == "plan", "a plan that waited is previewed again"
-        assert app._session.called("preview_plan")  # type: ignore[attr-defined]
+        assert driver.session.called("preview_plan")
         await pilot.press("f8")
         await titled(driver, "Plans (1)")
         assert "0/3" in driver.screen()
         await pilot.press("enter")
         await driver.settle()
-        assert len(app._session.called("preview_plan")) == 2  # type: ignore[attr-defined]
+        assert len(driver.session.called("preview_plan")) == 2
         await go("Long")
         await pilot.press("f8")
         await titled(driver, "Tasks (1 of 2 done)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -14,7 +14,7 @@ from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
-from obsidian_agent.vault.views.changes import FileChange, ModifyFile
+from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
 
 
@@ -81,9 +81,12 @@ def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
     return path, read_text(ctx.view, path)
 
 
-def modified(path: VaultPath, before: str, after: str) -> tuple[FileChange, ...]:
-    """The change that gives a file another text; none when it is the same."""
-    return () if after == before else (ModifyFile(path, encode(after)),)
+def written(path: VaultPath, before: str | bytes | None, after: str | bytes) -> tuple[FileChange, ...]:
+    """The change that gives a file this content: none where it has it, a new file where there was none (`before` is None)."""
+    if before == after:
+        return ()
+    data = encode(after) if isinstance(after, str) else after
+    return (CreateFile(path, data),) if before is None else (ModifyFile(path, data),)
 
 
 def without_properties(text: str) -> str:
@@ -171,11 +174,20 @@ def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T
     return items[offset:end], end < len(items)
 
 
-def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:
-    """Warnings for the notes (all, or those named) of which nothing is known."""
-    problems = index.problems
-    wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
-    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
+def sort_key(value: Any) -> tuple[int, float, str] | None:
+    """How values are ordered: numbers before texts, texts without regard to case, a list by its first value; None for what has no place."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 1, 0.0, str(value).casefold()
+    return 0, float(value), ""
+
+
+def unread(index: VaultIndex) -> tuple[Problem, ...]:
+    """Warnings for the notes of which nothing is known."""
+    return tuple(Problem(each.code, f"{path} is left out: {each.message}", path=path) for path, each in sorted(index.problems.items()))
 
 
 class TextOrPath(ToolModel):

@@ -46,11 +46,12 @@ class HistoryList(VirtualList["HistoryEntry"]):
     BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
-        status, style = ("undone", "$quiet") if row.undone else (row.status, _STYLES.get(row.status, "$quiet"))
+        undone = row.undone and row.effects.anything
+        status, style = ("undone", "$quiet") if undone else (row.status, _STYLES.get(row.status, "$quiet"))
         return Content.assemble(
             (f" {terminal_text.line(row.time[:16].replace('T', ' '))} ", "$quiet"),
             (f"{terminal_text.line(status):<10}", style),
-            (terminal_text.shortened(row.goal, 200), "$foreground" if not row.undone else "$quiet strike"),
+            (terminal_text.shortened(row.goal, 200), "$foreground" if not undone else "$quiet strike"),
             (f"  {effects_in_words(row.effects)}", "$quiet"),
         )
 
@@ -101,7 +102,7 @@ class History(Modal[HistoryRequest]):
         if entry is None:
             return
         if entry.undone or not entry.undoable:
-            self.problem("This run is undone already." if entry.undone else "This run cannot be undone.")
+            self.problem("Nothing of this run is left to undo." if entry.undone else "This run cannot be undone.")
             return
         self.dismiss(HistoryRequest(what, entry.run_id))
 

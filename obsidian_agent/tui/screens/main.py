@@ -75,7 +75,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._warned_about: str | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self.session.vault_name, self.session.planner_name)
+        yield TopBar(self.session.vault.name, self.session.planner_name)
         yield self.panes
         yield Footer()
 
@@ -91,7 +91,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.refresh_state()
         self._begin()
         self.watch_threads()
-        self.call_after_refresh(self.session.follow, lambda status: self.post_message(self.IndexChanged(status)))
+        self.call_after_refresh(self.session.vault.follow, lambda status: self.post_message(self.IndexChanged(status)))
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
 
     @work(group="recovery", exit_on_error=False)
@@ -103,7 +103,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             await self.offer_model()
 
     def on_unmount(self) -> None:
-        self.session.unfollow()
+        self.session.vault.unfollow()
         self._gc_policy.stop()
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         """Show a note in Obsidian, where there is a desktop."""
         from obsidian_agent.tui.obsidian_uri import in_obsidian
 
-        place = await asyncio.to_thread(self.session.place_of, message.path)
+        place = await asyncio.to_thread(self.session.vault.place_of, message.path)
         if not await asyncio.to_thread(in_obsidian, place):
             self.hint("There is no desktop here that could open Obsidian. Enter shows the note in this app.")
 
@@ -317,7 +317,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             if path is not None:
                 self.show_note(path)
 
-        self.app.push_screen(OpenNote(partial(asyncio.to_thread, self.session.notes)), opened)
+        self.app.push_screen(OpenNote(partial(asyncio.to_thread, self.session.vault.notes)), opened)
 
     def action_tasks(self) -> None:
         """The tasks and plans of the conversation on the screen."""

@@ -181,6 +181,8 @@ class ConflictList(VirtualList["UndoConflict"]):
 
     def draw_row(self, row: UndoConflict, width: int) -> Content:
         word = (" restore anyway ", "$error") if row.path in self.forced else (" keep mine      ", "$success")
+        if not row.forcible:
+            word = (" cannot be restored ", "$quiet")
         return Content.assemble(
             word, (terminal_text.shortened(row.path, 300), "$foreground"), (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet")
         )
@@ -210,7 +212,7 @@ class Conflicts(Modal[ConflictChoices]):
     def action_choose(self, what: str) -> None:
         listing = self.query_one(ConflictList)
         if listing.current is not None:
-            listing.force(listing.current.path, what == "force")
+            listing.force(listing.current.path, what == "force" and listing.current.forcible)
             listing.action_cursor(1)
 
     def action_apply(self) -> None:

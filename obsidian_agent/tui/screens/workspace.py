@@ -60,7 +60,7 @@ class Workspace(Screen[None]):
                 self.app.post_message(event)
 
     async def _diff(self, preview: Preview, change: NetChange) -> str:
-        return await asyncio.to_thread(self.session.diff, preview, change)
+        return await asyncio.to_thread(self.session.plans.diff, preview, change)
 
     # --- what actions do --------------------------------------------------------------------------------------------------------
 
@@ -86,11 +86,11 @@ class Workspace(Screen[None]):
 
     def freeze_focus(self) -> None:
         """Tell the session what the person looks at, right before a turn."""
-        self.session.set_focus(*self.panes.attention())
+        self.session.vault.set_focus(*self.panes.attention())
 
     def vault_changed(self) -> None:
         """Files changed: show the open note as it is now."""
-        self.session.look_again()
+        self.session.vault.look_again()
         if self.panes.note.path is not None:
             self.show_note(self.panes.note.path, quiet=True)
 
@@ -98,7 +98,7 @@ class Workspace(Screen[None]):
     async def show_note(self, path: str, line: int | None = None, *, quiet: bool = False) -> None:
         """Read a note and show it, at a line (from 1). With `quiet` a note that is gone is closed without a word."""
         try:
-            text = await asyncio.to_thread(self.session.read_note, path)
+            text = await asyncio.to_thread(self.session.vault.read_note, path)
         except ObsidianAgentError:
             if not quiet:
                 raise

@@ -315,7 +315,7 @@ class TurnController:
         self.stage = "run"
         self._view.show_run(preview)
         self._view.say("note", "Approved.")
-        self._begin("running", partial(self._stream.execute, self._session, preview), exclusive=False)
+        self._begin("running", partial(self._stream.execute, self._session.plans, preview), exclusive=False)
         self._view.refresh_state()
 
     def reject(self) -> None:
@@ -355,7 +355,7 @@ class TurnController:
 
     async def _check(self, applied: Pending, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""
-        unlike = await asyncio.to_thread(self._session.verify, applied.preview) if result.status == "done" else ()
+        unlike = await asyncio.to_thread(self._session.plans.verify, applied.preview) if result.status == "done" else ()
         may_repair = await asyncio.to_thread(self._thread.note_run, applied.preview.plan.goal, result, unlike)
         self.repair = ""
         if unlike:

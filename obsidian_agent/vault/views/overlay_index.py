@@ -1,0 +1,160 @@
+"""The index of a vault with changes over it: what lies below, but for the files that the changes touched."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Protocol
+
+from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.vault.index.facts import NOTHING, Delta, Facts, facts_of, holds_facts, tag_key
+from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.name_search import NameFinder
+from obsidian_agent.vault.index.text_search import Needle
+from obsidian_agent.vault.links.resolve import file_name
+from obsidian_agent.vault.markdown.canvas import BASE
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.views.view import Entry, VaultView
+
+
+class ChangedView(VaultView, Protocol):
+    """What an `OverlayVault` tells of its changes."""
+
+    @property
+    def base(self) -> VaultView: ...
+
+    @property
+    def touched(self) -> Sequence[VaultPath]: ...
+
+    def moved_from(self, path: VaultPath) -> VaultPath | None: ...
+
+
+class OverlayIndex(VaultIndex):
+    """See `VaultIndex`. It follows the overlay: before each answer the files touched since the last one are looked at again."""
+
+    def __init__(self, below: VaultIndex, view: ChangedView) -> None:
+        super().__init__()
+        self._below = below
+        self._view = view
+        self._seen = 0
+        self._delta = Delta()
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        delta = self._followed()
+        return {path: problem for path, problem in self._below.problems.items() if path not in delta.stale} | delta.problems
+
+    def files(self) -> Iterator[VaultPath]:
+        delta = self._followed()
+        old = (path for path in self._below.files() if path.text not in delta.stale)
+        return heapq.merge(old, sorted(delta.files.values()))
+
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        return (entry.path for entry in self._view.walk(folder) if entry.kind == "file" and entry.path.is_note)
+
+    def facts(self, path: VaultPath) -> Facts:
+        known = self._followed().facts.get(path.text)
+        return known if known is not None else self._below.facts(path)
+
+    def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
+        delta = self._followed()
+        below = self._below.tagged(tag, folder) if self._was_there(folder) else []
+        return delta.over(below, delta.tagged(tag_key(tag), folder))
+
+    def naming(self, name: str) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.naming(name), delta.naming(name))
+
+    def named(self, name: str) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.named(name), delta.named(name))
+
+    def bases(self) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE])
+
+    def referring(self) -> list[VaultPath]:
+        delta = self._followed()
+        return delta.over(self._below.referring(), delta.referring())
+
+    def linking(self, path: VaultPath) -> list[VaultPath]:
+        delta = self._followed()
+        if file_name(path) in delta.names_changed:
+            return super().linking(path)
+        name = file_name(path)
+        naming = {source for ending in (name, ".", "..") for source in delta.naming(ending)}
+        here = [source for source in naming if self._means(source, path)]
+        return delta.over(self._below.linking(path), here)
+
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+        delta = self._followed()
+        old = (text for text in self._below.texts(folder, *needles) if text.path.text not in delta.stale) if self._was_there(folder) else ()
+        here = sorted(path for path in delta.files.values() if path.is_note and path.within(folder))
+        new = (NoteText(path, read_note(self._view, path)) for path in here)
+        return heapq.merge(old, new, key=attrgetter("path.text"))
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return read_note(self._view, path) if path.text in self._followed().stale else self._below.text(path)
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        delta = self._followed()
+        yield from ((alias, path) for alias, path in self._below.aliases() if path.text not in delta.stale)
+        yield from delta.aliases()
+
+    def names(self) -> NameFinder:
+        if not self._followed().stale:
+            return self._below.names()
+        return super().names()
+
+    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        delta = self._followed()
+        if not delta.names_changed:
+            return self._below.resolve(target, source)
+        return super().resolve(target, source)
+
+    # --- following the overlay ---------------------------------------------------------------------------------------------------
+
+    def _followed(self) -> Delta:
+        touched = self._view.touched
+        if self._seen == len(touched):
+            return self._delta
+        new = dict.fromkeys(touched[self._seen :])
+        self._seen = len(touched)
+        for path in new:
+            there = _holds_file(self._view, path)
+            self._note_name(path, there=there)
+            if there:
+                self._delta.learn(path, *self._looked_at(path))
+            else:
+                self._delta.forget(path)
+        return self._delta
+
+    def _note_name(self, path: VaultPath, *, there: bool) -> None:
+        """Keep account of files that came and went: before this change, did the path hold a file?"""
+        was_there = path.text in self._delta.files or (path.text not in self._delta.stale and _holds_file(self._view.base, path))
+        if there == was_there:
+            return
+        self._delta.names_changed.add(file_name(path))
+        self._links.forget(file_name(path))
+
+    def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:
+        if not holds_facts(path):
+            return NOTHING, None
+        origin = self._view.moved_from(path)
+        if origin is not None and origin.suffix == path.suffix:
+            return self._below.facts(origin), self._below.problems.get(origin.text)
+        try:
+            return facts_of(path, self._view.read(path)), None
+        except VaultError as error:
+            return NOTHING, error.problem()
+
+    def _was_there(self, folder: VaultPath) -> bool:
+        """Whether the folder is one of the vault below: only then its index can be asked about it."""
+        entry = self._view.base.locate(folder)
+        return folder == ROOT or (entry is not None and entry.kind == "folder")
+
+
+def _holds_file(view: VaultView, path: VaultPath) -> bool:
+    """Whether there is a file of this very spelling."""
+    return view.locate(path) == Entry(path, "file")

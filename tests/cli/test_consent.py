@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.cli.consent import approval, decision, described
+from obsidian_agent.cli.output import Output
+from obsidian_agent.vault.paths.path import PathUse, parse
+
+ITEMS = (
+    ShareItem(parse("A/a.md", PathUse.READ), Level.TEXT, 1234, 309, "It names\x1b[8m the price."),
+    ShareItem(parse("A/b.md", PathUse.READ), Level.PREVIEW, 40, 10, "", tuple(f"{number}: line" for number in range(30))),
+)
+REQUEST = ShareRequest("id", "files", "vault.readFiles", "Read files", {"query": "price"}, ITEMS, "openai/x", "https://api.example", 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("o", ShareDecision("once")),
+        (" YES ", ShareDecision("once")),
+        ("t", ShareDecision("thread")),
+        ("folder", ShareDecision("folder")),
+        ("1", ShareDecision("once", frozenset({"A/a.md"}))),
+        ("2, 1", ShareDecision("once", frozenset({"A/a.md", "A/b.md"}))),
+        ("3", ShareDecision("no")),
+        ("0", ShareDecision("no")),
+        ("", ShareDecision("no")),
+        ("n", ShareDecision("no")),
+        ("of course", ShareDecision("no")),
+    ],
+)
+def test_what_an_answer_means(said: str, wanted: ShareDecision) -> None:
+    assert decision(said, REQUEST) == wanted
+
+
+def test_the_question_names_who_what_why_and_how_much() -> None:
+    text = "\n".join(described(REQUEST))
+    for part in ("openai/x", "https://api.example", "(2 of 3)", "Read files", "vault.readFiles", "query: price", "1. A/a.md", "whole text"):
+        assert part in text
+    assert "1,234 bytes" in text
+    assert "2. A/b.md: some lines" in text
+    assert "19: line" in text
+    assert "20: line" not in text
+    assert "and 10 more lines" in text
+    assert "\x1b" not in text
+    assert "It names" in text
+
+
+async def test_without_a_terminal_nothing_is_shared_and_the_way_out_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await approval(Output(as_json=True))(REQUEST) == ShareDecision("no")
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "A/a.md, A/b.md" in told.err
+    assert "--share" in told.err
+
+
+PROGRAM = """
+import asyncio, sys
+sys.path.insert(0, {tests!r})
+from test_consent import REQUEST
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.consent import approval
+print("ANSWER", asyncio.run(approval(Output(False))(REQUEST)))
+"""
+
+
+def on_a_terminal(typed: bytes) -> str:
+    """What the question and the answer look like in a terminal of its own."""
+    pty = pytest.importorskip("pty")
+    controller, terminal = pty.openpty()
+    program = [sys.executable, "-c", PROGRAM.format(tests=str(Path(__file__).parent))]
+    with subprocess.Popen(program, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True) as running:
+        os.close(terminal)
+        seen = b""
+        while b"n = no: " not in seen:
+            seen += os.read(controller, 4096)
+        if typed == b"\x03":
+            running.send_signal(signal.SIGINT)
+        else:
+            os.write(controller, typed)
+        running.wait(30)
+        with contextlib.suppress(OSError):  # the end of a terminal is an error on Linux
+            while more := os.read(controller, 4096):
+                seen += more
+    os.close(controller)
+    return seen.decode()
+
+
+def test_on_a_terminal_the_person_is_asked() -> None:
+    seen = on_a_terminal(b"1\n")
+    assert "f = everything in A" in seen
+    assert "ANSWER ShareDecision(scope='once', paths=frozenset({'A/a.md'}), args=None)" in seen
+
+
+def test_the_end_of_input_is_a_no() -> None:
+    assert "ANSWER ShareDecision(scope='no', paths=None, args=None)" in on_a_terminal(b"\x04")
+
+
+def test_an_interrupt_ends_the_question() -> None:
+    seen = on_a_terminal(b"\x03")
+    assert "ANSWER" not in seen
+    assert "KeyboardInterrupt" in seen

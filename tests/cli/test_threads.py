@@ -1,0 +1,55 @@
+"""threads from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_agent.agent.threads.log_store import ThreadStore
+from obsidian_agent.cli.main import main
+from obsidian_agent.journal.journal import vault_key
+from support import MakeVault
+
+Call = Callable[..., tuple[int, Any]]
+
+
+@pytest.fixture
+def vault(make_vault: MakeVault) -> str:
+    return make_vault({"a.md": "one\n"}).real_path
+
+
+@pytest.fixture
+def store(tmp_path: Path, vault: str) -> ThreadStore:
+    return ThreadStore(tmp_path / "s" / "vaults" / vault_key(vault) / "threads", lambda: datetime(2026, 3, 14, 9, 30, tzinfo=UTC))
+
+
+@pytest.fixture
+def call(tmp_path: Path, vault: str, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run a command with `--json`; the exit code and the document."""
+
+    def run(*arguments: str) -> tuple[int, Any]:
+        code = main([*arguments, "--json", "--vault", vault, "--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "none")])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_threads_are_listed_found_renamed_and_deleted(call: Call, store: ThreadStore) -> None:
+    assert call("threads") == (0, {"threads": []})
+    first, second = store.create("openai/gpt-5"), store.create()
+    store.file(first.id).add({"k": "asked", "text": "Where is the cheese?", "time": store.now()})
+    assert {each["id"] for each in call("threads", "list")[1]["threads"]} == {first.id, second.id}
+    (found,) = call("threads", "--search", "cheese")[1]["threads"]
+    assert (found["id"], found["model"], found["lines"]) == (first.id, "openai/gpt-5", ["Where is the cheese?"])
+    assert call("threads", "rename", second.id, "Plans\nfor spring") == (0, {"id": second.id, "title": "Plans for spring"})
+    told = call("threads", "show", first.id)[1]
+    assert [(each["role"], each["text"]) for each in told["said"]] == [("person", "Where is the cheese?")]
+    assert call("threads", "delete", first.id)[0] == 3
+    assert call("threads", "delete", first.id, "--yes") == (0, {"id": first.id, "deleted": True})
+    assert [each["id"] for each in call("threads")[1]["threads"]] == [second.id]
+    assert call("threads", "show", "../../etc")[1]["errors"][0]["code"] == "THREAD_NOT_FOUND"

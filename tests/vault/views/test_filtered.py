@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents import NOTES
+from obsidian_agent.errors import VaultError
+from obsidian_agent.vault.links.resolve import file_name
+from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
+from obsidian_agent.vault.views.changes import CreateFile
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.filtered import FilteredView
+from obsidian_agent.vault.views.overlay import OverlayVault
+from support import MakeVault
+
+
+def hidden(where: VaultPath) -> bool:
+    """Private and everything in it, and one file."""
+    return where.key in ("private", "finance/bank.md") or where.key.startswith("private/")
+
+
+def path(text: str) -> VaultPath:
+    return parse(text, PathUse.FOLDER)
+
+
+@pytest.fixture
+def view(make_vault: MakeVault) -> FilteredView:
+    store = make_vault(NOTES)
+    return FilteredView(DiskView(store), hidden, store.resolve)
+
+
+@pytest.mark.parametrize("text", ["Private", "Private/diary.md", "Finance/bank.md", "Private/nothing.md"])
+def test_what_is_hidden_is_missing(view: FilteredView, text: str) -> None:
+    where = path(text)
+    assert view.locate(where) is None
+    assert view.twin(where) is None
+    assert view.origin(where) is None
+    assert view.current(where) is None
+    for ask in (view.read, view.stat, view.children, lambda folder: list(view.walk(folder))):
+        with pytest.raises(VaultError) as caught:
+            ask(where)
+        assert caught.value.code == "FILE_NOT_FOUND"
+        assert caught.value.message == f"{text} does not exist."
+
+
+def test_what_is_left_is_as_it_was(view: FilteredView, make_vault: MakeVault) -> None:
+    assert [entry.path.text for entry in view.walk(ROOT)] == [
+        "Finance",
+        "Garden.md",
+        "Projects",
+        "Projects/Log.md",
+        "Projects/Plan.md",
+    ]
+    assert [entry.path.text for entry in view.children(ROOT)] == ["Finance", "Garden.md", "Projects"]
+    assert view.children(path("Finance")) == []
+    garden = path("Garden.md")
+    assert view.read(garden).decode() == NOTES["Garden.md"]
+    assert view.stat(garden).size == len(NOTES["Garden.md"])
+    assert view.origin(garden) == view.current(garden) == garden
+    assert view.twin(path("garden.MD")) == garden
+
+
+def test_another_spelling_finds_nothing(view: FilteredView) -> None:
+    assert view.twin(path("private/DIARY.md")) is None
+    assert view.twin(path("PRIVATE")) is None
+
+
+def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
+    store = make_vault(
+        {
+            "A/x.md": "#t [[secret]] [[diary]]\n",
+            "B/diary.md": "#t needle\n",
+            "Private/diary.md": "#t needle [[x]]\n",
+            "Private/secret.md": "[[A/x]]\n\n[r]: ../A/x.md\n",
+            "Private/broken.md": b"\xff",
+        }
+    )
+    (Path(store.real_path) / "alias.md").symlink_to("Private/diary.md")
+    index = FilteredView(DiskView(store), hidden, store.resolve).index
+    x, diary = path("A/x.md"), path("B/diary.md")
+    assert list(index.tagged("t", ROOT)) == [x, diary]
+    assert [note.path for note in index.texts(ROOT, None)] == [x, diary]
+    assert index.resolve("diary", x) == diary, "the hidden one of that name is no candidate"
+    assert index.resolve("secret", x) is None
+    assert index.linking(x) == []
+    assert index.linking(diary) == [x]
+    assert [each for each in index.files() if each.text.startswith("Private")] == []
+    assert index.facts(path("Private/diary.md")).tags == ()
+    assert index.facts(path("alias.md")).tags == ()
+    assert index.named(file_name(diary)) == [diary]
+    assert index.bases() == []
+    assert index.referring() == []
+    assert not [text for text in index.problems if "Private" in text]
+
+
+def test_what_changes_over_it_is_seen(make_vault: MakeVault) -> None:
+    store = make_vault({"A/x.md": "#t\n", "Private/y.md": "#t\n"})
+    overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
+    overlay.apply([CreateFile(parse("A/new.md", PathUse.CREATE), b"#t\n")], 0)
+    assert [found.text for found in overlay.index.tagged("t", ROOT)] == ["A/new.md", "A/x.md"]
