@@ -40,7 +40,10 @@ def cells(app: Driver) -> list[list[Cell]]:
 
 
 async def picture(app: Driver) -> str:
-    """The screen in both themes: the rows, under each the runs of its styles, and what the letters stand for."""
+    """The screen in both themes: the rows, under each the runs of its styles, and what the letters stand for.
+
+    What cannot be read fails at once.
+    """
     seen: dict[str, list[list[Cell]]] = {}
     names: dict[str, dict[str, str]] = {}
     for theme in (LIGHT, DARK):
@@ -48,6 +51,7 @@ async def picture(app: Driver) -> str:
         await app.settle()
         seen[theme] = cells(app)
         names[theme] = _names(app)
+        assert list(unreadable(app)) == [], theme
     texts = {theme: [_CLOCK.sub("09:30", "".join(char for char, _ in row)).rstrip() for row in rows] for theme, rows in seen.items()}
     assert texts[DARK] == texts[LIGHT], "the themes differ in more than colours"
     legend: dict[str, str] = {}
@@ -60,14 +64,17 @@ async def picture(app: Driver) -> str:
 
 
 def unreadable(app: Driver) -> Iterator[str]:
-    """The words on the topmost screen that its own colours hide; what a dialog dims behind it is left out."""
-    top = app.app.screen.region if len(app.app.screen_stack) == 1 else app.app.screen.children[0].region
+    """The words on the topmost screen that its own colours hide. What a dialog dims behind it and keys without an effect are left out."""
+    screen = app.app.screen
+    top = screen.region if len(app.app.screen_stack) == 1 else screen.children[0].region
+    without_effect = [key.region for key in screen.query(".-disabled-command")]
     for y, row in enumerate(cells(app)):
-        inside = [cell for x, cell in enumerate(row) if top.contains(x, y)]
+        inside = [cell for x, cell in enumerate(row) if top.contains(x, y) and not any(key.contains(x, y) for key in without_effect)]
         for style, run in groupby(inside, key=lambda cell: cell[1]):
             text = _DRAWN.sub("", "".join(char for char, _ in run))
-            if text and (contrast := _contrast(style)) < READABLE:
-                yield f"{text!r} in row {y}: {contrast:.1f} ({_hex(style, back=False)} on {_hex(style, back=True)})"
+            fore, ground = _hex(style, back=False), _hex(style, back=True)
+            if text and contrast(fore, ground) < READABLE:
+                yield f"{text!r} in row {y}: {contrast(fore, ground):.1f} ({fore} on {ground})"
 
 
 def check(name: str, app: Driver, found: str) -> None:
@@ -115,12 +122,13 @@ def _pair(dark: str, light: str) -> str:
     return dark if dark == light else f"{dark} / {light}"
 
 
-def _contrast(style: Style) -> float:
-    bright, dull = sorted((_luminance(_hex(style, back=back)) for back in (False, True)), reverse=True)
+def contrast(first: str, second: str) -> float:
+    """How well one colour can be read on the other, from 1 to 21 (WCAG 2.2)."""
+    bright, dull = sorted((_luminance(first), _luminance(second)), reverse=True)
     return (bright + 0.05) / (dull + 0.05)
 
 
 def _luminance(color: str) -> float:
     """Relative luminance as WCAG defines it."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in Color.parse(color or "#000000").normalized]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in Color.parse(color).normalized]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 from textual.widgets import TextArea
@@ -146,9 +145,7 @@ PUSHED: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 @pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
-async def test_the_screen_looks_as_before_and_can_be_read(
-    name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple[int, int]) -> None:
     async with driving(demo_session(0.0), size=size) as app:
         if name in SCREENS:
             await SCREENS[name](app)
@@ -156,5 +153,4 @@ async def test_the_screen_looks_as_before_and_can_be_read(
             app.app.push_screen(PUSHED[name]())  # type: ignore[call-overload]
         await app.settle()
         app.app.clear_notifications()
-        found = await picture(app)
-        check(name, app, found)
+        check(name, app, await picture(app))
