@@ -14,9 +14,11 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.paths.path import VaultPath, from_disk
 
@@ -68,7 +70,8 @@ class OtherNames:
             found = defaultdict[int, list[VaultPath]](list)
             for folder, entry in self._handles.entries():
                 if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
-                    found[entry.inode()].append(from_disk(folder, entry.name))
+                    with suppress(PathRefused):
+                        found[entry.inode()].append(from_disk(folder, entry.name))
             self._found = found
         for path in self._found.get(inode[1], ()):
             status = self._handles.status(path)
