@@ -14,7 +14,6 @@ from bench.vaultgen import Generated, generate
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.index.watcher import VaultWatcher
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -64,7 +63,7 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
 
 def _settled(session: Session, vault: Generated) -> list[str]:
     time.sleep(SETTLED_SECONDS)
-    index = index_of(session.view())
+    index = session.view().index
     return [path.text for path in index.linking(parse(vault.hub, PathUse.READ))]
 
 

@@ -14,7 +14,7 @@ CORE = [
     "journal.undo",
     "journal.recovery",
     "plan.preview",
-    "tools.core.registry",
+    "tools.registry",
     "vault.filesystem.store",
 ]
 HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
@@ -45,8 +45,19 @@ def test_the_app_imports_no_model_before_it_is_asked() -> None:
 
 
 def test_who_asks_for_no_recipe_loads_none() -> None:
-    loaded = "import obsidian_agent.cli.search, obsidian_agent.cli.plans, obsidian_agent.bootstrap"
+    loaded = "import obsidian_agent.cli.search, obsidian_agent.cli.plan, obsidian_agent.cli.report, obsidian_agent.bootstrap"
     code = f"import sys\n{loaded}\nprint(*sorted(name for name in sys.modules if name.startswith('obsidian_agent.offline')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
     assert imported("import obsidian_agent.agent.offline").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["do", "--help"], ["ask", "--help"], ["undo", "--help"], ["macro", "run", "--help"]])
+def test_help_waits_for_nothing_that_a_command_needs(arguments: list[str]) -> None:
+    statement = f"from obsidian_agent.cli.main import main\ntry: main({arguments})\nexcept SystemExit: pass\nprint()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{statement}\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "obsidian_agent.cli.parser" in loaded
+    assert loaded.isdisjoint({*HEAVY, "pydantic", "asyncio", "sqlite3", "obsidian_agent.bootstrap", "obsidian_agent.agent"})

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.paths.path import VaultPath
 
 
-def open_index(store: VaultStore, state: Path) -> IndexKeeper:
-    """The keeper of a vault's index, in the vault's folder of the state; nothing is read or written yet."""
-    return IndexKeeper(store, state_folder.find(state, store) / "index")
+def open_index(store: VaultStore, state: Path, progress: Callable[[int, int], None] | None = None) -> IndexKeeper:
+    """The keeper of a vault's index, in the vault's folder of the state; nothing is read or written yet.
+
+    `progress` is told how many files of how many are scanned.
+    """
+    return IndexKeeper(store, state_folder.find(state, store) / "index", progress=progress)
 
 
 TELL_SECONDS: Final = 0.2

@@ -36,7 +36,7 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
-from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 Planning = Literal["auto", "menu", "plan"]
@@ -116,7 +116,7 @@ class MenuPlanner:
         """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
         view: VaultView = self.offline.view()
         if self.rules.deny:
-            view = HidingView(view, self.rules.deny.cover, self.real)
+            view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
         found = list(names_in(request.message, Surroundings(view, request.context).names, menu_of().common))
         text = neutral(asking(request.message, found, request.context))

@@ -42,7 +42,7 @@ NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
 WHICH: Final = "Which of these is it?"
 NEAREST: Final = "No action here fits these words; these are the nearest by the names in them."
 NOTHING: Final = (
-    "No action here fits these words. All that can be done is in the menu (F2), or in “obsidian-agent recipe list”; "
+    "No action here fits these words. All that can be done is in the menu; "
     "a sentence can be like “Move all notes tagged #done to Archive”. To start with:"
 )
 

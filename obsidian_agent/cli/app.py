@@ -5,28 +5,32 @@ from __future__ import annotations
 import argparse
 import sys
 
-from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output, ask
-from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.output import Output, ask, on_terminal
+from obsidian_agent.cli.parser import COMMANDS, Commands, UsageError, planner
 from obsidian_agent.cli.session_factory import find_vault, wiring_of
-from obsidian_agent.config.registry import known_vaults
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.plan.nearest import did_you_mean
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command."""
+    command = commands.add("app", app_command, planner(), examples=["~/Notes", "~/Notes --model ollama/qwen3"])
+    command.add_argument("name", nargs="?", metavar="VAULT")
 
 
 def app_command(options: argparse.Namespace, out: Output) -> Exit:
     """Open the app on the vault that was named, or chosen from Obsidian's own list."""
     options.vault = options.name or options.vault or _choose()
     _check(options)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
-    wiring = wiring_of(options, app=True)
-    session = build_session(wiring)
-    settings = wiring.settings.current
+    from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
     from obsidian_agent.tui.app import ObsidianAgentApp
     from obsidian_agent.tui.themes import DARK
 
+    wiring = wiring_of(options, app=True)
+    session = build_session(wiring)
+    settings = wiring.settings.current
     chats = build_threads(wiring, session)
     insight = build_app_services(wiring, session, chats)
     app = ObsidianAgentApp(
@@ -47,8 +51,7 @@ def _check(options: argparse.Namespace) -> None:
     try:
         find_vault(options.vault)
     except ConfigError as error:
-        # Imported here: the table of commands imports this module when it is called.
-        from obsidian_agent.cli.main import COMMANDS
+        from obsidian_agent.plan.nearest import did_you_mean
 
         near = did_you_mean(options.name or "", COMMANDS)
         if error.code == "VAULT_NOT_FOUND" and near:
@@ -57,8 +60,10 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _choose() -> str | None:
+    from obsidian_agent.config.registry import known_vaults
+
     vaults = known_vaults()
-    if not vaults or not sys.stdin.isatty():
+    if not vaults or not on_terminal(sys.stdin):
         return None
     print("Which vault?")
     for number, vault in enumerate(vaults, 1):

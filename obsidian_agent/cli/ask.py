@@ -1,48 +1,58 @@
-"""Questions to a model: what it looks at on standard error, its answer as it comes on standard output.
+"""`ask`: questions about the vault, answered by recipes that only read, or by a model when one is chosen.
 
-`ask`: questions about the vault, answered by recipes that only read, or by a model when one is chosen.
+What a model looks at goes to standard error, its answer as it comes to standard output.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.agent.document import asked_document, candidate_document
-from obsidian_agent.agent.events import (
-    AgentEvent,
-    Answer,
-    Candidate,
-    NeedsInput,
-    Notice,
-    PlanningRetry,
-    PreviewReady,
-    RoundsUsedUp,
-    TextDelta,
-    TokensUsed,
-    ToolCallFinished,
-    ToolCallStarted,
-    TurnEvent,
-    TurnFailed,
-)
-from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
-from obsidian_agent.cli.consent import approval
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output, on_terminal
-from obsidian_agent.cli.plans import candidate_lines
+from obsidian_agent.cli.parser import Commands, context, planner
 from obsidian_agent.cli.session_factory import open_session, parameters
 from obsidian_agent.errors import Problem
-from obsidian_agent.plan.result import Preview
 from obsidian_agent.terminal_text import block
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import AgentEvent, NeedsInput, TokensUsed
+    from obsidian_agent.agent.session import Session
+    from obsidian_agent.plan.result import Preview
 
 _OWN_FAILURES = frozenset({"LEDGER_ERROR", "INTERNAL_ERROR"})
 _WRONG_USE = frozenset({"NO_MODEL", "CONFIG_INVALID", "BASE_URL_REFUSED", "USAGE"})
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command."""
+    examples = ['ask "Which notes link to Ideas?" --vault ~/Notes', 'ask "What did I plan for May?" --model ollama/qwen3 --share Plans']
+    command = commands.add("ask", ask_command, context(), planner(), examples=examples)
+    command.add_argument("question", metavar="QUESTION")
+    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same question; values by --param")
+
+
+def ask_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Answer a question; nothing is ever changed. With `--offline`, or without a model, recipes answer."""
+    import asyncio
+
+    session = open_session(options)
+    told = Told()
+    if session.models is None:
+        _answer_offline(session, options, told, out)
+    else:
+        asyncio.run(_listen(session, options, told, out))
+    if out.as_json:
+        out.document(told.document())
+    out.problems(told.problems)
+    if told.asked is not None:
+        from obsidian_agent.cli.report import show_candidates
+
+        show_candidates(told.asked.candidates, out)
+    return told.exit
 
 
 @dataclass(slots=True)
@@ -57,7 +67,18 @@ class Told:
     problems: tuple[Problem, ...] = ()
     outcome: str = "error"
     exit: Exit = Exit.SERVICE
-    streamed: str = field(default="")
+    streamed: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """The command's document: `{answer, sources[], usage, outcome}`, and why there is no answer; without a model nothing was used."""
+        from obsidian_agent.agent.document import asked_document
+
+        used = self.usage
+        counted = {"promptTokens": used.prompt_tokens, "completionTokens": used.completion_tokens} if used is not None else None
+        document = {"answer": self.text, "sources": list(self.sources), "usage": counted, "outcome": self.outcome}
+        document |= {"alsoSent": list(self.besides)} if self.besides else {}
+        document |= asked_document(self.asked) if self.asked is not None else {}
+        return document | ({"errors": [problem.to_json() for problem in self.problems]} if self.problems else {})
 
     def piece(self, text: str) -> str:
         """A piece of the answer as it is written: indented on a terminal, so that none of its lines looks like the program's."""
@@ -65,32 +86,37 @@ class Told:
             return text
         return ("" if self.streamed else "  ") + text.replace("\n", "\n  ")
 
-
-def answer_with_model(
-    session: Session, question: str, out: Output, *, pick: int | None = None, params: Mapping[str, str] | None = None
-) -> Exit:
-    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow.
-
-    `pick`: the candidate of this number, of those that the same question was asked back with; `params` are values for it.
-    """
-    told = Told()
-    asyncio.run(_listen(session, question, told, out, pick, params or {}))
-    if out.as_json:
-        usage = told.usage
-        counted = {"promptTokens": usage.prompt_tokens, "completionTokens": usage.completion_tokens} if usage is not None else None
-        document = {"answer": told.text, "sources": list(told.sources), "usage": counted, "outcome": told.outcome}
-        document |= {"alsoSent": list(told.besides)} if told.besides else {}
-        if told.asked is not None:
-            document |= asked_document(told.asked)
-        out.document(document | ({"errors": [problem.to_json() for problem in told.problems]} if told.problems else {}))
-    out.problems(told.problems)
-    for line in candidate_lines(told.asked.candidates) if told.asked is not None else ():
-        out.line(line)
-    return told.exit
+    def ask_back(self, event: NeedsInput) -> None:
+        """The person must say more first."""
+        self.asked, self.outcome, self.exit = event, "needs-input", Exit.NOT_APPROVED
+        self.problems = (Problem("NEEDS_INPUT", event.message),)
 
 
-async def _listen(session: Session, question: str, told: Told, out: Output, pick: int | None, params: Mapping[str, str]) -> None:
-    async for event in answer(session, question, approval(out), propose=False, pick=pick, params=params):
+def _answer_offline(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
+    from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
+    from obsidian_agent.agent.planner import PlanRequest
+
+    request = PlanRequest(options.question, session.context({}), params=parameters(options), pick=options.pick)
+    match session.offline.ask(request):
+        case Answer(text, sources):
+            told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
+            out.answer(text)
+        case NeedsInput() as event:
+            told.ask_back(event)
+        case TurnFailed(problem, problems):
+            told.problems = problems or (problem,)
+            told.outcome, told.exit = "refused", of_problems(told.problems)
+        case event:
+            raise TypeError(f"no answer to a question: {event!r}")
+
+
+async def _listen(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
+    """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
+    from obsidian_agent.agent.turn.answer import answer
+    from obsidian_agent.cli.consent import approval
+
+    turn = answer(session, options.question, approval(out), propose=False, pick=options.pick, params=parameters(options))
+    async for event in turn:
         _hear(event, told, out)
     if told.streamed:
         out.line()
@@ -103,37 +129,38 @@ async def _listen(session: Session, question: str, told: Told, out: Output, pick
 
 
 def _hear(event: AgentEvent, told: Told, out: Output) -> None:
+    from obsidian_agent.agent import events
+
     match event:
-        case TextDelta(text, thinking):
+        case events.TextDelta(text, thinking):
             if not thinking and not out.as_json:
                 sys.stdout.write(told.piece(block(text)))
                 sys.stdout.flush()
                 told.streamed += text
-        case ToolCallStarted():
+        case events.ToolCallStarted():
             if told.streamed:
                 out.line()
                 told.streamed = ""
             out.note(f"{event.purpose}: {json.dumps(dict(event.args), ensure_ascii=False)}")
-        case ToolCallFinished(problem=Problem() as problem):
+        case events.ToolCallFinished(problem=Problem() as problem):
             out.note(f"{problem.code}: {problem.message}")
-        case Notice(problem):
+        case events.Notice(problem):
             out.note(problem.message)
-        case PlanningRetry():
+        case events.PlanningRetry():
             out.note(f"Asking again ({event.attempt} of {event.attempts}).")
-        case TokensUsed():
+        case events.TokensUsed():
             told.usage = event
-        case Answer(text, sources, besides):
+        case events.Answer(text, sources, besides):
             told.text, told.sources, told.besides = text, sources, besides
             told.outcome, told.exit = "done", Exit.DONE
-        case PreviewReady(preview):
+        case events.PreviewReady(preview):
             _outputs(preview, told, out)
-        case RoundsUsedUp(rounds):
+        case events.RoundsUsedUp(rounds):
             told.problems = (Problem("ROUNDS_USED_UP", f"The model looked around {rounds} times without an answer. Ask more narrowly."),)
             told.outcome, told.exit = "needs-input", Exit.NOT_APPROVED
-        case NeedsInput(message):
-            told.asked = event
-            told.problems, told.outcome, told.exit = (Problem("NEEDS_INPUT", message),), "needs-input", Exit.NOT_APPROVED
-        case TurnFailed(problem, problems):
+        case events.NeedsInput():
+            told.ask_back(event)
+        case events.TurnFailed(problem, problems):
             told.problems, told.exit = problems or (problem,), _exit_of(problem)
             told.outcome = "refused" if told.exit in (Exit.INVALID, Exit.NOT_APPROVED) else "error"
         case _:
@@ -158,59 +185,3 @@ def _exit_of(problem: Problem) -> Exit:
     if problem.code in _OWN_FAILURES:
         return Exit.FAILED
     return Exit.INVALID if problem.code in _WRONG_USE else Exit.SERVICE
-
-
-def ask_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Answer a question; nothing is ever changed. With `--offline`, or without a model, recipes answer."""
-    session = open_session(options)
-    if session.models is None:
-        return _told(_offline(session, options), out)
-
-    return answer_with_model(session, options.question, out, pick=options.pick, params=parameters(options))
-
-
-def _offline(session: Session, options: argparse.Namespace) -> TurnEvent:
-    from obsidian_agent.agent.planner import PlanRequest
-
-    return session.offline.ask(PlanRequest(options.question, session.context({}), params=parameters(options), pick=options.pick))
-
-
-def _told(event: TurnEvent, out: Output) -> Exit:
-    match event:
-        case Answer(text, sources):
-            _document(out, text, sources, "done")
-            out.answer(text)
-            return Exit.DONE
-        case NeedsInput(message, candidates, missing):
-            return _asked_back(message, candidates, missing, out)
-        case TurnFailed(problem, problems):
-            _document(out, "", (), "refused", problems or (problem,))
-            out.problems(problems or (problem,))
-            return of_problems(problems or (problem,))
-        case _:
-            raise TypeError(f"no answer to a question: {event!r}")
-
-
-def _asked_back(message: str, candidates: tuple[Candidate, ...], missing: tuple[str, ...], out: Output) -> Exit:
-    told = {"message": message, "missing": list(missing), "candidates": [candidate_document(each) for each in candidates]}
-    _document(out, "", (), "needs-input", (Problem("NEEDS_INPUT", message),), told)
-    out.line(message)
-    for line in candidate_lines(candidates):
-        out.line(line)
-    if candidates:
-        out.line("Take one with --pick N, and give what is missing with --param NAME=VALUE.")
-    return Exit.NOT_APPROVED
-
-
-def _document(
-    out: Output,
-    text: str,
-    sources: tuple[str, ...],
-    outcome: str,
-    problems: tuple[Problem, ...] = (),
-    more: dict[str, Any] | None = None,
-) -> None:
-    """The command's document; without a model nothing was used."""
-    if out.as_json:
-        errors = {"errors": [problem.to_json() for problem in problems]} if problems else {}
-        out.document({"answer": text, "sources": list(sources), "usage": None, "outcome": outcome} | errors | (more or {}))

@@ -1,42 +1,150 @@
-"""`config`: every setting with its value and where that comes from; `config set NAME VALUE` and `config unset NAME`."""
+"""`config`: every setting with its value and where that comes from. `key`: where the keys of services are kept. Neither needs a vault."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output
-from obsidian_agent.config.directories import directories
-from obsidian_agent.config.live import LiveSettings, SettingRow
+from obsidian_agent.cli.output import Output, on_terminal
+from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.cli.session_factory import settings_of
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.plan.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from obsidian_agent.config.live import LiveSettings, SettingRow
+    from obsidian_agent.providers.keys import KeyStore
+    from obsidian_agent.providers.registry import Vendor
 
 
-def config_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Show the settings, or change one in the settings file. Needs no vault."""
-    file = directories(options.state_dir, options.config).config
-    settings = LiveSettings.load(file)
-    if options.action in ("set", "unset"):
-        settings.set(options.name, options.value if options.action == "set" else None)
-    name = getattr(options, "name", None)
-    rows = [row for row in settings.rows() if name in (None, row.name)]
-    if not rows:
-        near = did_you_mean(name or "", [row.name for row in settings.rows()])
-        raise ConfigError(f"There is no setting {name!r}.{near}", code="ARGUMENT_INVALID", hint="obsidian-agent config lists all.")
-    if options.action == "get" and not out.as_json:
-        out.line(_shown(rows[0].value))
-        return Exit.DONE
+def arguments(commands: Commands) -> None:
+    """Add the parsers of these commands and of their actions."""
+    examples = ["config", "config get model", "config set share_allow 'Projects/**; Inbox.md'", "config unset model"]
+    action = actions(commands.add("config", _list, examples=examples), required=False)
+    action.add("list", _list, summary="all of them")
+    action.add("get", _get, summary="one setting").add_argument("name", metavar="NAME")
+    command = action.add("set", _set, summary="change one in the settings file")
+    command.add_argument("name", metavar="NAME")
+    command.add_argument("value", metavar="VALUE", help="lists with ; between their parts")
+    action.add("unset", _unset, summary="back to its default").add_argument("name", metavar="NAME")
+    examples = ["key list", "key save openai < openai.key", "key forget openai"]
+    action = actions(commands.add("key", None, examples=examples))
+    action.add("list", _list_keys, summary="services, and where the key of each comes from")
+    command = action.add("save", _save_key, summary="keep the key that comes on standard input, in the system's keyring where there is one")
+    command.add_argument("service", metavar="SERVICE")
+    command.add_argument("given", nargs="*", help=argparse.SUPPRESS)
+    action.add("forget", _forget_key, summary="remove a key from the keyring and the key file").add_argument("service", metavar="SERVICE")
+
+
+def _list(options: argparse.Namespace, out: Output) -> Exit:
+    settings = settings_of(options)
+    return _show(settings, settings.rows(), out)
+
+
+def _get(options: argparse.Namespace, out: Output) -> Exit:
+    settings = settings_of(options)
+    row = _named(settings, options.name)
     if out.as_json:
-        out.document({"file": str(file), "settings": {row.name: setting_document(row) for row in rows}})
-    out.line(f"{file}{'' if file.exists() else ' (not there yet: defaults)'}")
+        return _show(settings, [row], out)
+    out.line(_shown(row.value))
+    return Exit.DONE
+
+
+def _set(options: argparse.Namespace, out: Output) -> Exit:
+    return _change(options, options.value, out)
+
+
+def _unset(options: argparse.Namespace, out: Output) -> Exit:
+    return _change(options, None, out)
+
+
+def _change(options: argparse.Namespace, value: str | None, out: Output) -> Exit:
+    settings = settings_of(options)
+    name = _named(settings, options.name).name
+    if value is not None:
+        _check(name, value)
+    settings.set(name, value)
+    row = _named(settings, name)
+    if row.source == "environment":
+        out.note(f"{row.variable} is set, and stronger than the settings file.")
+    return _show(settings, [row], out)
+
+
+def _check(name: str, value: str) -> None:
+    """Refuse what is a value by its type, and means nothing: an unknown provider, theme or key, a pattern outside the vault."""
+    match name:
+        case "model":
+            _check_model(value)
+        case "theme":
+            from textual.theme import BUILTIN_THEMES
+
+            from obsidian_agent.tui.themes import SHORT, THEMES
+
+            _known("theme", value, [*SHORT, *(theme.name for theme in THEMES), *BUILTIN_THEMES])
+        case "keymap":
+            from obsidian_agent.tui.keys import KEYS
+
+            for key in _table(value):
+                _known("key", key, [each.id for each in KEYS])
+        case "share_allow" | "share_deny":
+            from obsidian_agent.agent.privacy.consent import SharingRules
+
+            SharingRules.of(tuple(part.strip() for part in value.split(";") if part.strip()))
+
+
+def _check_model(value: str) -> None:
+    from obsidian_agent.config.settings import NO_MODEL
+    from obsidian_agent.providers.registry import SCRIPTED, VENDORS
+
+    if value in ("", NO_MODEL):
+        return
+    provider, _, model = value.partition("/")
+    if not model:
+        raise ConfigError(f"{value!r} is no model.", code="ARGUMENT_INVALID", hint="Write PROVIDER/NAME, such as openai/gpt-5, or none.")
+    _known("provider", provider.lower(), [*(vendor.name for vendor in VENDORS), SCRIPTED])
+
+
+def _table(value: str) -> dict[str, object]:
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _known(what: str, name: str, names: Sequence[str]) -> None:
+    from obsidian_agent.plan.nearest import did_you_mean
+
+    if name not in names:
+        known = f"Known are {', '.join(sorted(names))}." if len(names) < 40 else ""
+        raise ConfigError(f"There is no {what} {name!r}.{did_you_mean(name, names)}", code="ARGUMENT_INVALID", hint=known)
+
+
+def _named(settings: LiveSettings, name: str) -> SettingRow:
+    from obsidian_agent.plan.nearest import did_you_mean
+
+    rows = {row.name: row for row in settings.rows()}
+    if name not in rows:
+        near = did_you_mean(name, rows)
+        raise ConfigError(f"There is no setting {name!r}.{near}", code="ARGUMENT_INVALID", hint="obsidian-agent config lists all.")
+    return rows[name]
+
+
+def _show(settings: LiveSettings, rows: list[SettingRow], out: Output) -> Exit:
+    """`{file, settings: {NAME: {value, default, source, variable, description}}}`; source is default, file or environment."""
+    file = settings.file
+    if out.as_json:
+        out.document({"file": str(file), "settings": {row.name: _document(row) for row in rows}})
+    out.line(f"{file}{'' if file is not None and file.exists() else ' (not there yet: defaults)'}")
     for row in rows:
         out.line(f"{row.name} = {_shown(row.value)}  ({row.source})  {row.description}")
     return Exit.DONE
 
 
-def setting_document(row: SettingRow) -> dict[str, Any]:
-    """`{value, default, source, variable, description}`; source is default, file or environment."""
+def _document(row: SettingRow) -> dict[str, Any]:
     value, default = _plain(row.value), _plain(row.default)
     return {"value": value, "default": default, "source": row.source, "variable": row.variable, "description": row.description}
 
@@ -51,3 +159,68 @@ def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return "; ".join(map(str, value)) or "none"
     return "none" if value in (None, "", {}) else str(value)
+
+
+def _list_keys(options: argparse.Namespace, out: Output) -> Exit:
+    """`{keys[{service, source}]}`; source is environment, keyring, file or null. Never a value."""
+    from obsidian_agent.providers.registry import VENDORS
+
+    store = _keys(options)
+    found = {vendor.name: store.source(vendor) for vendor in VENDORS if vendor.needs_key}
+    if out.as_json:
+        out.document({"keys": [{"service": name, "source": source} for name, source in found.items()]})
+    for name, source in found.items():
+        out.line(f"{name:14} {source or 'no key'}")
+    return Exit.DONE
+
+
+def _save_key(options: argparse.Namespace, out: Output) -> Exit:
+    from pydantic import SecretStr
+
+    vendor = _service(options.service)
+    if options.given:
+        hint = "It comes on standard input; where it was typed other programs and the shell's history could read it, so get a new one."
+        raise ConfigError("A key is not taken from the command line.", code="USAGE", hint=hint)
+    where = _keys(options).save(vendor, SecretStr(_secret(vendor)))
+    if out.as_json:
+        out.document({"service": vendor.name, "source": where})
+    out.line(
+        f"The key of {vendor.title} is kept in the {'system’s keyring' if where == 'keyring' else 'key file, which only you can read'}."
+    )
+    if (stronger := _keys(options).source(vendor)) == "environment":
+        out.note(f"The {stronger} has a key for {vendor.title} too, which is used first.")
+    return Exit.DONE
+
+
+def _forget_key(options: argparse.Namespace, out: Output) -> Exit:
+    vendor, store = _service(options.service), _keys(options)
+    store.forget(vendor)
+    left = store.source(vendor)
+    if out.as_json:
+        out.document({"service": vendor.name, "source": left})
+    out.line(f"No key of {vendor.title} is kept." if left is None else f"The {left} still has a key for {vendor.title}.")
+    return Exit.DONE
+
+
+def _secret(vendor: Vendor) -> str:
+    """From standard input, on a terminal asked for without an echo; never from the command line, where other programs can see it."""
+    if on_terminal(sys.stdin):
+        from getpass import getpass
+
+        return getpass(f"Key of {vendor.title} (it is not shown): ")
+    return sys.stdin.readline()
+
+
+def _service(name: str) -> Vendor:
+    from obsidian_agent.providers.registry import VENDORS
+
+    vendors = {vendor.name: vendor for vendor in VENDORS if vendor.needs_key}
+    _known("service", name, list(vendors))
+    return vendors[name]
+
+
+def _keys(options: argparse.Namespace) -> KeyStore:
+    from obsidian_agent.config.directories import directories
+    from obsidian_agent.providers.keys import KEY_FILE, KeyStore
+
+    return KeyStore(directories(options.state_dir, options.config).config.parent / KEY_FILE)

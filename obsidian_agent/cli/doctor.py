@@ -1,28 +1,60 @@
-"""`tools`, `schema` and `doctor`: what the program can do, and whether it can do it here."""
+"""`doctor`, `tools`, `schema` and `completion`: what the program can do, whether it can do it here, and what shells are told of it."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent import __version__
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import UsageError
-from obsidian_agent.cli.session_factory import find_vault, open_session
-from obsidian_agent.config.directories import directories
-from obsidian_agent.config.settings import load_settings
+from obsidian_agent.cli.parser import Commands, UsageError, build_parser
+from obsidian_agent.cli.session_factory import open_session, open_vault
 from obsidian_agent.errors import JournalError, ObsidianAgentError
-from obsidian_agent.state_files import make_private
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from obsidian_agent.agent.execution.runs import Runs
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parsers of these commands."""
+    commands.add("tools", tools_command, examples=["tools", "tools --json"])
+    commands.add("schema", schema_command, examples=["schema plan > plan.schema.json"]).add_argument("what", choices=["plan", "tools"])
+    moved = commands.add("doctor", doctor_command, examples=["doctor --vault ~/Notes"]).add_mutually_exclusive_group()
+    moved.add_argument("--adopt", action="store_true", help="the vault was renamed or moved: take its history along")
+    moved.add_argument("--start-anew", action="store_true", help="the vault was renamed or moved: leave its history, start a new one")
+    examples = ["completion bash > ~/.local/share/bash-completion/completions/obsidian-agent", "completion zsh > ~/.zfunc/_obsidian-agent"]
+    commands.add("completion", completion_command, examples=examples).add_argument("shell", choices=["bash", "zsh", "tcsh"])
+
+
+_FILES: Final = frozenset({"FILE", "PLAN.json"})
+_FOLDERS: Final = frozenset({"VAULT", "DIR"})
+
+
+def completion_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Print the script; commands, options and their choices are completed, and files and folders outside the vault."""
+    import shtab
+
+    parser = build_parser(None)
+    _complete_places(parser, shtab.FILE, shtab.DIRECTORY)
+    script = shtab.complete(parser, options.shell)
+    out.document({"shell": options.shell, "script": script}) if out.as_json else out.source(script)
+    return Exit.DONE
+
+
+def _complete_places(parser: argparse.ArgumentParser, files: object, folders: object) -> None:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for each in dict.fromkeys(action.choices.values()):
+                _complete_places(each, files, folders)
+        elif action.metavar in _FILES | _FOLDERS:
+            vars(action)["complete"] = files if action.metavar in _FILES else folders
 
 
 def tools_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -61,8 +93,7 @@ def schema_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.plan.model import plan_schema, tools_schema
     from obsidian_agent.tools.registry import TOOLS
 
-    schema = plan_schema() if options.what == "plan" else tools_schema(TOOLS.values())
-    out.document(schema)
+    out.document(plan_schema() if options.what == "plan" else tools_schema(TOOLS.values()))
     return Exit.DONE
 
 
@@ -81,7 +112,7 @@ def doctor_command(options: argparse.Namespace, out: Output) -> Exit:
         return _settle_move(options, out)
     checks = list(_checks(options))
     if out.as_json:
-        out.document({"ok": all(check.ok for check in checks), "checks": [vars_of(check) for check in checks]})
+        out.document({"ok": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]})
     for check in checks:
         out.line(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}")
     return Exit.DONE if all(check.ok for check in checks) else Exit.FAILED
@@ -104,12 +135,9 @@ def _settle_move(options: argparse.Namespace, out: Output) -> Exit:
     return Exit.DONE
 
 
-def vars_of(check: Check) -> dict[str, str | bool]:
-    """A check as JSON."""
-    return {"name": check.name, "ok": check.ok, "detail": check.detail}
-
-
 def _checks(options: argparse.Namespace) -> Iterator[Check]:
+    from obsidian_agent.config.directories import directories
+
     folders = directories(options.state_dir, options.config)
     yield Check("program", True, f"obsidian-agent {__version__}, Python {sys.version.split()[0]} on {sys.platform}")
     yield _try("settings", lambda: _settings(folders.config))
@@ -119,12 +147,11 @@ def _checks(options: argparse.Namespace) -> Iterator[Check]:
 
 def _vault_checks(options: argparse.Namespace, state: Path) -> Iterator[Check]:
     from obsidian_agent.agent.execution.runs import Runs
-    from obsidian_agent.vault.filesystem.store import VaultStore
     from obsidian_agent.vault.paths.path import ROOT
     from obsidian_agent.vault.views.disk import DiskView
 
     try:
-        store = VaultStore.open(find_vault(options.vault))
+        store = open_vault(options)
     except ObsidianAgentError as error:
         yield Check("vault", False, error.problem().message)
         return
@@ -160,11 +187,17 @@ def _try(name: str, look: Callable[[], str]) -> Check:
 
 
 def _settings(file: Path) -> str:
+    from obsidian_agent.config.settings import load_settings
+
     load_settings(file)
     return str(file) if file.exists() else f"{file} is not there: defaults"
 
 
 def _writable(folder: Path) -> str:
+    import tempfile
+
+    from obsidian_agent.state_files import make_private
+
     try:
         make_private(folder)
         handle, name = tempfile.mkstemp(dir=folder)

@@ -1,26 +1,48 @@
-"""`history`, `undo`, `redo` and `recover`."""
+"""`history`, `undo`, `redo`, `recover` and `audit`: what was done, and taking it back."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.document import effects_document
-from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import UsageError
-from obsidian_agent.cli.session_factory import open_session
+from obsidian_agent.cli.output import NOT_ASKED, Output, on_terminal
+from obsidian_agent.cli.parser import Commands, UsageError, approval
+from obsidian_agent.cli.session_factory import open_session, wiring_of
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.records import HistoryEntry
-from obsidian_agent.journal.recovery import InterruptedRun, Recovery
-from obsidian_agent.journal.undo import UndoResult
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import Effects
+    from obsidian_agent.agent.execution.runs import Runs
+    from obsidian_agent.journal.records import HistoryEntry
+    from obsidian_agent.journal.recovery import InterruptedRun, Recovery
+    from obsidian_agent.journal.undo import UndoResult
 
 ALL_RUNS: Final = 1_000_000
 SHOWN_RUNS: Final = 50
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parsers of these commands."""
+    command = commands.add("history", history_command, examples=["history --vault ~/Notes --limit 5"])
+    command.add_argument("--limit", type=int, metavar="N", help="the newest N (default: 50 on a screen, all with --json)")
+    examples = ["undo --vault ~/Notes", "undo RUN --to-step ID", "undo RUN --force Inbox.md"]
+    command = commands.add("undo", undo_command, examples=examples)
+    command.add_argument("run", nargs="?", metavar="RUN")
+    approval(command, "don't ask")
+    command.add_argument("--force", action="append", default=[], metavar="PATH", help="restore this file over a later edit")
+    command.add_argument("--skip", action="append", default=[], metavar="PATH", help="leave this file as it is")
+    command.add_argument("--to-step", metavar="ID", help="keep what the run did up to the end of this step")
+    approval(commands.add("redo", redo_command, examples=["redo --vault ~/Notes"]), "don't ask")
+    which = commands.add("recover", recover_command, examples=["recover", "recover --roll-back"]).add_mutually_exclusive_group()
+    which.add_argument("--finish", action="store_true", help="complete it")
+    which.add_argument("--roll-back", action="store_true", help="bring every file back")
+    command = commands.add("audit", audit_command, examples=["audit --tail 20"])
+    command.add_argument("--tail", type=int, metavar="N", help="the newest N")
 
 
 def history_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -45,6 +67,12 @@ def history_command(options: argparse.Namespace, out: Output) -> Exit:
     return Exit.FAILED if wrong else Exit.DONE
 
 
+def _effects(effects: Effects) -> dict[str, Any]:
+    from obsidian_agent.agent.document import effects_document
+
+    return effects_document(effects)
+
+
 def history_document(entry: HistoryEntry) -> dict[str, Any]:
     """`{runId, time, goal, status, effects, undone}`."""
     return {
@@ -52,7 +80,7 @@ def history_document(entry: HistoryEntry) -> dict[str, Any]:
         "time": entry.time,
         "goal": entry.goal,
         "status": entry.status,
-        "effects": effects_document(entry.effects),
+        "effects": _effects(entry.effects),
         "undone": entry.undone,
     }
 
@@ -111,11 +139,13 @@ def _agreed(verb: str, planned: UndoResult, yes: bool, out: Output) -> bool:
         out.line(f"  {path}")
     for conflict in planned.conflicts:
         out.line(f"  left alone: {conflict.path} ({conflict.reason})")
-    if out.as_json or not sys.stdin.isatty():
-        message = "Not done: add --yes, or run it in a terminal to be asked."
+    if out.as_json or not on_terminal(sys.stdin):
         if out.as_json:
-            out.document(undo_document(UndoResult(planned.run_id)) | {"outcome": "refused", "message": message})
-        out.note(message)
+            out.document(
+                undo_document(replace(planned, restored=(), skipped=(), conflicts=(), errors=(), warnings=()))
+                | {"outcome": "refused", "message": NOT_ASKED}
+            )
+        out.note(NOT_ASKED)
         return False
     return out.agreed("Do this? Type yes: ")
 
@@ -188,8 +218,41 @@ def recovery_document(recovery: Recovery) -> dict[str, Any]:
         "kind": recovery.kind,
         "status": "recovered",
         "finished": recovery.finished,
-        "effects": effects_document(recovery.effects),
+        "effects": _effects(recovery.effects),
         "errors": [problem.to_json() for problem in recovery.problems],
         "warnings": [problem.to_json() for problem in recovery.warnings],
         "undoAvailable": recovery.undo_available,
     }
+
+
+def audit_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The last entries, oldest first, so that the newest are at the bottom of a screen."""
+    from obsidian_agent.bootstrap import build_session, open_ledger
+
+    wiring = wiring_of(options)
+    runs = [{"kind": "run", **history_document(entry)} for entry in build_session(wiring).runs.history(ALL_RUNS)]
+    sent = [{"kind": "sent", **entry} for entry in open_ledger(wiring).entries()]
+    entries = sorted([*runs, *sent], key=lambda entry: str(entry.get("time", "")))
+    if options.tail is not None:
+        entries = entries[-options.tail :] if options.tail > 0 else []
+    if out.as_json:
+        out.document({"entries": entries})
+    for entry in entries:
+        for line in _entry_lines(entry):
+            out.line(line)
+    if not entries:
+        out.line("Nothing was done and nothing was sent.")
+    return Exit.DONE
+
+
+def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
+    when = str(entry.get("time", ""))[:19].replace("T", " ")
+    if entry["kind"] == "run":
+        effects = entry["effects"]
+        counts = ", ".join(f"{len(names)} {word}" for word, names in effects.items() if names) or "nothing changed"
+        yield f"{when}  run   {entry['status']}{' (undone)' if entry['undone'] else ''}: {entry['goal']} [{counts}]"
+        return
+    files = entry.get("files") or []
+    yield f"{when}  sent  to {entry.get('provider', '?')} by {entry.get('tool', '?')}: {entry.get('characters', 0)} characters"
+    for each in files:
+        yield f"                             {each.get('shared', '')} of {each.get('path', '')}, allowed by {each.get('allowedBy', '')}"

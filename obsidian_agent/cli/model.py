@@ -1,39 +1,57 @@
-"""`model`: which services for models run on this machine, choosing one (`model use NAME`), and trying it (`model test`)."""
+"""`model`: which services for models run on this machine, choosing one (`model use NAME`), and trying it (`model test`).
+
+Needs no vault; nothing but this machine is asked, but for what `test` asks the model itself.
+"""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import shutil
+from typing import TYPE_CHECKING
 
-from obsidian_agent.agent.local_models import LocalModels, look_around, use
-from obsidian_agent.agent.model_trial import Score, answers_at_all, play, sample_vault
-from obsidian_agent.agent.session import Session
-from obsidian_agent.bootstrap import build_session
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.session_factory import wiring_of
-from obsidian_agent.config.directories import directories
-from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.cli.parser import Commands, actions, planner
+from obsidian_agent.cli.session_factory import settings_of, wiring_of
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.journal.journal import vault_key
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.local_models import LocalModels
+    from obsidian_agent.agent.model_trial import Score
+    from obsidian_agent.agent.session import Session
 
 
-def model_command(options: argparse.Namespace, out: Output) -> Exit:
-    """List, choose or try models. Needs no vault; nothing but this machine is asked, but for what `test` asks the model itself."""
-    if options.action == "test":
-        return _test(options, out)
-    settings = LiveSettings.load(directories(options.state_dir, options.config).config)
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    command = commands.add("model", _list, examples=["model", "model use qwen3:4b", "model test --model openai/gpt-5"])
+    action = actions(command, required=False)
+    action.add("list", _list, summary="the services for models that answer on this machine, and what is in use")
+    command = action.add("use", _use, summary="choose the model of the settings", examples=["model use ollama/qwen3:4b", "model use none"])
+    command.add_argument("name", metavar="NAME", help="as listed, PROVIDER/NAME, or none for the menu alone")
+    action.add("test", _test, planner(), summary="play 20 sentences on a small vault of its own: right, asked, wrong, seconds")
+
+
+def _list(options: argparse.Namespace, out: Output) -> Exit:
+    import asyncio
+
+    from obsidian_agent.agent.local_models import look_around
+
+    return _listed(asyncio.run(look_around(settings_of(options))), out)
+
+
+def _use(options: argparse.Namespace, out: Output) -> Exit:
+    import asyncio
+
+    from obsidian_agent.agent.local_models import LocalModels, look_around, use
+
+    settings = settings_of(options)
     found = asyncio.run(look_around(settings))
-    if options.action == "use":
-        for remark in use(settings, options.name, found.services):
-            out.note(remark)
-        found = LocalModels(found.services, settings.chosen)
-    _listed(found, out)
-    return Exit.DONE
+    for remark in use(settings, options.name, found.services):
+        out.note(remark)
+    return _listed(LocalModels(found.services, settings.chosen), out)
 
 
-def _listed(found: LocalModels, out: Output) -> None:
+def _listed(found: LocalModels, out: Output) -> Exit:
     models = [(service, name) for service in found.services for name in service.models]
     if out.as_json:
         listed = [{"name": name, "service": service.place.vendor, "url": service.place.url} for service, name in models]
@@ -45,10 +63,17 @@ def _listed(found: LocalModels, out: Output) -> None:
     if not found.services:
         out.line("No service for models answers on this machine (looked for Ollama, LM Studio, llama.cpp and Jan).")
     out.line(f"In use: {found.using}" if found.using else "In use: no model, the menu alone")
+    return Exit.DONE
 
 
 def _test(options: argparse.Namespace, out: Output) -> Exit:
     """Play the sentences on the sample vault, with the model of the options or the settings."""
+    import asyncio
+
+    from obsidian_agent.agent.model_trial import sample_vault
+    from obsidian_agent.bootstrap import build_session
+    from obsidian_agent.journal.state_folder import vault_key
+
     with sample_vault() as folder:
         options.vault = str(folder)
         wiring = wiring_of(options)
@@ -66,6 +91,8 @@ def _test(options: argparse.Namespace, out: Output) -> Exit:
 
 
 async def _played(session: Session, out: Output) -> Score:
+    from obsidian_agent.agent.model_trial import Score, answers_at_all, play
+
     if session.models is None:
         raise ConfigError("There is no model to try.", code="NO_MODEL", hint="Choose one with model use NAME, or with --model.")
     await answers_at_all(session.models.provider)

@@ -9,18 +9,18 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
-from obsidian_agent.agent.document import findings
-from obsidian_agent.agent.events import ExecutionResult
 from obsidian_agent.errors import AnswerNotWritten, Problem
-from obsidian_agent.plan.result import Preview
 from obsidian_agent.terminal_text import block, line
 
 # JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+NOT_ASKED: Final = "Not done: add --yes, or run it in a terminal to be asked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,11 @@ class Output:
         elif not self.as_json:
             _write(block(text) + "\n")
 
+    def source(self, text: str) -> None:
+        """A program's text, such as a shell script, as it is. Nothing in JSON mode."""
+        if not self.as_json:
+            _write(text if text.endswith("\n") else f"{text}\n")
+
     def note(self, text: str) -> None:
         """A remark of one line on standard error."""
         if sys.stderr is not None:
@@ -73,10 +78,22 @@ class Output:
         return ask(question).strip().lower() in ("y", "yes")
 
     def problems(self, problems: Iterable[Problem]) -> None:
-        """Problems for people, one a line, with their place."""
+        """Problems for people, one a line: the sentence, then its place and its code."""
         for problem in problems:
             place = " ".join(part for part in (problem.instance or problem.step_id, problem.path) if part)
-            self.note(f"{problem.code}{f' ({place})' if place else ''}: {problem.message}")
+            self.note(f"{problem.message} ({f'{place}, ' if place else ''}{problem.code})")
+
+    def confirmed(self, question: str, yes: bool, refusal: str = NOT_ASKED) -> bool:
+        """Whether somebody agreed: by `--yes`, or now on the terminal. Without one `refusal` is the answer."""
+        if yes:
+            return True
+        if self.as_json or not on_terminal(sys.stdin):
+            if self.as_json:
+                self.document({"outcome": "refused", "message": refusal, "errors": [{"code": "NOT_APPROVED", "message": refusal}]})
+            self.note(refusal)
+            return False
+        self.line(question)
+        return self.agreed("Type yes: ")
 
 
 def ask(question: str) -> str:
@@ -134,51 +151,3 @@ def _write(text: str) -> None:
     except OSError as error:
         told = f"The answer could not be written ({error.strerror or error}). What was done stays done: see obsidian-agent history."
         raise AnswerNotWritten(told) from error
-
-
-SIGNS = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
-WORDS = {"create": "create", "modify": "modify", "delete": "delete", "rename": "rename", "mkdir": "new folder"}
-
-
-def show_changes(preview: Preview, diffs: Sequence[str], out: Output) -> None:
-    """A preview for people: goal, risk, flags, every change and its diff."""
-    out.line(f"Goal: {preview.plan.goal}")
-    out.line(f"Risk: {preview.risk.value}")
-    for text in preview.plan.assumptions:
-        out.line(f"Assumes: {text}")
-    for flag in preview.flags:
-        out.line(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}")
-    out.line()
-    for change, diff in zip(preview.change_set.changes, diffs, strict=True):
-        target = f" -> {change.new_path}" if change.new_path is not None else ""
-        folder = "/" if change.folder else ""
-        out.line(f"{SIGNS[change.kind]} {WORDS[change.kind]} {change.path}{folder}{target}")
-        if diff:
-            out.diff(diff.rstrip("\n"))
-    if not preview.change_set.changes:
-        out.line("Nothing would change.")
-
-
-def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
-    """What a plan that only reads has found."""
-    for what, lines in findings(approved, outputs):
-        out.line(f"{what}:")
-        out.text("\n".join(lines))
-
-
-def result_lines(result: ExecutionResult) -> list[str]:
-    """How a run ended, for people."""
-    effects = result.effects
-    counts = [
-        (len(effects.created), "created"),
-        (len(effects.modified), "modified"),
-        (len(effects.deleted), "moved to .trash"),
-        (len(effects.renamed), "renamed"),
-        (len(effects.folders), "new folders"),
-        (len(effects.commands), "commands run"),
-    ]
-    told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing changed"
-    lines = [f"{result.status}: {result.completed_steps} of {result.total_steps} steps, {told}."]
-    if result.undo_available:
-        lines.append(f"Undo with: obsidian-agent undo {result.run_id}")
-    return lines

@@ -1,21 +1,74 @@
-"""The arguments of every command. Options may stand anywhere; those that every command has before it, too."""
+"""The table of commands, and the options that several of them share.
+
+A command's own arguments are in its module, in a function `arguments` that adds the parsers of the module's commands. Only the module of the
+command that was called is imported, and it imports at its top nothing but what parsing needs, so that help comes at once.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from obsidian_agent import __version__
+from obsidian_agent.cli.exits import EXIT_CODES, Exit
 from obsidian_agent.errors import ConfigError
+
+if TYPE_CHECKING:
+    from obsidian_agent.cli.output import Output
+
+Run = Callable[[argparse.Namespace, "Output"], Exit]
+"""What a command does with its options."""
+
+
+class Command(NamedTuple):
+    """A command's module in this package, and what it does."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Final = {
+    "preview": Command("plan", "validate and dry-run a plan; writes nothing"),
+    "run": Command("plan", "preview a plan, ask, execute"),
+    "plan": Command("plan", "make a plan, don't run it"),
+    "do": Command("plan", "plan, preview, ask, run"),
+    "ask": Command("ask", "answer a question about the vault; changes nothing"),
+    "rename": Command("plan", "rename or move a note or folder; links keep working"),
+    "history": Command("history", "runs, newest first"),
+    "undo": Command("history", "undo the last run, or a named one"),
+    "redo": Command("history", "redo what was undone last"),
+    "recover": Command("history", "what a crash left half done"),
+    "audit": Command("history", "what was done to the vault, and what of it was sent to models"),
+    "macro": Command("macro", "saved plans: list, run, save, show, …"),
+    "recipe": Command("recipe", "what can be done without a model and without a sentence: parameterised plans"),
+    "search": Command("search", "find notes by name, content or tag"),
+    "links": Command("search", "what notes link to, what leads nowhere, who links back"),
+    "index": Command("search", "build or refresh the index of the vault, with figures"),
+    "plugins": Command("plugins", "community plugins that may help; nothing is installed"),
+    "threads": Command("threads", "conversations: list, show, rename, delete"),
+    "config": Command("config", "settings, with where each value comes from"),
+    "key": Command("config", "keys of services for models: save, forget, list; never shown"),
+    "model": Command("model", "models on this machine: which run, choose one, try it; nothing is downloaded"),
+    "tools": Command("doctor", "what a plan can do"),
+    "schema": Command("doctor", "JSON Schemas"),
+    "doctor": Command("doctor", "check the vault, the state folder and the journal"),
+    "completion": Command("doctor", "a script that lets your shell complete commands and options"),
+    "app": Command("app", "open the terminal app"),
+}
 
 DESCRIPTION = """Say what should change in your Obsidian vault, see every byte of it, approve it with one key, undo it any time.
 
 obsidian-agent [VAULT] opens the terminal app: VAULT is a folder or the name of a vault that Obsidian knows.
 obsidian-agent COMMAND --help tells about one command."""
 
-
-AddCommand = Callable[..., argparse.ArgumentParser]
+EXAMPLES = (
+    "~/Notes",
+    "do \"append 'Call Ada' to Inbox\" --vault ~/Notes",
+    "preview plan.json --vault ~/Notes",
+    "undo --vault ~/Notes",
+)
 
 
 class UsageError(ConfigError):
@@ -24,16 +77,67 @@ class UsageError(ConfigError):
     default_code = "USAGE"
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are ours, and whose options are never guessed from their beginnings."""
+
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **(options | {"allow_abbrev": False}))
+        super().__init__(*args, **(options | {"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter}))
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=f"See {self.prog} --help.")
 
 
-def _shared() -> _Parser:
-    parser = _Parser(add_help=False)
+class Commands:
+    """Takes the parsers of a module's commands, or of a command's actions."""
+
+    def __init__(self, subparsers: Any) -> None:
+        self._subparsers = subparsers
+
+    def add(self, name: str, run: Run | None, *parents: argparse.ArgumentParser, summary: str = "", examples: Iterable[str] = ()) -> Parser:
+        """A parser for a command of the table, or with a `summary` for an action; `examples` are written without the program's name."""
+        told = summary or COMMANDS[name].summary
+        parser: Parser = self._subparsers.add_parser(
+            name,
+            help=told,
+            description=f"{told[:1].upper()}{told[1:]}.",
+            epilog=_epilog(examples),
+            parents=[everywhere(again=True), *parents],
+        )
+        if run is not None:
+            parser.set_defaults(call=run)
+        return parser
+
+
+def actions(command: Parser, *, required: bool = True) -> Commands:
+    """What takes the actions of a command. Options of every command may stand before the action too."""
+    return Commands(command.add_subparsers(dest="action", metavar="ACTION", required=required, parser_class=Parser))
+
+
+def build_parser(called: str | None) -> Parser:
+    """The parser of a command line that calls this command; the others have their names in it. None: all of them, whole."""
+    parser = Parser(prog="obsidian-agent", description=DESCRIPTION, epilog=_epilog(EXAMPLES), parents=[everywhere()])
+    parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    if called is None:
+        wanted = dict.fromkeys(command.module for command in COMMANDS.values())
+    else:
+        wanted = dict.fromkeys([COMMANDS[called].module] if called in COMMANDS else [])
+        for name, command in COMMANDS.items():
+            if command.module not in wanted:
+                subparsers.add_parser(name, help=command.summary)
+    for module in wanted:
+        import_module(f"obsidian_agent.cli.{module}").arguments(Commands(subparsers))
+    return parser
+
+
+def _epilog(examples: Iterable[str]) -> str:
+    shown = [f"  obsidian-agent {example}" for example in examples]
+    return "\n".join([*(["examples:", *shown, ""] if shown else []), "exit codes:", f"  {EXIT_CODES}"])
+
+
+def everywhere(*, again: bool = False) -> Parser:
+    """The options of every command. `again`: for a command or action, where what was given before it holds unless it is given again."""
+    parser = Parser(add_help=False)
     group = parser.add_argument_group("everywhere")
     group.add_argument("--vault", metavar="VAULT", help="folder, or name of a vault that Obsidian knows")
     group.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -41,19 +145,15 @@ def _shared() -> _Parser:
     group.add_argument("--config", metavar="FILE", help="settings file")
     group.add_argument("--verbose", action="store_true", help="tell more on standard error")
     group.add_argument("--no-color", action="store_true", help="no colours")
+    if again:
+        for option in parser._actions:
+            option.default = argparse.SUPPRESS
     return parser
 
 
-def _shared_again() -> _Parser:
-    """The same for a command or an action: what was given before it holds unless it is given again."""
-    parser = _shared()
-    for option in parser._actions:
-        option.default = argparse.SUPPRESS
-    return parser
-
-
-def _context() -> _Parser:
-    parser = _Parser(add_help=False)
+def context() -> Parser:
+    """The options that say what is open, what is selected and what a run may do."""
+    parser = Parser(add_help=False)
     group = parser.add_argument_group("what the plan knows")
     group.add_argument("--active-file", metavar="PATH", help="the open note")
     group.add_argument("--selection-range", metavar="L:C-L:C", help="selected range in it: 0-based lines, UTF-16 columns")
@@ -66,8 +166,9 @@ def _context() -> _Parser:
     return parser
 
 
-def _planner() -> _Parser:
-    parser = _Parser(add_help=False)
+def planner() -> Parser:
+    """The options that say who plans or answers."""
+    parser = Parser(add_help=False)
     group = parser.add_argument_group("who plans")
     group.add_argument("--offline", action="store_true", help="the built-in planner: no model, no network")
     group.add_argument("--model", metavar="PROVIDER/NAME", help="a model; scripted/FILE plays answers from a file")
@@ -75,205 +176,9 @@ def _planner() -> _Parser:
     group.add_argument(
         "--share", metavar="PATH", action="append", default=[], help="a note or folder that the model may read without asking (repeat)"
     )
-    group.add_argument("--backend", type=_backend, default="local", metavar="NAME", help="who works on it: local, the only one yet")
     return parser
 
 
-_MISSING_BACKENDS = {"acp": "ACP to agents", "opencode": "to an opencode server"}
-
-
-def _backend(name: str) -> str:
-    if name == "local":
-        return name
-    missing = _MISSING_BACKENDS.get(name)
-    why = f"{name} is not part of this version: it cannot speak {missing}" if missing else f"there is no backend {name!r}"
-    raise argparse.ArgumentTypeError(f"{why}. Leave it out or say --backend local")
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of all sub-commands; `command` (and `action` for groups) say which one was given."""
-    shared, context, planner = _shared_again(), _context(), _planner()
-    parser = _Parser(
-        prog="obsidian-agent", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[_shared()]
-    )
-    parser.add_argument("--version", "-V", action="version", version=f"obsidian-agent {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-
-    def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
-
-    command = add("preview", "validate and dry-run a plan; writes nothing", context)
-    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
-    command = add("run", "preview a plan, ask, execute", context)
-    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
-    command.add_argument("--yes", action="store_true", help="approve without asking")
-    command.add_argument("--expect-hash", metavar="H", help="only if the fresh planHash is this one")
-    command = add("plan", "make a plan, don't run it", context, planner)
-    command.add_argument("instruction", nargs="?", metavar="INSTRUCTION")
-    command.add_argument("--parse", metavar="FILE", help="read a model's raw answer from a file or -")
-    command = add("do", "plan, preview, ask, run", context, planner)
-    command.add_argument("instruction", metavar="INSTRUCTION")
-    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same instruction; values by --param")
-    command.add_argument("--yes", action="store_true", help="approve without asking")
-    command = add("ask", "answer a question about the vault; changes nothing", context, planner)
-    command.add_argument("question", metavar="QUESTION")
-    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same question; values by --param")
-    command = add("rename", "rename or move a note or folder; links keep working", context)
-    command.add_argument("old", metavar="FROM")
-    command.add_argument("new", metavar="TO", help="the full new path")
-    command.add_argument("--yes", action="store_true", help="approve without asking")
-    command = add("history", "runs, newest first")
-    command.add_argument("--limit", type=int, metavar="N", help="the newest N (default: 50 on a screen, all with --json)")
-    _undo_commands(add)
-    _macro_commands(add, context)
-    _recipe_commands(add, context)
-    _search_commands(add)
-    _plugin_commands(add)
-    command = add("links", "what notes link to, what leads nowhere, who links back")
-    command.add_argument("path", nargs="?", metavar="PATH", help="a note; without it: every note")
-    _thread_commands(add)
-    command = add("audit", "what was done to the vault, and what of it was sent to models")
-    command.add_argument("--tail", type=int, metavar="N", help="the newest N")
-    _config_commands(add)
-    _model_commands(add, planner)
-    add("tools", "what a plan can do")
-    command = add("schema", "JSON Schemas")
-    command.add_argument("what", choices=["plan", "tools"])
-    command = add("doctor", "check the vault, the state folder and the journal")
-    moved = command.add_mutually_exclusive_group()
-    moved.add_argument("--adopt", action="store_true", help="the vault was renamed or moved: take its history along")
-    moved.add_argument("--start-anew", action="store_true", help="the vault was renamed or moved: leave its history, start a new one")
-    command = add("app", "open the terminal app", planner)
-    command.add_argument("name", nargs="?", metavar="VAULT")
-    return parser
-
-
-def _recipe_commands(add: AddCommand, context: _Parser) -> None:
-    action = _actions(add("recipe", "what can be done without a model and without a sentence: parameterised plans"))
-    action("list", "all of them, by subject")
-    action("show", "one as JSON, with its inputs").add_argument("name", metavar="NAME")
-    command = action("run", "preview, ask, execute; or answer, if it is a question", context)
-    command.add_argument("name", metavar="NAME")
-    command.add_argument("--yes", action="store_true", help="approve without asking")
-    command.add_argument("--dry-run", action="store_true", help="only the preview")
-
-
-def _plugin_commands(add: AddCommand) -> None:
-    action = _actions(add("plugins", "community plugins that may help; nothing is installed"))
-    command = action("search", "search Obsidian's list of community plugins; it is fetched at most once a day")
-    command.add_argument("query", metavar="QUERY")
-    command.add_argument("--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)")
-    command.add_argument("--refresh", action="store_true", help="fetch the list anew")
-
-
-def _search_commands(add: AddCommand) -> None:
-    command = add("search", "find notes by name, content or tag")
-    command.add_argument("query", metavar="QUERY")
-    command.add_argument("--mode", choices=["name", "content", "tag"], help="default: names first, then contents")
-    command.add_argument("--limit", type=int, default=50, metavar="N", help="hits at most (default 50, no more than 1000)")
-    command.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits")
-    command.add_argument("--regex", action="store_true", help="QUERY is a regular expression for lines")
-    command.add_argument("--literal", action="store_true", help="look for QUERY as it is, not for its words")
-    command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
-    command = add("index", "build or refresh the index of the vault, with figures")
-    command.add_argument("--rebuild", action="store_true", help="build it anew")
-
-
-def _thread_commands(add: AddCommand) -> None:
-    command = add("threads", "conversations: list, show, rename, delete")
-    command.add_argument("--search", metavar="WORDS", help="only those whose title or words hold all of these")
-    action = _actions(command, required=False)
-    action("list", "all of them")
-    action("show", "what was said").add_argument("id")
-    command = action("rename", "give it another title")
-    command.add_argument("id")
-    command.add_argument("title")
-    command = action("delete", "remove it for good")
-    command.add_argument("id")
-    command.add_argument("--yes", action="store_true", help="don't ask")
-
-
-def _config_commands(add: AddCommand) -> None:
-    action = _actions(add("config", "settings, with where each value comes from"), required=False)
-    action("list", "all of them")
-    action("get", "one setting").add_argument("name")
-    command = action("set", "change one in the settings file")
-    command.add_argument("name")
-    command.add_argument("value")
-    action("unset", "back to its default").add_argument("name")
-
-
-def _model_commands(add_command: AddCommand, planner: _Parser) -> None:
-    command = add_command("model", "models on this machine: which run, choose one, try it; nothing is downloaded")
-    add = _actions(command, required=False)
-    add("list", "the services for models that answer on this machine, and what is in use")
-    command = add("use", "choose the model of the settings")
-    command.add_argument("name", metavar="NAME", help="as listed, PROVIDER/NAME, or none for the menu alone")
-    add("test", "play 20 sentences on a small vault of its own: right, asked, wrong, seconds", planner)
-
-
-def _actions(group: argparse.ArgumentParser, *, required: bool = True) -> AddCommand:
-    """What adds actions to a command. Options of every command may stand before the action too."""
-    shared = _shared_again()
-    actions = group.add_subparsers(dest="action", metavar="ACTION", required=required, parser_class=_Parser)
-
-    def add(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=help_text, description=help_text, parents=[shared, *parents])
-
-    return add
-
-
-def _undo_commands(add: AddCommand) -> None:
-    command = add("undo", "undo the last run, or a named one")
-    command.add_argument("run", nargs="?", metavar="RUN")
-    command.add_argument("--yes", action="store_true", help="don't ask")
-    command.add_argument("--force", action="append", default=[], metavar="PATH", help="restore this file over a later edit")
-    command.add_argument("--skip", action="append", default=[], metavar="PATH", help="leave this file as it is")
-    command.add_argument("--to-step", metavar="ID", help="keep what the run did up to the end of this step")
-    command = add("redo", "redo what was undone last")
-    command.add_argument("--yes", action="store_true", help="don't ask")
-    command = add("recover", "what a crash left half done")
-    which = command.add_mutually_exclusive_group()
-    which.add_argument("--finish", action="store_true", help="complete it")
-    which.add_argument("--roll-back", action="store_true", help="bring every file back")
-
-
-def _macro_commands(add_command: AddCommand, context: _Parser) -> None:
-    add = _actions(add_command("macro", "saved plans: list, run, save, show, …"))
-    add("list", "saved macros")
-    command = add("save", "save a run as a macro")
-    command.add_argument("name")
-    command.add_argument("--run", required=True, metavar="RUN")
-    command.add_argument("--description", metavar="TEXT")
-    command.add_argument(
-        "--parameter", metavar="NAME=LITERAL", action="append", default=[], help="make a literal of the plan an input of this name (repeat)"
-    )
-    command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
-    command = add("run", "run a macro: no model", context)
-    command.add_argument("name")
-    mode = command.add_mutually_exclusive_group()
-    mode.add_argument("--dry-run", action="store_true", help="preview only")
-    mode.add_argument("--yes", action="store_true", help="approve without asking")
-    command = add("show", "the macro's document")
-    command.add_argument("name")
-    command = add("trust", "accept a macro that came with the vault, or changed by a sync: it is shown, then asked")
-    which = command.add_mutually_exclusive_group(required=True)
-    which.add_argument("name", nargs="?")
-    which.add_argument("--all", action="store_true", help="all that wait: each is shown, one question")
-    command.add_argument("--hash", metavar="SHA256", help="accept it unasked if its file has this hash, as list --json tells it")
-    command = add("edit", "put a changed document in its place")
-    command.add_argument("name")
-    command.add_argument("file", metavar="FILE", help="JSON as show prints it")
-    command = add("rename", "give it another name")
-    command.add_argument("name")
-    command.add_argument("new_name")
-    command = add("delete", "remove it")
-    command.add_argument("name")
-    command.add_argument("--yes", action="store_true", help="don't ask")
-    command = add("export", "its document on standard output, or into a file")
-    command.add_argument("name")
-    command.add_argument("file", nargs="?", metavar="FILE")
-    command = add("import", "read one from a file; it is shown, and inert until accepted")
-    command.add_argument("file", metavar="FILE")
-    command.add_argument("--replace", action="store_true", help="a macro of that name is replaced")
-    command.add_argument("--yes", action="store_true", help="don't ask")
+def approval(parser: argparse._ActionsContainer, help_text: str = "approve without asking") -> None:
+    """The option of commands that ask."""
+    parser.add_argument("--yes", action="store_true", help=help_text)

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 
-from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
-from obsidian_agent.bootstrap import open_plugin_index
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.session_factory import find_vault
-from obsidian_agent.config.directories import directories
+from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.cli.session_factory import open_vault
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.vault.filesystem.store import VaultStore
 
 
-def plugins_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Search Obsidian's list of community plugins; it is fetched at most once a day."""
-    store = VaultStore.open(find_vault(options.vault))
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    summary = "search Obsidian's list of community plugins; it is fetched at most once a day"
+    command = actions(commands.add("plugins", None)).add(
+        "search", _search, summary=summary, examples=["plugins search kanban --vault ~/Notes"]
+    )
+    command.add_argument("query", metavar="QUERY")
+    command.add_argument("--limit", type=int, default=10, metavar="N", help="plugins at most (default 10)")
+    command.add_argument("--refresh", action="store_true", help="fetch the list anew")
+
+
+def _search(options: argparse.Namespace, out: Output) -> Exit:
+    import asyncio
+
+    from obsidian_agent.agent.plugins import search_plugins
+    from obsidian_agent.bootstrap import open_plugin_index
+    from obsidian_agent.config.directories import directories
+
     index = open_plugin_index(directories(options.state_dir, options.config).state)
     try:
-        found = asyncio.run(search_plugins(index, store, options.query, options.limit, refresh=options.refresh))
+        found = asyncio.run(search_plugins(index, open_vault(options), options.query, options.limit, refresh=options.refresh))
     except ProviderError as error:
         if out.as_json:
             out.document({"plugins": [], "errors": [error.problem().to_json()]})
         out.problems([error.problem()])
         return Exit.SERVICE
-    _tell(found, out)
-    return Exit.DONE
-
-
-def _tell(found: FoundPlugins, out: Output) -> None:
     if out.as_json:
         told = [item.to_json() for item in found.items]
         out.document({"plugins": told, "fetchedAt": found.fetched_at.isoformat(), "stale": found.stale})
@@ -44,3 +50,4 @@ def _tell(found: FoundPlugins, out: Output) -> None:
         out.note("To install one: Obsidian > Settings > Community plugins > Browse.")
     if found.stale:
         out.note(f"The list is of {found.fetched_at:%Y-%m-%d}: a new one could not be fetched.")
+    return Exit.DONE

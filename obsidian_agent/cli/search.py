@@ -1,28 +1,47 @@
-"""`search` and `index`: finding notes from the command line, and the index that makes it quick."""
+"""`search`, `links` and `index`: finding notes from the command line, what links to what, and the index that makes it quick."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.agent.index_follower import open_index
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import UsageError
-from obsidian_agent.cli.session_factory import find_vault
-from obsidian_agent.config.directories import directories
-from obsidian_agent.tools.search.search import SearchItem, SearchPage, SearchRequest, search
-from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.keeper import IndexKeeper
-from obsidian_agent.vault.index.stored import StoredIndex
+from obsidian_agent.cli.parser import Commands, UsageError
+from obsidian_agent.cli.session_factory import locate, not_there, open_vault
+
+if TYPE_CHECKING:
+    from obsidian_agent.tools.search.search import SearchItem
+    from obsidian_agent.vault.index.keeper import IndexKeeper
+    from obsidian_agent.vault.index.stored import StoredIndex
+    from obsidian_agent.vault.links.graph import NoteLinks
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parsers of these commands."""
+    examples = ["search 'orange cake' --vault ~/Notes", "search '#recipe' --mode tag", "search '^## Week' --regex --json"]
+    command = commands.add("search", search_command, examples=examples)
+    command.add_argument("query", metavar="QUERY")
+    command.add_argument("--mode", choices=["name", "content", "tag"], help="default: names first, then contents")
+    command.add_argument("--limit", type=int, default=50, metavar="N", help="hits at most (default 50, no more than 1000)")
+    command.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N hits")
+    command.add_argument("--regex", action="store_true", help="QUERY is a regular expression for lines")
+    command.add_argument("--literal", action="store_true", help="look for QUERY as it is, not for its words")
+    command.add_argument("--case-sensitive", action="store_true", help="with --regex and --literal")
+    command = commands.add("links", links_command, examples=["links Inbox --vault ~/Notes", "links --json"])
+    command.add_argument("path", nargs="?", metavar="PATH", help="a note, which may go without .md, or a canvas; without it: every note")
+    command = commands.add("index", index_command, examples=["index --rebuild"])
+    command.add_argument("--rebuild", action="store_true", help="build it anew")
 
 
 def search_command(options: argparse.Namespace, out: Output) -> Exit:
     """Hits for a query, a page at a time."""
     if not options.query.strip():
         raise UsageError("There is nothing to search for.", hint="Give a word, a #tag or a part of a name.")
+    from obsidian_agent.tools.search.search import SearchRequest, search
+
     request = SearchRequest(
         options.query,
         options.mode or "all",
@@ -32,10 +51,10 @@ def search_command(options: argparse.Namespace, out: Output) -> Exit:
         literal=options.literal,
         case_sensitive=options.case_sensitive,
     )
-    with _keeper(options) as keeper:
+    with _keeper(options, out) as keeper:
         page = search(keeper.refresh(), request)
     if out.as_json:
-        out.document(_page(page))
+        out.document({"items": [_item(item) for item in page.items], "total": page.total, "hasMore": page.has_more})
     for item in page.items:
         out.line(_shown(item))
     if page.has_more:
@@ -44,10 +63,6 @@ def search_command(options: argparse.Namespace, out: Output) -> Exit:
         out.note("Nothing found.")
     out.problems(page.warnings)
     return Exit.DONE
-
-
-def _page(page: SearchPage) -> dict[str, Any]:
-    return {"items": [_item(item) for item in page.items], "total": page.total, "hasMore": page.has_more}
 
 
 def _item(item: SearchItem) -> dict[str, Any]:
@@ -60,9 +75,47 @@ def _shown(item: SearchItem) -> str:
     return place if item.preview is None else f"{place}: {item.preview}"
 
 
+def links_command(options: argparse.Namespace, out: Output) -> Exit:
+    """The links of the vault's notes, or of one note or canvas."""
+    from obsidian_agent.vault.links.graph import link_graph
+    from obsidian_agent.vault.views.disk import DiskView
+
+    with open_vault(options) as store:
+        view = DiskView(store)
+        entry = None if options.path is None else locate(view, options.path)
+        if options.path is not None and (entry is None or entry.kind != "file"):
+            raise not_there(options.path)
+        graph = link_graph(view.index.files(), view.read)
+    found = {note.text: graph.of(note) for note in (graph.notes if entry is None else (entry.path,))}
+    if out.as_json:
+        out.document({path: _links(links, canvases=entry is not None) for path, links in found.items()})
+    for path, links in found.items():
+        if entry is not None or links.outgoing or links.unresolved or links.backlinks or links.canvases:
+            out.line(path)
+        for target in links.outgoing:
+            out.line(f"  -> {target.text}")
+        for name in links.unresolved:
+            out.line(f"  ?? {name}")
+        for source in (*links.backlinks, *links.canvases):
+            out.line(f"  <- {source.text}")
+    for lost in graph.unreadable:
+        out.note(f"{lost.text} could not be read, so its links are missing.")
+    return Exit.DONE
+
+
+def _links(links: NoteLinks, *, canvases: bool) -> dict[str, list[str]]:
+    """The three lists of Obsidian's index; with `canvases` those that link here too, which the index does not have."""
+    document = {
+        "outgoing": [path.text for path in links.outgoing],
+        "unresolved": list(links.unresolved),
+        "backlinks": [path.text for path in links.backlinks],
+    }
+    return document | ({"canvases": [path.text for path in links.canvases]} if canvases and links.canvases else {})
+
+
 def index_command(options: argparse.Namespace, out: Output) -> Exit:
     """Build or refresh the index, and count what it knows."""
-    with _keeper(options) as keeper:
+    with _keeper(options, out) as keeper:
         index = keeper.rebuild() if options.rebuild else keeper.refresh()
         figures = _figures(index) | {"seconds": round(keeper.status.seconds, 3)}
         problems = list(index.problems.values())
@@ -87,7 +140,11 @@ def _figures(index: StoredIndex) -> dict[str, Any]:
 
 
 @contextmanager
-def _keeper(options: argparse.Namespace) -> Iterator[IndexKeeper]:
+def _keeper(options: argparse.Namespace, out: Output) -> Iterator[IndexKeeper]:
+    from obsidian_agent.agent.index_follower import open_index
+    from obsidian_agent.cli.report import progress
+    from obsidian_agent.config.directories import directories
+
     state = directories(options.state_dir, options.config).state
-    with VaultStore.open(find_vault(options.vault)) as store:
-        yield open_index(store, state)
+    with open_vault(options) as store, progress("Indexing", out) as show:
+        yield open_index(store, state, show)

@@ -1,4 +1,4 @@
-"""From options to an open vault, a context and a session."""
+"""From options to an open vault, a context and a session. Imports when it is called: a parser that needs a check must not wait for them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from obsidian_agent.agent.run_context import Focus, selection_in
-from obsidian_agent.agent.session import Session
-from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.cli.parser import UsageError
-from obsidian_agent.config.directories import directories
-from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.registry import known_vaults
-from obsidian_agent.errors import ConfigError
-from obsidian_agent.plan.flags import Policy
-from obsidian_agent.tools.core.tool import Position, Selection
-from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.paths.path import PathUse, parse
-from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.errors import ConfigError, VaultError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from obsidian_agent.agent.run_context import Focus
+    from obsidian_agent.agent.session import Session
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.vault.filesystem.store import VaultStore
+    from obsidian_agent.vault.views.view import Entry, VaultView
 
 _RANGE = re.compile(r"(\d+):(\d+)-(\d+):(\d+)")
 
 
 def find_vault(name: str | None) -> Path:
     """A folder, or a vault that Obsidian knows by name. Without a name: the folder we are in, when it is a vault."""
+    from pathlib import Path
+
+    from obsidian_agent.config.registry import known_vaults
+
     if name is None:
         here = Path.cwd()
         if (here / ".obsidian").is_dir():
@@ -48,8 +51,25 @@ def find_vault(name: str | None) -> Path:
     )
 
 
+def settings_of(options: argparse.Namespace) -> LiveSettings:
+    """The settings, which need no vault."""
+    from obsidian_agent.config.directories import directories
+    from obsidian_agent.config.live import LiveSettings
+
+    return LiveSettings.load(directories(options.state_dir, options.config).config)
+
+
+def open_vault(options: argparse.Namespace) -> VaultStore:
+    """The vault that the options name."""
+    from obsidian_agent.vault.filesystem.store import VaultStore
+
+    return VaultStore.open(find_vault(options.vault))
+
+
 def open_session(options: argparse.Namespace) -> Session:
     """A session on the vault that the options name, with their context as its focus."""
+    from obsidian_agent.bootstrap import build_session
+
     wiring = wiring_of(options)
     session = build_session(wiring)
     session.focus = focus_of(options, wiring.store)
@@ -61,13 +81,17 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
 
     In the app the settings say what plans may do; elsewhere only options do.
     """
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.config.directories import directories
+    from obsidian_agent.plan.flags import Policy
+
     folders = directories(options.state_dir, options.config)
-    settings = LiveSettings.load(folders.config)
+    settings = settings_of(options)
     deletes, commands = getattr(options, "allow_deletes", False), getattr(options, "allow_commands", False)
     return Wiring(
-        store=VaultStore.open(find_vault(options.vault)),
+        store=open_vault(options),
         state=folders.state,
-        policy=None if app else Policy(allow_deletes=deletes, allow_commands=commands),
+        policy=None if app else Policy(allow_deletes=deletes, allow_commands=commands, by_options=True),
         model=getattr(options, "model", None),
         base_url=getattr(options, "base_url", None),
         share_allow=getattr(options, "share", ()),
@@ -80,9 +104,17 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
+    from obsidian_agent.agent.run_context import Focus, selection_in
+    from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.vault.paths.path import PathUse, parse
+    from obsidian_agent.vault.views.disk import DiskView
+
     active = getattr(options, "active_file", None)
     if active is not None:
-        _existing_file(active, store)
+        entry = DiskView(store).locate(parse(active, PathUse.READ))
+        if entry is None or entry.kind != "file":
+            what = "is a folder" if entry is not None else "does not exist in the vault"
+            raise ConfigError(f"The active file {active} {what}.", code="FILE_NOT_FOUND", path=active, hint="Check --active-file.")
     given = [name for name in ("selection_range", "selection_file", "selection") if getattr(options, name, None) is not None]
     if len(given) > 1:
         raise UsageError("Give one of --selection-range, --selection-file and --selection.")
@@ -98,12 +130,17 @@ def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     return Focus(active, Selection(text))
 
 
-def _existing_file(name: str, store: VaultStore) -> None:
-    """Refuse an active file that is none."""
-    entry = DiskView(store).locate(parse(name, PathUse.READ))
-    if entry is None or entry.kind != "file":
-        what = "is a folder" if entry is not None else "does not exist in the vault"
-        raise ConfigError(f"The active file {name} {what}.", code="FILE_NOT_FOUND", path=name, hint="Check --active-file.")
+def locate(view: VaultView, name: str) -> Entry | None:
+    """What a path names in a vault; a note may go without `.md`. Raises `PathRefused`."""
+    from obsidian_agent.vault.paths.path import PathUse, parse
+
+    path = parse(name, PathUse.READ)
+    return view.locate(path) or view.locate(parse(f"{path.text}.md", PathUse.READ))
+
+
+def not_there(name: str) -> VaultError:
+    """The error for a name that names nothing in the vault."""
+    return VaultError(f"{name} is no file of the vault.", code="FILE_NOT_FOUND", path=name, hint="Write its path from the vault's root.")
 
 
 def moment(text: str | None) -> datetime | None:
@@ -135,6 +172,8 @@ def pairs(given: Sequence[str], option: str) -> dict[str, str]:
 
 def read_bytes(name: str) -> bytes:
     """A file, or standard input for `-`."""
+    from pathlib import Path
+
     if name == "-":
         return sys.stdin.buffer.read()
     try:

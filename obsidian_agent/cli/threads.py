@@ -3,46 +3,50 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.agent.threads.log_store import ThreadHit, ThreadStore, ThreadSummary
-from obsidian_agent.agent.threads.state import ThreadState
-from obsidian_agent.bootstrap import open_threads
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.parser import UsageError
+from obsidian_agent.cli.parser import Commands, actions, approval
 from obsidian_agent.cli.session_factory import wiring_of
 
-
-def threads_command(options: argparse.Namespace, out: Output) -> Exit:
-    """One action on the vault's threads; without one: the list."""
-    store = open_threads(wiring_of(options))
-    match options.action:
-        case "show":
-            return _show(store.load(options.id), out)
-        case "rename":
-            title = store.rename(options.id, options.title)
-            if out.as_json:
-                out.document({"id": options.id, "title": title})
-            out.line(f"Renamed to {title}.")
-            return Exit.DONE
-        case "delete":
-            return _delete(store, options, out)
-        case _:
-            return _list(store, getattr(options, "search", None), out)
+if TYPE_CHECKING:
+    from obsidian_agent.agent.threads.log_store import ThreadStore, ThreadSummary
 
 
-def summary_document(thread: ThreadSummary) -> dict[str, Any]:
-    """`{id, title, created, updated, count, model, preview}`."""
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    command = commands.add("threads", _list, examples=["threads --vault ~/Notes", "threads --search cheese", "threads show ID"])
+    command.add_argument("--search", metavar="WORDS", help="only those whose title or words hold all of these")
+    action = actions(command, required=False)
+    action.add("list", _list, summary="all of them")
+    action.add("show", _show, summary="what was said").add_argument("id", metavar="ID")
+    command = action.add("rename", _rename, summary="give it another title")
+    command.add_argument("id", metavar="ID")
+    command.add_argument("title", metavar="TITLE")
+    command = action.add("delete", _delete, summary="remove it for good")
+    command.add_argument("id", metavar="ID")
+    approval(command, "don't ask")
+
+
+def _store(options: argparse.Namespace) -> ThreadStore:
+    from obsidian_agent.bootstrap import open_threads
+
+    return open_threads(wiring_of(options))
+
+
+def _document(thread: ThreadSummary) -> dict[str, Any]:
     names = ("id", "title", "created", "updated", "count", "model", "preview")
     return {name: getattr(thread, name) for name in names}
 
 
-def _list(store: ThreadStore, query: str | None, out: Output) -> Exit:
+def _list(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.agent.threads.log_store import ThreadHit
+
+    store, query = _store(options), options.search
     hits = store.search(query) if query else [ThreadHit(each, ()) for each in store.summaries()]
     if out.as_json:
-        found = [summary_document(hit.thread) | ({"lines": list(hit.lines)} if query else {}) for hit in hits]
+        found = [_document(hit.thread) | ({"lines": list(hit.lines)} if query else {}) for hit in hits]
         out.document({"threads": found})
     for hit in hits:
         thread = hit.thread
@@ -54,7 +58,8 @@ def _list(store: ThreadStore, query: str | None, out: Output) -> Exit:
     return Exit.DONE
 
 
-def _show(thread: ThreadState, out: Output) -> Exit:
+def _show(options: argparse.Namespace, out: Output) -> Exit:
+    thread = _store(options).load(options.id)
     if out.as_json:
         said = [{"role": each.role, "text": each.text, "time": each.time} for each in thread.said]
         out.document({"id": thread.id, "title": thread.title, "created": thread.created, "updated": thread.updated, "said": said})
@@ -66,14 +71,19 @@ def _show(thread: ThreadState, out: Output) -> Exit:
     return Exit.DONE
 
 
-def _delete(store: ThreadStore, options: argparse.Namespace, out: Output) -> Exit:
+def _rename(options: argparse.Namespace, out: Output) -> Exit:
+    title = _store(options).rename(options.id, options.title)
+    if out.as_json:
+        out.document({"id": options.id, "title": title})
+    out.line(f"Renamed to {title}.")
+    return Exit.DONE
+
+
+def _delete(options: argparse.Namespace, out: Output) -> Exit:
+    store = _store(options)
     thread = store.load(options.id)
-    if not options.yes:
-        if out.as_json or not sys.stdin.isatty():
-            raise UsageError("A conversation is deleted for good.", hint="Add --yes.")
-        out.line(f"Delete “{thread.title}” for good?")
-        if not out.agreed("Type yes: "):
-            return Exit.NOT_APPROVED
+    if not out.confirmed(f"Delete “{thread.title}” for good?", options.yes):
+        return Exit.NOT_APPROVED
     deleted = store.delete(options.id)
     if out.as_json:
         out.document({"id": options.id, "deleted": deleted})

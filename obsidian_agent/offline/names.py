@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 import regex
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.index.facts import name_key
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.views.view import VaultView
 
@@ -48,7 +48,7 @@ class Names:
     @classmethod
     def of(cls, view: VaultView) -> Names:
         """The names of a vault as it is. May block."""
-        return cls(index_of(view), tuple(entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"))
+        return cls(view.index, tuple(entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"))
 
     def find(self, text: str, *kinds: NameKind) -> tuple[Name, ...]:
         """What a whole text names, of these kinds (none given: of any). Of a note and an alias the note counts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.active_content import added_content
@@ -25,12 +25,17 @@ NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMI
 class Policy:
     """What validation enforces for every call that can do nothing else, and the preview for what the calls come to.
 
-    Without `allow_writes` a plan may only read (PERMISSION_DENIED).
+    Without `allow_writes` a plan may only read (PERMISSION_DENIED). `by_options`: options of the command line allow things, not the settings.
     """
 
     allow_deletes: bool = False
     allow_commands: bool = False
     allow_writes: bool = True
+    by_options: bool = False
+
+    def way_to_allow(self, what: Literal["deletes", "commands"]) -> str:
+        """What a person can do who wants it allowed."""
+        return f"Allow them with --allow-{what}." if self.by_options else "Allow them in the settings (F5)."
 
 
 def refusals(policy: Policy, change_set: ChangeSet, instances: Sequence[Instance]) -> Iterator[Problem]:
@@ -41,7 +46,7 @@ def refusals(policy: Policy, change_set: ChangeSet, instances: Sequence[Instance
     for owned in change_set.operations:
         if isinstance(owned.operation, Move) and owned.operation.trash:
             path, instance = owned.operation.path, instances[owned.instance]
-            message = f"{path} would go to .trash, and deletes are off. Allow them in the settings or with --allow-deletes."
+            message = f"{path} would go to .trash, and deletes are off. {policy.way_to_allow('deletes')}"
             yield Problem("DELETE_DISABLED", message, path=path.text).at(instance.step_id, instance.name)
 
 

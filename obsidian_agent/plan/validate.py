@@ -175,10 +175,10 @@ def _step_problems(step: Step, index: int, tools: Mapping[str, Tool], policy: Po
         yield Problem("TOOL_NOT_FOUND", message, step.id, path=f"{where}/tool")
         return
     if tool.deletes and not policy.allow_deletes:
-        message = f"{tool.name} deletes, and deletes are off. Allow them in the settings or with --allow-deletes."
+        message = f"{tool.name} deletes, and deletes are off. {policy.way_to_allow('deletes')}"
         yield Problem("DELETE_DISABLED", message, step.id)
     if tool.risk is Risk.COMMANDS and not policy.allow_commands:
-        message = f"{tool.name} runs commands, and they are off. Allow them in the settings or with --allow-commands."
+        message = f"{tool.name} runs commands, and they are off. {policy.way_to_allow('commands')}"
         yield Problem("COMMANDS_DISABLED", message, step.id)
     if tool.risk is not Risk.READ_ONLY and not policy.allow_writes:
         yield Problem("PERMISSION_DENIED", f"{tool.name} changes the vault, and only reading is permitted here.", step.id)

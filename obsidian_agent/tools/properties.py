@@ -29,7 +29,6 @@ from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext
 from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
@@ -137,7 +136,7 @@ class RenamePropertyOutput(ToolModel):
 def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[RenamePropertyOutput]:
     """Rename a property in a note, some notes or a folder; its value and place stay. A note that has both names is left alone."""
     check_new_key(args.to)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     files: list[str] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
@@ -272,7 +271,7 @@ class ListTagsOutput(ToolModel):
 @tool("vault.listTags", Risk.READ_ONLY)
 def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]:
     """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
-    index = index_of(ctx.view)
+    index = ctx.view.index
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     for path in args.notes(ctx):
@@ -304,7 +303,7 @@ class RenameTagOutput(ToolModel):
 def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutput]:
     """Rename a tag everywhere, in properties and text; nested tags follow."""
     rename = TagRename.checked(args.from_, args.to)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     files: list[RetaggedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.cli.main import main
 from support import MakeVault
 
 Shown = Callable[..., str]
@@ -71,19 +70,3 @@ def test_and_none_where_they_are_not_wanted(on_terminal: Shown, arguments: list[
     shown = on_terminal(*arguments, terminal=terminal, **environment)
     assert "+two" in shown
     assert "\x1b" not in shown
-
-
-@pytest.mark.parametrize(("backend", "missing"), [("acp", "ACP"), ("opencode", "opencode server")])
-def test_a_backend_that_is_not_there_is_refused(
-    backend: str, missing: str, tmp_path: Path, make_vault: MakeVault, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = ["--vault", make_vault({}).real_path, "--state-dir", str(tmp_path / "s")]
-    for command in (["do", "make a note", "--yes"], ["ask", "what?"], ["plan", "make a note"]):
-        assert main([*command, "--json", "--backend", backend, *place]) == 2
-        message = json.loads(capsys.readouterr().out)["errors"][0]["message"]
-        assert missing in message
-        assert "--backend local" in message
-    assert main([*place[1:2], "--backend", backend]) == 2
-    assert missing in capsys.readouterr().err
-    assert main(["plan", "Create a note 'X'", "--json", "--offline", "--backend", "local", *place]) == 0
-    assert main(["plan", "x", "--json", "--backend", "other", *place]) == 2

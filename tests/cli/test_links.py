@@ -31,6 +31,23 @@ def test_one_note_for_people(make_vault: MakeVault, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "a.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nsub/b.md\n  <- a.md\n"
 
 
+def test_a_canvas_links_as_a_note_does(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
+    cards = [{"type": "file", "file": "sub/b.md"}, {"type": "text", "text": "[[c]] [[gone]]"}]
+    place = {"x": 0, "y": 0, "width": 1, "height": 1}
+    canvas = json.dumps({"nodes": [{"id": str(number)} | place | card for number, card in enumerate(cards)], "edges": []})
+    vault = make_vault({**NOTES, "Boards/x.canvas": canvas}).real_path
+    assert main(["links", "--vault", vault]) == 0
+    assert (
+        capsys.readouterr().out
+        == "a.md\n  -> a.md\n  -> sub/b.md\n  ?? none\nc.md\n  <- Boards/x.canvas\nsub/b.md\n  <- a.md\n  <- Boards/x.canvas\n"
+    )
+    assert main(["links", "c", "--json", "--vault", vault]) == 0
+    expected = {"outgoing": [], "unresolved": [], "backlinks": [], "canvases": ["Boards/x.canvas"]}
+    assert json.loads(capsys.readouterr().out) == {"c.md": expected}
+    assert main(["links", "Boards/x.canvas", "--vault", vault]) == 0
+    assert capsys.readouterr().out == "Boards/x.canvas\n  -> c.md\n  -> sub/b.md\n  ?? gone\n"
+
+
 def test_a_path_that_is_no_file(make_vault: MakeVault, capsys: pytest.CaptureFixture[str]) -> None:
     vault = make_vault(NOTES).real_path
     for path in ("none.md", "sub", "../a.md"):

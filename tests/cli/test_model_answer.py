@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents import NOTES, call, calls, propose
-from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.cli.ask import answer_with_model
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.main import main
 from support import MakeVault
 
 READ = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]), text="Let me look.")
@@ -18,19 +17,21 @@ READ = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"]
 
 @pytest.fixture
 def ask(make_vault: MakeVault, tmp_path: Path) -> Any:
-    store = make_vault(NOTES)
+    vault = make_vault(NOTES).real_path
 
-    def ask(*answers: dict[str, Any], as_json: bool = True, **fields: Any) -> Exit:
+    def ask(*answers: dict[str, Any], as_json: bool = True, share: Sequence[str] = ()) -> int:
         script = tmp_path / "answers.jsonl"
         script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
-        session = build_session(Wiring(store, tmp_path / "state", model=f"scripted/{script}", **fields))
-        return answer_with_model(session, "What about the garden?", Output(as_json))
+        place = ["--vault", vault, "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
+        shared = [word for path in share for word in ("--share", path)]
+        model = ["--model", f"scripted/{script}", *(["--json"] if as_json else [])]
+        return main(["ask", "What about the garden?", *model, *shared, *place])
 
     return ask
 
 
 def test_the_document(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    code = ask(READ, {"text": "Water \x1b[8mthem.", "usage": [70, 5]}, share_allow=("Garden.md",))
+    code = ask(READ, {"text": "Water \x1b[8mthem.", "usage": [70, 5]}, share=("Garden.md",))
     told = capsys.readouterr()
     assert code == Exit.DONE
     assert json.loads(told.out) == {
@@ -44,7 +45,7 @@ def test_the_document(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_for_people_the_answer_is_streamed_and_harmless(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    code = ask(READ, {"text": "Water \x1b[8mthem."}, as_json=False, share_allow=("**",))
+    code = ask(READ, {"text": "Water \x1b[8mthem."}, as_json=False, share=("**",))
     told = capsys.readouterr()
     assert code == Exit.DONE
     assert told.out.splitlines()[0] == "Let me look."
@@ -82,6 +83,6 @@ def test_a_model_without_tools_answers_with_what_a_reading_plan_finds(ask: Any, 
 def test_failures(
     answers: list[dict[str, Any]], code: Exit, outcome: str, problem: str, ask: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ask(*answers, share_allow=("**",)) == code
+    assert ask(*answers, share=("**",)) == code
     document = json.loads(capsys.readouterr().out)
     assert (document["outcome"], document["errors"][0]["code"]) == (outcome, problem)

@@ -95,3 +95,19 @@ def test_what_a_plan_that_only_reads_found_is_told(tmp_path: Path, make_vault: M
     assert "a.md" in told
     shown = subprocess.run([program[0], "-m", "obsidian_agent", "preview", *program[4:]], capture_output=True, text=True, check=True).stdout
     assert "a.md" in shown
+
+
+def test_a_long_run_shows_how_far_it_is_where_a_person_looks_and_nowhere_else(
+    tmp_path: Path, make_vault: MakeVault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = {"id": "new", "tool": "vault.createFile", "foreach": {"from": list(range(30)), "itemName": "n"}}
+    plan = PLAN | {"goal": "Many", "assumptions": [], "steps": [step | {"args": {"path": "N/${n}.md", "content": "x"}}]}
+    program, vault = arguments(tmp_path, make_vault, plan)
+    patient = f"import obsidian_agent.cli.report as report; report.PATIENCE = 0\nimport sys; from obsidian_agent.cli.main import main\nsys.exit(main({program[3:]!r} + sys.argv[1:]))"
+    seen = on_a_terminal([sys.executable, "-c", patient, "--yes"], b"", b"")
+    assert "Applying" in seen
+    assert "/30" in seen
+    assert "done: 30 of 30 steps" in seen
+    subprocess.run([*program[:3], "undo", "--yes", *program[5:]], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", patient, "--yes"], capture_output=True, text=True, check=True)
+    assert (done.stderr, (vault / "N/29.md").exists()) == ("", True)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.changes import CreateFile, CursorMark, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
 from obsidian_agent.vault.views.disk import DiskView
@@ -64,7 +63,7 @@ proposals = st.lists(changes, min_size=1, max_size=4)
 
 def state(overlay: OverlayVault) -> dict[str, Any]:
     """Everything that can be asked of an overlay."""
-    index = index_of(overlay)
+    index = overlay.index
     entries = {entry.path.text: entry.kind for entry in overlay.walk(ROOT)}
     files = [entry.path for entry in overlay.walk(ROOT) if entry.kind == "file"]
     return {
@@ -122,7 +121,7 @@ def test_a_proposal_that_cannot_be_done_leaves_nothing(story: list[list[FileChan
 def answers(view: DiskView | OverlayVault) -> dict[str, Any]:
     """What a view says of every path, spelled in every way, that the disk can say as well."""
     files = [entry.path for entry in view.walk(ROOT) if entry.kind == "file"]
-    index = index_of(view)
+    index = view.index
     return {
         "entries": list(view.walk(ROOT)),
         "asked": {path.text: (view.locate(path), view.twin(path), view.twins(path)) for path in PATHS},

@@ -4,7 +4,6 @@ import pytest
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.search.search import SearchRequest, search
-from obsidian_agent.vault.index.index import index_of
 
 VAULT = {
     "Garden.md": "# Plan\n\nRoses and tulips.\n",
@@ -17,7 +16,7 @@ VAULT = {
 
 @pytest.fixture
 def ask(bench):
-    index = index_of(bench(VAULT).overlay)
+    index = bench(VAULT).overlay.index
 
     def asked(query, **args):
         return search(index, SearchRequest(query, **args))
@@ -79,5 +78,5 @@ def test_refusals(ask, args):
 
 
 def test_a_cancelled_search_ends(bench):
-    index = index_of(bench(VAULT).overlay)
+    index = bench(VAULT).overlay.index
     assert search(index, SearchRequest("tulips", mode="content"), lambda: True).total == 0

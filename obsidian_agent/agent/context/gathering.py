@@ -23,9 +23,8 @@ from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.lookup import read_text
 from obsidian_agent.tools.core.tool import RunContext
-from obsidian_agent.vault.index.facts import name_key
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.index.word_search import ranked, words_of
+from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import VaultView
 
@@ -217,7 +216,7 @@ def _item(path: VaultPath, why: Why, score: float, view: VaultView) -> ContextIt
 def _meant(mention: Mention, context: RunContext, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
     match mention.kind:
         case "tag":
-            for path in index_of(view).tagged(mention.text, ROOT):
+            for path in view.index.tagged(mention.text, ROOT):
                 yield path, Why.WITH_TAG
         case "folder":
             yield from _below(mention.text.rstrip("/"), view)
@@ -235,7 +234,7 @@ def _below(name: str, view: VaultView) -> Iterator[tuple[VaultPath, Why]]:
     except VaultError:
         return
     if entry is not None and entry.kind == "folder":
-        for path in index_of(view).notes(entry.path):
+        for path in view.index.notes(entry.path):
             yield path, Why.IN_FOLDER
 
 
@@ -248,7 +247,7 @@ def _note(name: str, context: RunContext, view: VaultView) -> VaultPath | None:
             continue
         if entry is not None and entry.kind == "file" and entry.path.is_note:
             return entry.path
-    index = index_of(view)
+    index = view.index
     if context.active_file is not None and (meant := index.resolve(name, context.active_file)) is not None:
         return meant
     named = [path for path in index.named(name_key(name)) if path.is_note]
@@ -259,5 +258,5 @@ def _ranked(message: str, view: VaultView, most: int) -> Iterator[tuple[VaultPat
     words = [word for word in words_of(message) if word not in _STOP_WORDS and len(word) > 2]
     if not words:
         return
-    for note in ranked(index_of(view), ROOT, " ".join(words[:12]))[:most]:
+    for note in ranked(view.index, ROOT, " ".join(words[:12]))[:most]:
         yield note.path, note.score

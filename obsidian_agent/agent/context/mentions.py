@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from obsidian_agent.vault.index.index import index_of
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.views.view import VaultView
@@ -107,6 +106,6 @@ def _tags(view: VaultView) -> list[str]:
 
 
 def _each_tag(view: VaultView) -> Iterator[str]:
-    index = index_of(view)
+    index = view.index
     for path in index.notes(ROOT):
         yield from index.facts(path).tags

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,9 @@ MAX_FILE = 2 * 1024 * 1024
 
 
 def untrusted(macro: Macro) -> MacroError:
-    """Why a macro does not run, and what to do about it."""
+    """Why a macro does not run. What to do about it is said by the front end."""
     why = "has changed since you accepted it" if macro.standing == "changed" else "came with the vault: nobody accepted it on this computer"
-    hint = f"Read it and accept it: obsidian-agent macro trust {shlex.quote(macro.name)}; without a terminal add --hash {macro.sha256}."
-    return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED", hint=hint)
+    return MacroError(f"The macro “{macro.name}” {why}.", code="MACRO_UNTRUSTED")
 
 
 class SavedActions:

@@ -183,8 +183,7 @@ def make_agent(
     """
     models, store = session.models, session.store
     if models is None:
-        hint = "Choose one with --model or in the settings."
-        raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint=hint)
+        raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
 
     brief = models.brief(assistant)
     choice = _choice(session, models, brief, model)

@@ -40,7 +40,7 @@ from obsidian_agent.providers.base import ChatMessage, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 MAX_ROUNDS: Final = 25
@@ -337,4 +337,4 @@ def view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
     """Views of what a model may know of."""
     if not agent.rules.deny:
         return agent.vault.open_view
-    return lambda: HidingView(agent.vault.open_view(), agent.rules.deny.cover, agent.vault.real)
+    return lambda: FilteredView(agent.vault.open_view(), agent.rules.deny.cover, agent.vault.real)

@@ -16,8 +16,8 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_entry, new_path
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.vault.index.facts import file_name
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
@@ -65,7 +65,7 @@ class LinkUpdates:
 
 def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdates:
     """The updates that keep the meaning of every link when `entry` becomes `target`. ToolError when a link cannot keep it."""
-    index = index_of(ctx.view)
+    index = ctx.view.index
     shift = shift_of_rename(ctx.view, entry, target)
     done = relink(ctx.view, index, shift, ctx.run.link_style)
     changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
@@ -86,13 +86,13 @@ def links_lost(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
 
 def links_caught(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
     """Warnings for a new file whose name draws links to it that lead to another file now, as Obsidian lets it."""
-    if not index_of(ctx.base).named(file_name(path)):
+    if not ctx.base.index.named(file_name(path)):
         return ()
     return _warnings(ctx, Shift(added=(path,)), path)
 
 
 def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem, ...]:
-    index = index_of(ctx.view)
+    index = ctx.view.index
     changes = LinkChanges(index, shift)
     lost: list[str] = []
     redirected: list[str] = []
@@ -112,7 +112,7 @@ def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem,
 
 
 def _bases(ctx: ToolContext, shift: Shift, entry: Entry) -> Iterable[Problem]:
-    names = [path.text for path in bases_that_break(ctx.view, index_of(ctx.view), shift, entry)]
+    names = [path.text for path in bases_that_break(ctx.view, ctx.view.index, shift, entry)]
     if names:
         message = f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
         yield Problem("BASE_NOT_UPDATED", message, path=names[0])

@@ -17,7 +17,7 @@ from obsidian_agent.tools.core.moment import made_ms
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.facts import note_facts
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.markdown.note import Link, ScannedNote, names_of, scan_lossy
 from obsidian_agent.vault.paths.path import VaultPath
@@ -208,7 +208,7 @@ def get_metadata(args: MetadataInput, ctx: ToolContext) -> Proposal[MetadataOutp
     note = scan_lossy(data) if path.is_note else scan_lossy(b"")
     links = note.links if path.is_note else links_of(path, data)
     facts = note_facts(names_of(note), data)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     output = MetadataOutput(
         path=path.text,
         frontmatter=dict(facts.properties),

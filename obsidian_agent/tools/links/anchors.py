@@ -13,7 +13,7 @@ from typing import Final
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import left_out
 from obsidian_agent.tools.core.tool import ToolContext
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, markdown_encoded, shape_of, spellings, target_edit
 from obsidian_agent.vault.links.resolve import link_key
@@ -90,7 +90,7 @@ def redirected(
     ctx: ToolContext, note: VaultPath, change: Callable[[str], Place | None], problems: list[Problem]
 ) -> dict[VaultPath, tuple[bytes, int]]:
     """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
-    index = index_of(ctx.view)
+    index = ctx.view.index
     made: dict[VaultPath, tuple[bytes, int]] = {}
     for source in sorted({note, *index.linking(note)}):
         if not source.is_note:
@@ -185,7 +185,7 @@ def taken(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx
             return None
         return Place(target, "" if title is not None and keys[-1] == place_key(title) else subpath)
 
-    index = index_of(ctx.view)
+    index = ctx.view.index
     left, _ = rewritten(rest.encode(), source, source, follow, index, ctx.run.link_style)
     files = redirected(ctx, source, follow, problems) if gone else {}
     changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
@@ -209,7 +209,7 @@ def _adjusted(text: str, source: VaultPath, target: VaultPath, ctx: ToolContext,
 
 
 def _edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit | None:
-    index, style = index_of(ctx.view), ctx.run.link_style
+    index, style = ctx.view.index, ctx.run.link_style
     if not link.target:
         keys = subpath_keys(link.subpath)
         if not keys or keys[-1] in here:

@@ -23,7 +23,7 @@ from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import NotesInput, find_file
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.link_text import Edit, apply, markdown_encoded, relative_path
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import scan
@@ -55,7 +55,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     path = find_file(ctx.view, args.path, PathUse.UPDATE)
     data = ctx.view.read(path)
     decode(data, path.text)
-    converter = _Converter(path, index_of(ctx.view), LinkWriter(ctx.view))
+    converter = _Converter(path, ctx.view.index, LinkWriter(ctx.view))
     edits: list[Edit] = []
     left: list[str] = []
     for link in links_in(data):
@@ -204,7 +204,7 @@ class LinkMentionsInput(NotesInput):
 def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
     """Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
-    names = [target.stem, *(index_of(ctx.view).facts(target).aliases if args.aliases else ())]
+    names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
     pattern = _pattern([name for name in names if name.strip()])
     name = LinkWriter(ctx.view).target(target)
     problems: list[Problem] = []

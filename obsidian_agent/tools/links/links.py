@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process, utils
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out, unread
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown.note import Link
@@ -57,7 +57,7 @@ def _links(view: VaultView, path: VaultPath) -> tuple[Link, ...]:
 def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
     """The links to a file: path is the note that links."""
     path = find_file(ctx.view, args.path)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     items: list[LinkItem] = []
     for source in index.linking(path):
         try:
@@ -72,7 +72,7 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
 def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
     """The links of a note that lead to files: path is the file."""
     path = find_file(ctx.view, args.path)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     resolved = ((index.resolve(link.target, path), link) for link in _links(ctx.view, path))
     return _answer(_item(target.text, link) for target, link in resolved if target is not None)
 
@@ -81,7 +81,7 @@ def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutp
 def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
     """The links of a note that lead nowhere: path is the name that is missing, as the link has it."""
     path = find_file(ctx.view, args.path)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     lost = (link for link in _links(ctx.view, path) if index.resolve(link.target, path) is None)
     return _answer(_item(unresolved_name(link.target), link) for link in lost)
 
@@ -108,7 +108,7 @@ class _Lost:
 
 def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_Lost]:
     """The names without a file, each once whatever its case, sorted."""
-    index = index_of(ctx.view)
+    index = ctx.view.index
     found: dict[str, _Lost] = {}
     for source in args.notes(ctx):
         for link in dead_links(index, source, ctx, problems):
@@ -177,7 +177,7 @@ class SuggestLinksOutput(ToolModel):
 def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[SuggestLinksOutput]:
     """For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out."""
     problems: list[Problem] = []
-    files = list(index_of(ctx.view).files())
+    files = list(ctx.view.index.files())
     notes = {path.text: path.stem for path in files if path.is_note}
     others = {path.text: path.name for path in files if not path.is_note}
     items = []

@@ -10,10 +10,11 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.links import dead_links
-from obsidian_agent.vault.index.index import VaultIndex, index_of
-from obsidian_agent.vault.links.graph import CANVAS, links_of, unresolved_name
+from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, spellings, target_edit
 from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
@@ -39,7 +40,7 @@ class _LinksInput(NotesInput):
         self, ctx: ToolContext, target: VaultPath | None, name: str | None, problems: list[Problem]
     ) -> Iterator[tuple[VaultPath, list[Link]]]:
         """The files with the links in them that lead to `target`, or that lead nowhere and say `name`; both None: those to any file."""
-        index = index_of(ctx.view)
+        index = ctx.view.index
         for source in self._sources(ctx, target):
             if name is not None:
                 wanted = link_key(name)
@@ -57,7 +58,7 @@ class _LinksInput(NotesInput):
         folder = paths.parse(self.folder, PathUse.FOLDER) if self.folder else ROOT
         within = "" if folder.is_root else f"{folder.text}/"
         self.notes(ctx)  # says so when there is no such folder
-        linking = {target, *index_of(ctx.view).linking(target)}
+        linking = {target, *ctx.view.index.linking(target)}
         return sorted(source for source in linking if source.text.startswith(within))
 
 
@@ -105,7 +106,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None
     if before == target:
         raise ToolError(f"The links to {target} mean it already.", path=target.text)
-    index = index_of(ctx.view)
+    index = ctx.view.index
     problems: list[Problem] = []
     counts: list[ChangedLinks] = []
     changes: list[ModifyFile] = []

@@ -23,7 +23,7 @@ from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.needle import Needle, folded_needle
 from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown import edits
@@ -97,7 +97,7 @@ class Judge:
     asked_facts: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self.index = index_of(self.ctx.view)
+        self.index = self.ctx.view.index
 
     def check(self, condition: Condition) -> Check:
         """The condition as one check. ToolError for a tag, date or path that is none."""

@@ -20,7 +20,7 @@ from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.search.conditions import tagged
 from obsidian_agent.vault.index.build import no_collection
-from obsidian_agent.vault.index.index import VaultIndex, index_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.name_search import NameHit
 from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text
 from obsidian_agent.vault.index.text_search import lines_with
@@ -69,7 +69,7 @@ def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextO
     folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
     warnings: list[Problem] = []
-    index = index_of(ctx.view)
+    index = ctx.view.index
     for path, text in searched(index, folder, question.needle, warnings):
         hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
     found, more = page(hits, args.limit, args.offset)
@@ -275,7 +275,7 @@ class FindOutput(ToolModel):
 def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
     wanted = None if args.limit is None else args.offset + args.limit
-    found = index_of(ctx.view).names().search(args.query, wanted)
+    found = ctx.view.index.names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
     items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
     return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
@@ -293,7 +293,7 @@ def _alias(hit: NameHit) -> dict[str, str]:
 @tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
 def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     """Find the notes with a tag, in properties or text; nested tags are included."""
-    index = index_of(ctx.view)
+    index = ctx.view.index
     found = tagged(index, args.query, ROOT)
     shown, more = page(found, args.limit, args.offset)
     items = [FoundFile(path=path.text, name=path.stem) for path in shown]

@@ -26,7 +26,7 @@ from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
-from obsidian_agent.vault.index.facts import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key, target_name
+from obsidian_agent.vault.index.facts import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key
 from obsidian_agent.vault.index.needle import folds_oddly
 from obsidian_agent.vault.index.snapshot_file import (
     FAILED,
@@ -43,7 +43,8 @@ from obsidian_agent.vault.index.snapshot_file import (
     joined_tags,
 )
 from obsidian_agent.vault.index.stamps import Stamp
-from obsidian_agent.vault.links.graph import CANVAS
+from obsidian_agent.vault.links.resolve import target_name
+from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.note import names_in
 
 SETTLED_NS: Final = 2_000_000_000

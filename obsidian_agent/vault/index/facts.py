@@ -1,105 +1,23 @@
 """What the index knows of one file: the part of a scan that questions about the whole vault need.
 
 Places, headings and tasks are not in it: they are read again from the few files that an answer names.
-
-From the texts of paths that a listing of the vault has shown back to judged paths.
-
-Questions about links that every index answers alike, from the names of files and of links.
 """
 
 from __future__ import annotations
 
 import marshal
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Self
 
-from obsidian_agent.vault.links.graph import CANVAS
+from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.references import references_in
-from obsidian_agent.vault.links.resolve import LinkResolver, link_key
-from obsidian_agent.vault.markdown.canvas import canvas_links
+from obsidian_agent.vault.links.resolve import file_name, target_name
+from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.note import Names, names_in
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk
-
-if TYPE_CHECKING:
-    from obsidian_agent.vault.index.index import VaultIndex
-
-
-class KnownPaths:
-    """Judges texts again, each folder once. PathRefused for a text that no listing can have shown."""
-
-    def __init__(self) -> None:
-        self._folders: dict[str, VaultPath] = {"": ROOT}
-
-    def __call__(self, text: str) -> VaultPath:
-        folder, _, name = text.rpartition("/")
-        return from_disk(self._folder(folder), name)
-
-    def _folder(self, text: str) -> VaultPath:
-        known = self._folders.get(text)
-        if known is None:
-            above, _, name = text.rpartition("/")
-            known = self._folders[text] = from_disk(self._folder(above), name)
-        return known
-
-
-_KEPT: Final = 4096
-
-
-class LinksByName:
-    """What links mean, decided among the files of one name at a time: no other files matter, and a large vault has very many."""
-
-    def __init__(self, named: Callable[[str], Iterable[VaultPath]]) -> None:
-        self._named = named
-        self._known: dict[str, tuple[LinkResolver, int]] = {}
-
-    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        """The file that a target (without `#...`) means in a file, or None."""
-        return self._of(asked_name(target, source))[0].resolve(target, source) if target else source
-
-    def is_same_everywhere(self, target: str) -> bool:
-        """Whether a target means the same file in whichever file it stands."""
-        return not is_relative(target) and self._of(target_name(target))[1] <= 1
-
-    def forget(self, name: str) -> None:
-        """Files of this name came or went."""
-        self._known.pop(name, None)
-
-    def _of(self, name: str) -> tuple[LinkResolver, int]:
-        known = self._known.get(name)
-        if known is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            files = list(self._named(name)) if name else []
-            known = self._known[name] = LinkResolver(files), len(files)
-        return known
-
-
-def asked_name(target: str, source: VaultPath) -> str:
-    """The key of the name that a target asks for. One that ends in `..` asks for a note beside the folder that it climbs to."""
-    if not is_relative(target):
-        return target_name(target)
-    parts = list(source.parent.parts)
-    for part in target.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in (".", ""):
-            parts.append(part)
-    return target_name(parts[-1]) if parts else ""
-
-
-def linking(index: VaultIndex, path: VaultPath) -> list[VaultPath]:
-    """The files, but `path` itself, with a link that leads to `path`: of those that name it, the ones that mean it."""
-
-    def means(source: VaultPath) -> bool:
-        return any(index.resolve(target, source) == path for target in index.facts(source).targets if asked_name(target, source) == name)
-
-    name = file_name(path)
-    sources = {source for ending in (name, ".", "..") for source in index.naming(ending)}
-    return sorted(source for source in sources if source != path and means(source))
-
 
 _NOTE: Final = ".md"
 
@@ -192,27 +110,94 @@ def tag_within(key: str, wanted: str) -> bool:
     return key == wanted or key.startswith(wanted + "/")
 
 
-def target_name(target: str) -> str:
-    """The key of the name that a link's target ends with, without `.md`: files of other names cannot be meant."""
-    return _bare(link_key(target).strip("/").rpartition("/")[2])
+class KnownPaths:
+    """Judges texts again, each folder once. PathRefused for a text that no listing can have shown."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, VaultPath] = {"": ROOT}
+
+    def __call__(self, text: str) -> VaultPath:
+        folder, _, name = text.rpartition("/")
+        return from_disk(self._folder(folder), name)
+
+    def _folder(self, text: str) -> VaultPath:
+        known = self._folders.get(text)
+        if known is None:
+            above, _, name = text.rpartition("/")
+            known = self._folders[text] = from_disk(self._folder(above), name)
+        return known
 
 
-def file_name(path: VaultPath) -> str:
-    """As `target_name`, of a file: links that mean it have this key."""
-    return _bare(link_key(path.name))
+class Delta:
+    """What is `stale` in the index, and what is to be said of those files that are there."""
 
+    def __init__(self) -> None:
+        self.stale: set[str] = set()
+        self.files: dict[str, VaultPath] = {}
+        self.facts: dict[str, Facts] = {}
+        self.problems: dict[str, Problem] = {}
+        self._naming: dict[str, dict[str, VaultPath]] = {}
+        self._named: dict[str, dict[str, VaultPath]] = {}
+        self.names_changed: set[str] = set()
+        """Keys of the names under which files came or went: links that end with them may lead elsewhere than the index says."""
 
-def name_key(text: str) -> str:
-    """As `file_name`, of a path that is mere text."""
-    return _bare(link_key(text.rpartition("/")[2]))
+    def copy(self) -> Self:
+        """Another one that can be changed while this one is in use."""
+        made = type(self)()
+        made.stale = set(self.stale)
+        made.files, made.facts, made.problems = dict(self.files), dict(self.facts), dict(self.problems)
+        made._naming = {name: dict(paths) for name, paths in self._naming.items()}
+        made._named = {name: dict(paths) for name, paths in self._named.items()}
+        made.names_changed = set(self.names_changed)
+        return made
 
+    def forget(self, path: VaultPath) -> None:
+        """What the index says of this path counts no longer, and neither does what was said here."""
+        text = path.text
+        self.stale.add(text)
+        self.problems.pop(text, None)
+        if self.files.pop(text, None) is not None:
+            self._named[file_name(path)].pop(text)
+        old = self.facts.pop(text, None)
+        for name in set(map(target_name, old.targets)) if old else ():
+            self._naming[name].pop(text, None)
 
-def is_relative(target: str) -> bool:
-    """Whether a link's target leads from the folder of the note that links, so that its name alone says nothing."""
-    return target.startswith(("./", "../")) or target in (".", "..")
+    def learn(self, path: VaultPath, facts: Facts, problem: Problem | None = None) -> None:
+        """This is now what is to be said of a file that is there."""
+        self.forget(path)
+        self.files[path.text] = path
+        self.facts[path.text] = facts
+        self._named.setdefault(file_name(path), {})[path.text] = path
+        for name in set(map(target_name, facts.targets)):
+            self._naming.setdefault(name, {})[path.text] = path
+        if problem is not None:
+            self.problems[path.text] = problem
 
+    def tagged(self, key: str, folder: VaultPath) -> list[VaultPath]:
+        """The notes here below a folder with a tag or one nested below it."""
+        return [
+            path
+            for path in self.files.values()
+            if path.is_note and path.within(folder) and any(tag_within(tag_key(name), key) for name in self.facts[path.text].tags)
+        ]
 
-def _bare(name: str) -> str:
-    while name.endswith(_NOTE):
-        name = name[: -len(_NOTE)]
-    return name
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        """The other names of the notes here."""
+        return ((alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases)
+
+    def referring(self) -> list[VaultPath]:
+        """The notes here with references that are no links of the graph."""
+        return [path for path in self.files.values() if self.facts[path.text].references]
+
+    def naming(self, name: str) -> list[VaultPath]:
+        """The files here with a link whose target ends with a name."""
+        return list(self._naming.get(name, {}).values())
+
+    def named(self, name: str) -> list[VaultPath]:
+        """The files here that have a name."""
+        return list(self._named.get(name, {}).values())
+
+    def over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> list[VaultPath]:
+        """An answer of the index with the stale part taken out and the part from here put in."""
+        kept = [path for path in below if path.text not in self.stale] if self.stale else list(below)
+        return sorted([*kept, *here]) if here else kept

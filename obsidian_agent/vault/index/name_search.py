@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 INITIALS: Final = 68.0
 NEAR: Final = 85.0
@@ -63,6 +63,14 @@ class NameHits:
 
     hits: tuple[NameHit, ...]
     total: int
+
+
+class NameFinder(Protocol):
+    """A `NameSearch`, or several as one."""
+
+    def search(self, query: str, limit: int | None = None) -> NameHits:
+        """See `NameSearch.search`."""
+        ...
 
 
 def folded(text: str) -> str:

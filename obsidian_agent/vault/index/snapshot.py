@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from obsidian_agent.vault.index.facts import Facts, name_key, tag_within, target_name, unpack_facts
+from obsidian_agent.vault.index.facts import Facts, tag_within, unpack_facts
+from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot_file import (
     IDS,
     LONG,
@@ -37,9 +38,7 @@ from obsidian_agent.vault.index.snapshot_file import (
     write_sections,
 )
 from obsidian_agent.vault.index.stamps import Stamp
-
-if TYPE_CHECKING:
-    from obsidian_agent.vault.index.name_search import NameSearch
+from obsidian_agent.vault.links.resolve import name_key, target_name
 
 
 def merged(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
@@ -193,8 +192,6 @@ class Snapshot:
     @cached_property
     def names(self) -> NameSearch:
         """Paths and aliases, ready to be searched; made when first asked for."""
-        from obsidian_agent.vault.index.name_search import NameSearch
-
         return NameSearch(self.paths, ((alias, self.paths[file]) for file, alias in self.alias_rows()))
 
     def tag_rows(self) -> Iterator[tuple[str, memoryview]]:
@@ -211,7 +208,7 @@ class Snapshot:
         return ((self.targets[at], self._sources[at]) for at in range(len(self.targets)))
 
     def named(self, name: str) -> Iterator[str]:
-        """The paths of the files with a name (a key of `index_facts.name_key`)."""
+        """The paths of the files with a name (a key of `resolve.name_key`)."""
         order, paths = self._by_name, self.paths
         at = bisect_left(range(len(order)), name, key=lambda place: name_key(paths[order[place]]))
         while at < len(order) and name_key(paths[order[at]]) == name:

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.facts import Facts, KnownPaths, LinksByName, asks_content, file_name, linking, tag_key
-from obsidian_agent.vault.index.index import NameFinder
-from obsidian_agent.vault.index.name_search import NameHits, NameSearch, search_parts
+from obsidian_agent.vault.index.facts import Delta, Facts, KnownPaths, asks_content, tag_key
+from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.needle import Needle
-from obsidian_agent.vault.index.overlay import Delta
 from obsidian_agent.vault.index.snapshot import Snapshot
 from obsidian_agent.vault.index.stamps import Stamp
 from obsidian_agent.vault.index.text_search import Packs
-from obsidian_agent.vault.index.texts import NoteText, read_note
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -37,17 +36,17 @@ class Changed:
         return Changed(self.delta.copy(), dict(self.stamps))
 
 
-class StoredIndex:
+class StoredIndex(VaultIndex):
     """See `VaultIndex`."""
 
     def __init__(self, snapshot: Snapshot, changed: Changed, store: VaultStore, packs: Packs) -> None:
+        super().__init__()
         self.snapshot = snapshot
         self.changed = changed
         self.packs = packs
         self._store = store
         self._delta = changed.delta
         self._path = KnownPaths()
-        self._links = LinksByName(self.named)
         self._bases: list[VaultPath] | None = None
 
     @property
@@ -99,7 +98,7 @@ class StoredIndex:
 
     def linking(self, path: VaultPath) -> list[VaultPath]:
         if any(True for name in (".", "..") for _ in self.snapshot.naming(name)):
-            return linking(self, path)
+            return super().linking(path)
         texts = map(self._path, sorted(self.linking_texts(path)))
         name = file_name(path)
         here = {source for ending in (name, ".", "..") for source in self._delta.naming(ending) if self._means(source, path)}
@@ -131,9 +130,6 @@ class StoredIndex:
 
     def names(self) -> NameFinder:
         return _Names(self.snapshot, self._delta)
-
-    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        return self._links.resolve(target, source)
 
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         stale = self._delta.stale
@@ -174,9 +170,6 @@ class StoredIndex:
         except OSError:
             pass
         return read_note(self._store, path)
-
-    def _means(self, source: VaultPath, path: VaultPath) -> bool:
-        return source != path and any(self.resolve(target, source) == path for target in self.facts(source).targets)
 
     def _texts_below(self, folder: VaultPath) -> Iterable[str]:
         """The paths of the snapshot below a folder: they lie together."""

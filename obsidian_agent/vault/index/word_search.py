@@ -16,9 +16,8 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.index import NoteText, VaultIndex
 from obsidian_agent.vault.index.needle import folded_needle
-from obsidian_agent.vault.index.texts import NoteText
 from obsidian_agent.vault.paths.path import VaultPath
 
 SATURATION: Final = 1.2

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.links.resolve import LinkResolver, normal_text
 from obsidian_agent.vault.markdown import note as scan
-from obsidian_agent.vault.markdown.canvas import canvas_links
+from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
 from obsidian_agent.vault.markdown.note import Link, links_in
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.views.view import VaultView
-
-CANVAS: Final = ".canvas"
+from obsidian_agent.vault.paths.path import VaultPath
 
 
 @dataclass(frozen=True, slots=True)
 class NoteLinks:
-    """The links of a note: sorted sets. A link to the note itself is in `outgoing` and not in `backlinks`; those come from notes only."""
+    """The links of a note: sorted sets. A link to the note itself is in `outgoing` and not in `backlinks`.
+
+    `backlinks` come from notes only, as in Obsidian's own index; `canvases` are those with a card that is the note or links to it.
+    """
 
     outgoing: tuple[VaultPath, ...] = ()
     unresolved: tuple[str, ...] = ()
     """Targets as written, in NFC and without `.md`."""
     backlinks: tuple[VaultPath, ...] = ()
+    canvases: tuple[VaultPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,13 @@ class LinkGraph:
         return tuple(sorted(path for path in self.outgoing if path.is_note))
 
     def of(self, note: VaultPath) -> NoteLinks:
-        """The links of one note (or of any file: then only who links to it)."""
+        """The links of one note or canvas (or of any file: then only who links to it)."""
+        sources = sorted(self.backlinks.get(note, ()))
         return NoteLinks(
             tuple(sorted(self.outgoing.get(note, ()))),
             tuple(sorted(self.unresolved.get(note, ()))),
-            tuple(sorted(source for source in self.backlinks.get(note, ()) if source.is_note)),
+            tuple(source for source in sources if source.is_note),
+            tuple(source for source in sources if not source.is_note),
         )
 
 
@@ -75,9 +77,9 @@ def unresolved_name(target: str) -> str:
     return name[:-3] if name.lower().endswith(".md") else name
 
 
-def link_graph(view: VaultView) -> LinkGraph:
-    """The links of everything that a view shows."""
-    files = [entry.path for entry in view.walk(ROOT) if entry.kind == "file"]
+def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -> LinkGraph:
+    """The links between files, whose bytes `read` gives. Links of a note to a place in itself are in it too, which an index leaves out."""
+    files = list(paths)
     resolver = LinkResolver(files)
     outgoing: dict[VaultPath, frozenset[VaultPath]] = {}
     unresolved: dict[VaultPath, frozenset[str]] = {}
@@ -87,7 +89,7 @@ def link_graph(view: VaultView) -> LinkGraph:
         if not source.is_note and source.suffix != CANVAS:
             continue
         try:
-            links = links_of(source, view.read(source))
+            links = links_of(source, read(source))
         except VaultError:
             unreadable.append(source)
             links = ()

@@ -10,13 +10,12 @@ note's folder to exactly one place, ``/`` from the root. A target that is empty 
 from __future__ import annotations
 
 import unicodedata
-from bisect import insort
-from collections.abc import Iterable
-from urllib.parse import unquote_to_bytes
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from obsidian_agent.vault.paths.path import VaultPath
 
-_NOTE = ".md"
+_NOTE: Final = ".md"
 
 
 def normal_text(text: str) -> str:
@@ -29,18 +28,8 @@ def link_key(text: str) -> str:
     return normal_text(text).lower()
 
 
-def percent_decoded(text: str) -> str:
-    """A Markdown destination as plain text; encoding that is no UTF-8 stays as it is."""
-    if "%" not in text:
-        return text
-    try:
-        return unquote_to_bytes(text).decode()
-    except UnicodeDecodeError:
-        return text
-
-
 class LinkResolver:
-    """The files of a vault by name, kept up to date with `add` and `remove`."""
+    """What links mean among some files, found by name."""
 
     def __init__(self, paths: Iterable[VaultPath] = ()) -> None:
         self._by_name: dict[str, list[VaultPath]] = {}
@@ -55,35 +44,13 @@ class LinkResolver:
                 if len(files) > 1:
                     files.sort(key=_rank)
 
-    def add(self, path: VaultPath) -> None:
-        """A file is there now. No change when it is known."""
-        key = link_key(path.text)
-        if path in self._by_path.get(key, ()):
-            return
-        insort(self._by_path.setdefault(key, []), path, key=_rank)
-        insort(self._by_name.setdefault(_last(key), []), path, key=_rank)
-        self._by_suffix.clear()
-
-    def remove(self, path: VaultPath) -> None:
-        """A file is gone. No change when it is not known."""
-        key = link_key(path.text)
-        for files, name in ((self._by_path, key), (self._by_name, _last(key))):
-            listed = files.get(name)
-            if listed is None or path not in listed:
-                continue
-            listed.remove(path)
-            if not listed:
-                del files[name]
-        self._by_suffix.clear()
-
-    def resolve(self, target: str, source: VaultPath, markdown: bool = False) -> VaultPath | None:
-        """The file that a target (without `#...`) means in a note, or None. With `markdown` the target is percent-encoded."""
-        wanted = percent_decoded(target) if markdown else target
-        if not wanted:
+    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        """The file that a target (without `#...`) means in a note, or None."""
+        if not target:
             return source
-        if wanted.startswith(("./", "../")) or wanted in (".", ".."):
-            return self._relative(wanted, source)
-        key = link_key(wanted)
+        if is_relative(target):
+            return self._relative(target, source)
+        key = link_key(target)
         rooted = key.startswith("/")
         return self._anywhere(key.strip("/"), source, rooted=rooted)
 
@@ -96,9 +63,6 @@ class LinkResolver:
         """Every file that a target which is not relative can mean from some note, best first, the own folder aside."""
         key, files = self._named(link_key(target).strip("/"))
         return tuple(self._ending(key, files))
-
-    def __contains__(self, path: VaultPath) -> bool:
-        return path in self._by_path.get(link_key(path.text), ())
 
     def _named(self, key: str) -> tuple[str, list[VaultPath]]:
         """The key under which files have the name that `key` ends with, and these files."""
@@ -163,3 +127,77 @@ def _ends(file: VaultPath, key: str) -> bool:
 
 def _rank(path: VaultPath) -> tuple[int, str]:
     return len(path.text), path.text
+
+
+# --- the files of one name ------------------------------------------------------------------------------------------------------------
+
+
+def target_name(target: str) -> str:
+    """The key of the name that a link's target ends with, without `.md`: files of other names cannot be meant."""
+    return _bare(link_key(target).strip("/").rpartition("/")[2])
+
+
+def file_name(path: VaultPath) -> str:
+    """As `target_name`, of a file: links that mean it have this key."""
+    return _bare(link_key(path.name))
+
+
+def name_key(text: str) -> str:
+    """As `file_name`, of a path that is mere text."""
+    return _bare(link_key(text.rpartition("/")[2]))
+
+
+def is_relative(target: str) -> bool:
+    """Whether a link's target leads from the folder of the note that links, so that its name alone says nothing."""
+    return target.startswith(("./", "../")) or target in (".", "..")
+
+
+def _bare(name: str) -> str:
+    while name.endswith(_NOTE):
+        name = name[: -len(_NOTE)]
+    return name
+
+
+def asked_name(target: str, source: VaultPath) -> str:
+    """The key of the name that a target asks for. One that ends in `..` asks for a note beside the folder that it climbs to."""
+    if not is_relative(target):
+        return target_name(target)
+    parts = list(source.parent.parts)
+    for part in target.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in (".", ""):
+            parts.append(part)
+    return target_name(parts[-1]) if parts else ""
+
+
+_KEPT: Final = 4096
+
+
+class LinksByName:
+    """What links mean, decided among the files of one name at a time: no other files matter, and a large vault has very many."""
+
+    def __init__(self, named: Callable[[str], Iterable[VaultPath]]) -> None:
+        self._named = named
+        self._known: dict[str, tuple[LinkResolver, int]] = {}
+
+    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
+        """The file that a target (without `#...`) means in a file, or None."""
+        return self._of(asked_name(target, source))[0].resolve(target, source) if target else source
+
+    def is_same_everywhere(self, target: str) -> bool:
+        """Whether a target means the same file in whichever file it stands."""
+        return not is_relative(target) and self._of(target_name(target))[1] <= 1
+
+    def forget(self, name: str) -> None:
+        """Files of this name came or went."""
+        self._known.pop(name, None)
+
+    def _of(self, name: str) -> tuple[LinkResolver, int]:
+        known = self._known.get(name)
+        if known is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            files = list(self._named(name)) if name else []
+            known = self._known[name] = LinkResolver(files), len(files)
+        return known

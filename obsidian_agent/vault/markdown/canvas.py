@@ -19,6 +19,9 @@ from typing import Any, Final, NamedTuple
 from obsidian_agent.vault.markdown.model import Link, ScannedNote
 from obsidian_agent.vault.markdown.note import scan_text
 
+CANVAS: Final = ".canvas"
+BASE: Final = ".base"
+
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 _DEEPEST: Final = 200
@@ -273,8 +276,6 @@ def _text(node: dict[str, Place], key: str) -> str:
     place = _canvas_string(node, key)
     return "" if place is None else place.value
 
-
-BASE: Final = ".base"
 
 # The quotes of an argument are escaped or doubled where the whole expression is a quoted string.
 _NAMED: Final = re.compile(

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from obsidian_agent.vault.index.facts import asked_name, file_name, is_relative, target_name
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.links.resolve import LinkResolver
+from obsidian_agent.vault.links.resolve import LinkResolver, asked_name, file_name, is_relative, target_name
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
@@ -34,7 +33,7 @@ class Shift:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names (keys of `index_facts.file_name`) that come or go: a link that ends with none of them means what it did, unless it
+        """The names (keys of `resolve.file_name`) that come or go: a link that ends with none of them means what it did, unless it
         climbs or is in a file that moves."""
         return frozenset(map(file_name, (*self.moved, *self.moved.values(), *self.removed, *self.heirs, *self.added)))
 

@@ -15,9 +15,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from obsidian_agent.errors import PathRefused, Problem, ToolError, VaultError
-from obsidian_agent.vault.index.facts import is_relative, target_name
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.links.graph import CANVAS, links_of, links_where
+from obsidian_agent.vault.links.graph import links_of, links_where
 from obsidian_agent.vault.links.link_text import (
     DEFAULT_STYLE,
     Edit,
@@ -32,7 +31,8 @@ from obsidian_agent.vault.links.link_text import (
     target_edit,
 )
 from obsidian_agent.vault.links.references import NONE, References, references_in
-from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.resolve import is_relative, link_key, target_name
+from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath

@@ -6,17 +6,15 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
 from obsidian_agent.vault.filesystem.store import VaultStore, missing, not_a_file, not_a_folder
 from obsidian_agent.vault.filesystem.trees import ScanKind, kind_of
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
+from obsidian_agent.vault.views.scan_index import ScanIndex
 from obsidian_agent.vault.views.view import Entry, FileStat, nearest
-
-if TYPE_CHECKING:
-    from obsidian_agent.vault.index.index import VaultIndex
 
 
 @dataclass(slots=True)
@@ -55,7 +53,7 @@ class _Listing:
 class DiskView:
     """The disk behind one store. Listings are kept until `invalidate`, so a view belongs to one preview or one run.
 
-    `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it `index_of` scans files.
+    `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it files are scanned.
     """
 
     def __init__(self, store: VaultStore, make_index: Callable[[], VaultIndex] | None = None) -> None:
@@ -64,9 +62,15 @@ class DiskView:
         self._closed: set[str] = set()
         self._folders: dict[str, VaultPath | None] = {"": ROOT}
         self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
-        self.make_index = make_index
-        self.index: VaultIndex | None = None
-        """Set and used by `index.index_of` only."""
+        self._make_index = make_index
+        self._index: VaultIndex | None = None
+
+    @property
+    def index(self) -> VaultIndex:
+        """See `VaultView.index`."""
+        if self._index is None:
+            self._index = ScanIndex(self) if self._make_index is None else self._make_index()
+        return self._index
 
     @property
     def unreadable_names(self) -> int:
@@ -75,7 +79,7 @@ class DiskView:
 
     def invalidate(self, folder: VaultPath) -> None:
         """Forget what is known of a folder and everything below it, and the index."""
-        self.index = None
+        self._index = None
         self._closed.clear()
         for text in [text for text, listing in self._listings.items() if text == folder.text or listing.path.within(folder)]:
             del self._listings[text]

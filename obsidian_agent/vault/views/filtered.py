@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from obsidian_agent.errors import VaultError
+from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.store import missing
-from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.index.facts import NOTHING, Facts
+from obsidian_agent.vault.index.index import NoteText, VaultIndex
+from obsidian_agent.vault.index.needle import Needle
+from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
 
 
-class HidingView:
+class FilteredView:
     """A `VaultView` of what is left of another one.
 
     `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too.
@@ -22,8 +24,14 @@ class HidingView:
         self.denied = denied
         self._real = real
         self._known: dict[str, bool] = {}
-        self.index: VaultIndex | None = None
-        """Set and used by `index.index_of` only."""
+        self._index: VaultIndex | None = None
+
+    @property
+    def index(self) -> VaultIndex:
+        """See `VaultView.index`."""
+        if self._index is None:
+            self._index = FilteredIndex(self.inner.index, self)
+        return self._index
 
     def hidden(self, path: VaultPath) -> bool:
         """Whether it is hidden, or leads to something that is."""
@@ -82,3 +90,53 @@ class HidingView:
         except VaultError:
             return False  # a link to nowhere or out of the vault: the view below says what it says of those
         return real.text != path.text and self.denied(real)
+
+
+class FilteredIndex(VaultIndex):
+    """Another index without what is hidden, and links decided among the files that are left."""
+
+    def __init__(self, inner: VaultIndex, view: FilteredView) -> None:
+        super().__init__()
+        self._inner = inner
+        self._view = view
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        found = self._inner.problems
+        return {text: problem for text, problem in found.items() if not self._view.hidden(parse(text, PathUse.READ))}
+
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        return (path for path in self._inner.notes(folder) if not self._view.denied(path))
+
+    def files(self) -> Iterator[VaultPath]:
+        return (path for path in self._inner.files() if not self._view.denied(path))
+
+    def facts(self, path: VaultPath) -> Facts:
+        return NOTHING if self._view.hidden(path) else self._inner.facts(path)
+
+    def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
+        return self._left(self._inner.tagged(tag, folder))
+
+    def naming(self, name: str) -> list[VaultPath]:
+        return self._left(self._inner.naming(name))
+
+    def named(self, name: str) -> list[VaultPath]:
+        return self._left(self._inner.named(name))
+
+    def bases(self) -> list[VaultPath]:
+        return self._left(self._inner.bases())
+
+    def referring(self) -> list[VaultPath]:
+        return self._left(self._inner.referring())
+
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+        return (note for note in self._inner.texts(folder, *needles) if not self._view.hidden(note.path))
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return self._inner.text(path) if not self._view.hidden(path) else missing(path).problem()
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        return ((alias, path) for alias, path in self._inner.aliases() if not self._view.hidden(path))
+
+    def _left(self, paths: Iterable[VaultPath]) -> list[VaultPath]:
+        return [path for path in paths if not self._view.hidden(path)]

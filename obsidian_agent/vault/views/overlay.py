@@ -11,9 +11,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.views.changes import (
@@ -34,10 +35,8 @@ from obsidian_agent.vault.views.changes import (
     net_changes,
 )
 from obsidian_agent.vault.views.overlay_entries import Books, HashedBase, Node, StructureLog, Trail
+from obsidian_agent.vault.views.overlay_index import OverlayIndex
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, in_the_way, nearest
-
-if TYPE_CHECKING:
-    from obsidian_agent.vault.index.index import VaultIndex
 
 
 class OverlayVault:
@@ -52,10 +51,15 @@ class OverlayVault:
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
         self._trashed: dict[str, None] = {}
-        self.index: VaultIndex | None = None
-        """Set and used by `index.index_of` only."""
+        self._index: VaultIndex | None = None
 
     # --- looking ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def index(self) -> VaultIndex:
+        if self._index is None:
+            self._index = OverlayIndex(self._base.view.index, self)
+        return self._index
 
     def locate(self, path: VaultPath) -> Entry | None:
         node = self._books.get(path)

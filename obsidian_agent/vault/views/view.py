@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import VaultPath
 
 EntryKind = Literal["file", "folder"]
@@ -35,6 +36,11 @@ class VaultView(Protocol):
 
     Protected names (dot folders and the like) do not exist for a view. Errors are `VaultError`s with the codes of the plan language.
     """
+
+    @property
+    def index(self) -> VaultIndex:
+        """The index of what this view shows, made when it is first asked for."""
+        ...
 
     def locate(self, path: VaultPath) -> Entry | None:
         """The entry at `path` under the spelling it has in the vault, or None. The root ("") is a folder."""

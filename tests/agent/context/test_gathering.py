@@ -9,7 +9,7 @@ from obsidian_agent.agent.context.gathering import MOST_NOTES, Gathered, Gathere
 from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
-from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.filtered import FilteredView
 from support import MakeVault
 
 
@@ -65,7 +65,7 @@ def test_there_are_never_too_many(make_vault: MakeVault) -> None:
 
 def test_what_is_hidden_is_not_there(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk()
-    view = HidingView(DiskView(desk.store), lambda path: path.text.startswith("Private"), lambda path: path)
+    view = FilteredView(DiskView(desk.store), lambda path: path.text.startswith("Private"), lambda path: path)
     context = run_context(desk.store, DiskView(desk.store), Focus(), NOW, {})
     found = Gatherer(found=5).gather("@diary @Private/ my garden love", context, view)
     assert "Private/diary.md" not in [item.path.text for item in found.items]

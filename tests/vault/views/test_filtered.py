@@ -6,12 +6,11 @@ import pytest
 
 from agents import NOTES
 from obsidian_agent.errors import VaultError
-from obsidian_agent.vault.index.facts import file_name
-from obsidian_agent.vault.index.index import index_of
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.changes import CreateFile
 from obsidian_agent.vault.views.disk import DiskView
-from obsidian_agent.vault.views.filtered import HidingView
+from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.overlay import OverlayVault
 from support import MakeVault
 
@@ -26,13 +25,13 @@ def path(text: str) -> VaultPath:
 
 
 @pytest.fixture
-def view(make_vault: MakeVault) -> HidingView:
+def view(make_vault: MakeVault) -> FilteredView:
     store = make_vault(NOTES)
-    return HidingView(DiskView(store), hidden, store.resolve)
+    return FilteredView(DiskView(store), hidden, store.resolve)
 
 
 @pytest.mark.parametrize("text", ["Private", "Private/diary.md", "Finance/bank.md", "Private/nothing.md"])
-def test_what_is_hidden_is_missing(view: HidingView, text: str) -> None:
+def test_what_is_hidden_is_missing(view: FilteredView, text: str) -> None:
     where = path(text)
     assert view.locate(where) is None
     assert view.twin(where) is None
@@ -45,7 +44,7 @@ def test_what_is_hidden_is_missing(view: HidingView, text: str) -> None:
         assert caught.value.message == f"{text} does not exist."
 
 
-def test_what_is_left_is_as_it_was(view: HidingView, make_vault: MakeVault) -> None:
+def test_what_is_left_is_as_it_was(view: FilteredView, make_vault: MakeVault) -> None:
     assert [entry.path.text for entry in view.walk(ROOT)] == [
         "Finance",
         "Garden.md",
@@ -62,7 +61,7 @@ def test_what_is_left_is_as_it_was(view: HidingView, make_vault: MakeVault) -> N
     assert view.twin(path("garden.MD")) == garden
 
 
-def test_another_spelling_finds_nothing(view: HidingView) -> None:
+def test_another_spelling_finds_nothing(view: FilteredView) -> None:
     assert view.twin(path("private/DIARY.md")) is None
     assert view.twin(path("PRIVATE")) is None
 
@@ -78,7 +77,7 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
         }
     )
     (Path(store.real_path) / "alias.md").symlink_to("Private/diary.md")
-    index = index_of(HidingView(DiskView(store), hidden, store.resolve))
+    index = FilteredView(DiskView(store), hidden, store.resolve).index
     x, diary = path("A/x.md"), path("B/diary.md")
     assert list(index.tagged("t", ROOT)) == [x, diary]
     assert [note.path for note in index.texts(ROOT, None)] == [x, diary]
@@ -97,6 +96,6 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
 
 def test_what_changes_over_it_is_seen(make_vault: MakeVault) -> None:
     store = make_vault({"A/x.md": "#t\n", "Private/y.md": "#t\n"})
-    overlay = OverlayVault(HidingView(DiskView(store), hidden, store.resolve), 0.0)
+    overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
     overlay.apply([CreateFile(parse("A/new.md", PathUse.CREATE), b"#t\n")], 0)
-    assert [found.text for found in index_of(overlay).tagged("t", ROOT)] == ["A/new.md", "A/x.md"]
+    assert [found.text for found in overlay.index.tagged("t", ROOT)] == ["A/new.md", "A/x.md"]

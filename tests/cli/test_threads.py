@@ -49,7 +49,7 @@ def test_threads_are_listed_found_renamed_and_deleted(call: Call, store: ThreadS
     assert call("threads", "rename", second.id, "Plans\nfor spring") == (0, {"id": second.id, "title": "Plans for spring"})
     told = call("threads", "show", first.id)[1]
     assert [(each["role"], each["text"]) for each in told["said"]] == [("person", "Where is the cheese?")]
-    assert call("threads", "delete", first.id)[0] == 2
+    assert call("threads", "delete", first.id)[0] == 3
     assert call("threads", "delete", first.id, "--yes") == (0, {"id": first.id, "deleted": True})
     assert [each["id"] for each in call("threads")[1]["threads"]] == [second.id]
     assert call("threads", "show", "../../etc")[1]["errors"][0]["code"] == "THREAD_NOT_FOUND"

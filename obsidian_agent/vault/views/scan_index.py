@@ -5,36 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index.facts import (
-    NOTHING,
-    Facts,
-    LinksByName,
-    facts_of,
-    file_name,
-    holds_facts,
-    linking,
-    tag_key,
-    tag_within,
-    target_name,
-)
-from obsidian_agent.vault.index.index import NameFinder
-from obsidian_agent.vault.index.name_search import NameSearch
+from obsidian_agent.vault.index.facts import NOTHING, Facts, facts_of, holds_facts, tag_key, tag_within
+from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
 from obsidian_agent.vault.index.needle import Needle
-from obsidian_agent.vault.index.texts import NoteText, read_note
+from obsidian_agent.vault.links.resolve import file_name, target_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.view import VaultView
 
 
-class ScanIndex:
+class ScanIndex(VaultIndex):
     """See `VaultIndex`. A question for tags below a folder reads that folder, a question for links everything."""
 
     def __init__(self, view: VaultView) -> None:
+        super().__init__()
         self._view = view
         self._facts: dict[str, Facts] = {}
         self._problems: dict[str, Problem] = {}
         self._files: list[VaultPath] | None = None
-        self._links = LinksByName(self.named)
         self._naming: dict[str, list[VaultPath]] | None = None
         self._named: dict[str, list[VaultPath]] | None = None
         self._bases: list[VaultPath] | None = None
@@ -86,9 +74,6 @@ class ScanIndex:
     def referring(self) -> list[VaultPath]:
         return [path for path in self.files() if self.facts(path).references]
 
-    def linking(self, path: VaultPath) -> list[VaultPath]:
-        return linking(self, path)
-
     def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
         return (NoteText(path, read_note(self._view, path)) for path in self.notes(folder))
 
@@ -97,12 +82,6 @@ class ScanIndex:
 
     def aliases(self) -> Iterator[tuple[str, VaultPath]]:
         return ((alias, path) for path in self.notes(ROOT) for alias in self.facts(path).aliases)
-
-    def names(self) -> NameFinder:
-        return NameSearch((path.text for path in self.files()), ((alias, path.text) for alias, path in self.aliases()))
-
-    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        return self._links.resolve(target, source)
 
     def _scanned(self, path: VaultPath) -> Facts:
         if not holds_facts(path):

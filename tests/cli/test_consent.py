@@ -65,7 +65,7 @@ async def test_without_a_terminal_nothing_is_shared_and_the_way_out_is_told(caps
 PROGRAM = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
-from test_sharing import REQUEST
+from test_consent import REQUEST
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.consent import approval
 print("ANSWER", asyncio.run(approval(Output(False))(REQUEST)))

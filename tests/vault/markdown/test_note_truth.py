@@ -12,9 +12,8 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.links.graph import link_graph, unresolved_name
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.markdown.note import Link, ScannedNote, scan
-from obsidian_agent.vault.paths import path as paths
-from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.views.disk import DiskView
+from previews import vault_path
 
 
 def _utf16(data: bytes, offset: int) -> int:
@@ -66,7 +65,8 @@ def test_89_notes_are_read_as_obsidian_read_them(shared: Path) -> None:
 def test_a_vault_links_as_obsidian_says(shared: Path) -> None:
     for folder, answers in (("truth/tasks-demo-vault", "truth/tasks-demo.json"), ("vaults/kepano", "truth/kepano.json")):
         with VaultStore.open(shared / "data" / folder) as store:
-            graph = link_graph(DiskView(store))
+            view = DiskView(store)
+            graph = link_graph(view.index.files(), view.read)
         found = {
             note.text: {
                 "outgoing": [path.text for path in links.outgoing],
@@ -79,19 +79,12 @@ def test_a_vault_links_as_obsidian_says(shared: Path) -> None:
         assert found == json.loads((shared / "data" / answers).read_text("utf-8"))
 
 
-def _path(text: str) -> VaultPath:
-    folder = ROOT
-    for name in text.split("/"):
-        folder = paths.from_disk(folder, name)
-    return folder
-
-
 def test_small_cases_observed_in_the_app(shared: Path) -> None:
     cases = json.loads((shared / "data/truth/observed-1.13.7.json").read_text("utf-8"))["cases"]
     assert len(cases) == 21
     for case in cases:
-        resolver = LinkResolver(map(_path, case["files"]))
-        source = _path(case["from"])
+        resolver = LinkResolver(map(vault_path, case["files"]))
+        source = vault_path(case["from"])
         links = scan(case["text"].encode()).links
         if "links" in case:
             assert [link.target for link in links] == case["links"], case

@@ -16,21 +16,20 @@ def links(graph: LinkGraph, path: str) -> tuple[list[str], list[str], list[str]]
 
 
 def test_who_links_to_whom(make_vault: MakeVault) -> None:
-    graph = link_graph(
-        DiskView(
-            make_vault(
-                {
-                    "a.md": "---\nup: '[[c]]'\n---\n[[B]] [[#h]] ![[p.png]] [x](sub/d.md) [[gone|x]] [[Gone.md]] `[[hidden]]`",
-                    "b.md": "[[a]] [[b]] [[Zoë]]",
-                    "sub/c.md": "[[a.md]] \xff".encode("latin-1"),
-                    "sub/d.md": "",
-                    "board.canvas": json.dumps({"nodes": [{"type": "file", "file": "sub/d.md"}, {"type": "text", "text": "[[nowhere]]"}]}),
-                    "list.base": 'filters: link("a")',
-                    "p.png": b"\x89PNG",
-                }
-            )
+    view = DiskView(
+        make_vault(
+            {
+                "a.md": "---\nup: '[[c]]'\n---\n[[B]] [[#h]] ![[p.png]] [x](sub/d.md) [[gone|x]] [[Gone.md]] `[[hidden]]`",
+                "b.md": "[[a]] [[b]] [[Zoë]]",
+                "sub/c.md": "[[a.md]] \xff".encode("latin-1"),
+                "sub/d.md": "",
+                "board.canvas": json.dumps({"nodes": [{"type": "file", "file": "sub/d.md"}, {"type": "text", "text": "[[nowhere]]"}]}),
+                "list.base": 'filters: link("a")',
+                "p.png": b"\x89PNG",
+            }
         )
     )
+    graph = link_graph(view.index.files(), view.read)
     assert links(graph, "a.md") == (["a.md", "b.md", "p.png", "sub/c.md", "sub/d.md"], ["Gone", "gone"], ["b.md", "sub/c.md"])
     assert links(graph, "b.md") == (["a.md", "b.md"], ["Zoë"], ["a.md"])
     assert links(graph, "sub/c.md") == (["a.md"], [], ["a.md"])
@@ -44,6 +43,6 @@ def test_who_links_to_whom(make_vault: MakeVault) -> None:
 
 
 def test_an_empty_vault(make_vault: MakeVault) -> None:
-    graph = link_graph(DiskView(make_vault({})))
+    graph = link_graph([], lambda path: b"")
     assert graph.notes == ()
     assert links(graph, "none.md") == ([], [], [])

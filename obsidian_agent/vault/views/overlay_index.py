@@ -1,122 +1,44 @@
-"""The index of a vault with changes over it: what lies below, but for the files that the changes touched.
-
-The files in which one state of a vault differs from the state that an index describes, with their facts.
-"""
+"""The index of a vault with changes over it: what lies below, but for the files that the changes touched."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Self
+from typing import Protocol
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index.facts import (
-    NOTHING,
-    Facts,
-    LinksByName,
-    facts_of,
-    file_name,
-    holds_facts,
-    linking,
-    tag_key,
-    tag_within,
-    target_name,
-)
-from obsidian_agent.vault.index.index import NameFinder, VaultIndex
-from obsidian_agent.vault.index.name_search import NameSearch
+from obsidian_agent.vault.index.facts import NOTHING, Delta, Facts, facts_of, holds_facts, tag_key
+from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.name_search import NameFinder
 from obsidian_agent.vault.index.needle import Needle
-from obsidian_agent.vault.index.texts import NoteText, read_note
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import Entry, VaultView
 
 
-class Delta:
-    """What is `stale` in the index, and what is to be said of those files that are there."""
+class ChangedView(VaultView, Protocol):
+    """What an `OverlayVault` tells of its changes."""
 
-    def __init__(self) -> None:
-        self.stale: set[str] = set()
-        self.files: dict[str, VaultPath] = {}
-        self.facts: dict[str, Facts] = {}
-        self.problems: dict[str, Problem] = {}
-        self._naming: dict[str, dict[str, VaultPath]] = {}
-        self._named: dict[str, dict[str, VaultPath]] = {}
-        self.names_changed: set[str] = set()
-        """Keys of the names under which files came or went: links that end with them may lead elsewhere than the index says."""
+    @property
+    def base(self) -> VaultView: ...
 
-    def copy(self) -> Self:
-        """Another one that can be changed while this one is in use."""
-        made = type(self)()
-        made.stale = set(self.stale)
-        made.files, made.facts, made.problems = dict(self.files), dict(self.facts), dict(self.problems)
-        made._naming = {name: dict(paths) for name, paths in self._naming.items()}
-        made._named = {name: dict(paths) for name, paths in self._named.items()}
-        made.names_changed = set(self.names_changed)
-        return made
+    @property
+    def touched(self) -> Sequence[VaultPath]: ...
 
-    def forget(self, path: VaultPath) -> None:
-        """What the index says of this path counts no longer, and neither does what was said here."""
-        text = path.text
-        self.stale.add(text)
-        self.problems.pop(text, None)
-        if self.files.pop(text, None) is not None:
-            self._named[file_name(path)].pop(text)
-        old = self.facts.pop(text, None)
-        for name in set(map(target_name, old.targets)) if old else ():
-            self._naming[name].pop(text, None)
-
-    def learn(self, path: VaultPath, facts: Facts, problem: Problem | None = None) -> None:
-        """This is now what is to be said of a file that is there."""
-        self.forget(path)
-        self.files[path.text] = path
-        self.facts[path.text] = facts
-        self._named.setdefault(file_name(path), {})[path.text] = path
-        for name in set(map(target_name, facts.targets)):
-            self._naming.setdefault(name, {})[path.text] = path
-        if problem is not None:
-            self.problems[path.text] = problem
-
-    def tagged(self, key: str, folder: VaultPath) -> list[VaultPath]:
-        """The notes here below a folder with a tag or one nested below it."""
-        return [
-            path
-            for path in self.files.values()
-            if path.is_note and path.within(folder) and any(tag_within(tag_key(name), key) for name in self.facts[path.text].tags)
-        ]
-
-    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
-        """The other names of the notes here."""
-        return ((alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases)
-
-    def referring(self) -> list[VaultPath]:
-        """The notes here with references that are no links of the graph."""
-        return [path for path in self.files.values() if self.facts[path.text].references]
-
-    def naming(self, name: str) -> list[VaultPath]:
-        """The files here with a link whose target ends with a name."""
-        return list(self._naming.get(name, {}).values())
-
-    def named(self, name: str) -> list[VaultPath]:
-        """The files here that have a name."""
-        return list(self._named.get(name, {}).values())
-
-    def over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> list[VaultPath]:
-        """An answer of the index with the stale part taken out and the part from here put in."""
-        kept = [path for path in below if path.text not in self.stale] if self.stale else list(below)
-        return sorted([*kept, *here]) if here else kept
+    def moved_from(self, path: VaultPath) -> VaultPath | None: ...
 
 
-class OverlayIndex:
+class OverlayIndex(VaultIndex):
     """See `VaultIndex`. It follows the overlay: before each answer the files touched since the last one are looked at again."""
 
-    def __init__(self, below: VaultIndex, view: OverlayVault) -> None:
+    def __init__(self, below: VaultIndex, view: ChangedView) -> None:
+        super().__init__()
         self._below = below
         self._view = view
         self._seen = 0
         self._delta = Delta()
-        self._links = LinksByName(self.named)
 
     @property
     def problems(self) -> Mapping[str, Problem]:
@@ -150,7 +72,7 @@ class OverlayIndex:
 
     def bases(self) -> list[VaultPath]:
         delta = self._followed()
-        return delta.over(self._below.bases(), [path for path in delta.files.values() if path.text.lower().endswith(BASE)])
+        return delta.over(self._below.bases(), [path for path in delta.files.values() if path.suffix == BASE])
 
     def referring(self) -> list[VaultPath]:
         delta = self._followed()
@@ -159,7 +81,7 @@ class OverlayIndex:
     def linking(self, path: VaultPath) -> list[VaultPath]:
         delta = self._followed()
         if file_name(path) in delta.names_changed:
-            return linking(self, path)
+            return super().linking(path)
         name = file_name(path)
         naming = {source for ending in (name, ".", "..") for source in delta.naming(ending)}
         here = [source for source in naming if self._means(source, path)]
@@ -183,16 +105,13 @@ class OverlayIndex:
     def names(self) -> NameFinder:
         if not self._followed().stale:
             return self._below.names()
-        return NameSearch((path.text for path in self.files()), ((alias, path.text) for alias, path in self.aliases()))
+        return super().names()
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         delta = self._followed()
         if not delta.names_changed:
             return self._below.resolve(target, source)
-        return self._links.resolve(target, source)
-
-    def _means(self, source: VaultPath, path: VaultPath) -> bool:
-        return source != path and any(self.resolve(target, source) == path for target in self._delta.facts[source.text].targets)
+        return super().resolve(target, source)
 
     # --- following the overlay ---------------------------------------------------------------------------------------------------
 

@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index import keeper as index_keeper
-from obsidian_agent.vault.index.facts import file_name, name_key, tag_key, target_name
+from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
-from obsidian_agent.vault.index.live import ScanIndex
 from obsidian_agent.vault.index.needle import folded_needle
 from obsidian_agent.vault.index.stamps import walk_stamps
+from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.scan_index import ScanIndex
 
 NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
 TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from obsidian_agent.cli.main import main
 from support import MakeVault
 
+MakeCommands = Callable[[Mapping[str, str | bytes]], Any]
 Call = Callable[..., tuple[int, Any]]
 
 
@@ -251,7 +252,7 @@ def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callabl
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("obsidian_agent.agent.session.preview", fail)
+    monkeypatch.setattr("obsidian_agent.agent.session.dry_run", fail)
     code, result = call("run", write(plan(CREATE)), "--yes")
     assert (code, result["errors"][0]["code"]) == (1, "INTERNAL_ERROR")
 
@@ -305,3 +306,55 @@ def test_a_null_is_no_way_to_mean_the_whole_vault(call: Call, write: Callable[[o
     code, result = call("run", write(plan(replace_all)), "--yes")
     assert (code, result["errors"][0]["code"]) == (2, "ARGUMENT_INVALID")
     assert text_of(tmp_path, "a.md") == "one\n"
+
+
+def test_without_a_terminal_the_preview_is_shown_before_it_is_refused(commands: MakeCommands) -> None:
+    here = commands({"a.md": "one\n"})
+    for arguments in (["do", "Append 'two' to a", "--offline"], ["rename", "a", "b"]):
+        said = here.say(*arguments)
+        assert said.code == 3
+        assert said.out.startswith("Goal: ")
+        assert "a.md" in said.out
+        assert "Not approved: add --yes" in said.err
+    assert "+two" in here.say("do", "Append 'two' to a", "--offline").out
+    assert os.listdir(here.vault) == ["a.md"]
+
+
+def test_rename_takes_names_as_links_does(commands: MakeCommands) -> None:
+    here = commands({"In/a.md": "x\n", "b.md": "[[a]]\n", "v1.2.md": "x\n", "Pictures/p.png": b"p"})
+    for old, new, renamed in [
+        ("In/a", "Out/c", {"from": "In/a.md", "to": "Out/c.md"}),
+        ("Out/c.md", "a", {"from": "Out/c.md", "to": "a.md"}),
+        ("v1.2", "v1.3", {"from": "v1.2.md", "to": "v1.3.md"}),
+        ("Pictures/p.png", "Pictures/q.png", {"from": "Pictures/p.png", "to": "Pictures/q.png"}),
+        ("Pictures", "Photos", {"from": "Pictures", "to": "Photos"}),
+    ]:
+        code, result = here.json("rename", old, new, "--yes")
+        assert (code, result["effects"]["renamed"]) == (0, [renamed])
+    code, result = here.json("rename", "gone", "x", "--yes")
+    assert (code, result["status"], result["errors"][0]["code"]) == (2, "refused", "FILE_NOT_FOUND")
+
+
+def test_a_problem_is_a_sentence_with_its_code_behind_it(commands: MakeCommands) -> None:
+    here = commands({"a.md": "one\n"})
+    said = here.say("run", here.plan({"id": "d", "tool": "vault.delete", "args": {"path": "a.md"}}), "--yes")
+    assert said.err == "vault.delete deletes, and deletes are off. Allow them with --allow-deletes. (d, DELETE_DISABLED)\n"
+    assert here.say("history", "--nothing").err.endswith("(USAGE)\n")
+
+
+def test_hints_speak_of_the_command_line(commands: MakeCommands) -> None:
+    here = commands({"a.md": "one\n"})
+    said = here.say("do", "sing me a song about the sea", "--offline")
+    assert "obsidian-agent recipe list" in said.out
+    code, told = here.json("config", "set", "no_such", "1")
+    for text in (said.out, told["message"]):
+        assert "F2" not in text
+        assert "/settings" not in text
+    code, told = here.json("run", here.plan({"id": "c", "tool": "commands.run", "args": {"id": "x"}}, riskLevel="commands"))
+    assert (code, "Allow them with --allow-commands." in told["errors"][0]["message"]) == (3, True)
+
+
+def test_options_that_nothing_reads_are_gone(commands: MakeCommands) -> None:
+    here = commands({})
+    code, told = here.json("do", "make a note", "--backend", "local")
+    assert (code, told["errors"][0]["code"]) == (2, "USAGE")

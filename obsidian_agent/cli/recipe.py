@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
-from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.cli.exits import Exit, of_problems
+from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
-from obsidian_agent.cli.plans import answered, needs_input, refuse, reject, run_document, show_preview
+from obsidian_agent.cli.parser import Commands, actions, approval, context
 from obsidian_agent.cli.session_factory import open_session, parameters
-from obsidian_agent.errors import ConfigError, PlanError
-from obsidian_agent.offline.recipe import SUBJECTS, Recipe, packaged, recipe_named
-from obsidian_agent.plan.nearest import did_you_mean
+from obsidian_agent.errors import ConfigError
+
+if TYPE_CHECKING:
+    from obsidian_agent.offline.recipe import Recipe
 
 
-def recipe_command(options: argparse.Namespace, out: Output) -> Exit:
-    """Dispatch to one action."""
-    match options.action:
-        case "list":
-            return _list(out)
-        case "show":
-            out.document(_named(options.name).model_dump(mode="json", exclude_defaults=True))
-            return Exit.DONE
-        case _:
-            return _run(options, out)
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its actions."""
+    example = "recipe run move --param 'notes=tag:#done -folder:Projects' --param folder=Archive --vault ~/Notes --yes"
+    action = actions(commands.add("recipe", None, examples=["recipe list", "recipe show move", example]))
+    action.add("list", _list, summary="all of them, by subject")
+    action.add("show", _show, summary="one as JSON, with its inputs").add_argument("name", metavar="NAME")
+    command = action.add("run", _run, context(), summary="preview, ask, execute; or answer, if it is a question", examples=[example])
+    command.add_argument("name", metavar="NAME")
+    approval(command)
+    command.add_argument("--dry-run", action="store_true", help="only the preview")
 
 
-def _list(out: Output) -> Exit:
+def _list(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.offline.recipe import SUBJECTS, packaged
+
     recipes = sorted(packaged(), key=lambda each: SUBJECTS.index(each.subject))
     if out.as_json:
         out.document({"recipes": [_told(each) for each in recipes]})
@@ -49,7 +51,15 @@ def _told(recipe: Recipe) -> dict[str, object]:
     return told | {"inputs": inputs, "examples": list(recipe.examples), "changes": recipe.answer is None}
 
 
+def _show(options: argparse.Namespace, out: Output) -> Exit:
+    out.document(_named(options.name).model_dump(mode="json", exclude_defaults=True))
+    return Exit.DONE
+
+
 def _named(name: str) -> Recipe:
+    from obsidian_agent.offline.recipe import packaged, recipe_named
+    from obsidian_agent.plan.nearest import did_you_mean
+
     found = recipe_named(name, packaged())
     if found is None:
         near = did_you_mean(name, [each.name for each in packaged()])
@@ -58,17 +68,16 @@ def _named(name: str) -> Recipe:
 
 
 def _run(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
+    from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.cli.report import answered, dry_run, needs_input, refuse, run_document
+
     recipe = _named(options.name)
     session = open_session(options)
     event = session.offline.propose(PlanRequest("", session.context({})), recipe, parameters(options))
     match event:
         case PlanReady(plan=plan) if options.dry_run:
-            try:
-                ready = session.dry_run(plan.to_json())
-            except PlanError as error:
-                return reject(error, out)
-            show_preview(session, ready, out)
-            return Exit.DONE if ready.valid else of_problems(ready.errors)
+            return dry_run(session, plan.to_json(), {}, out)
         case PlanReady(plan=plan):
             return run_document(session, plan.to_json(), {}, options.yes, out)
         case Answer():

@@ -1,0 +1,192 @@
+"""`preview`, `run`, `plan`, `do` and `rename`: from a document or an instruction to a result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner
+from obsidian_agent.cli.session_factory import locate, not_there, open_session, parameters, read_bytes
+from obsidian_agent.errors import Problem
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import PlanReady
+    from obsidian_agent.agent.session import Session
+
+REFUSALS = PERMISSION_CODES | {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
+"""What a planner may answer when an instruction must not be followed."""
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parsers of these commands."""
+    command = commands.add("preview", preview_command, context(), examples=["preview plan.json --vault ~/Notes --json"])
+    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
+    command = commands.add("run", run_command, context(), examples=["run plan.json --vault ~/Notes", "run plan.json --yes --expect-hash H"])
+    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
+    approval(command)
+    command.add_argument("--expect-hash", metavar="H", help="only if the fresh planHash is this one")
+    examples = ["plan \"move all notes tagged #done to 'Archive'\" --json", "plan --parse answer.txt"]
+    command = commands.add("plan", plan_command, context(), planner(), examples=examples)
+    command.add_argument("instruction", nargs="?", metavar="INSTRUCTION")
+    command.add_argument("--parse", metavar="FILE", help="read a model's raw answer from a file or -")
+    examples = ["do \"append 'Call Ada' to Inbox\" --vault ~/Notes", 'do "put the #done notes away" --pick 1 --param folder=Archive']
+    command = commands.add("do", do_command, context(), planner(), examples=examples)
+    command.add_argument("instruction", metavar="INSTRUCTION")
+    command.add_argument("--pick", type=int, metavar="N", help="take the Nth candidate of the same instruction; values by --param")
+    approval(command)
+    command = commands.add("rename", rename_command, context(), examples=["rename Inbox 'Archive/Old inbox' --vault ~/Notes"])
+    command.add_argument("old", metavar="FROM", help="its path; a note may go without .md")
+    command.add_argument("new", metavar="TO", help="the full new path; of a note without .md too")
+    approval(command)
+
+
+def preview_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Validate and dry-run; nothing is written."""
+    from obsidian_agent.cli.report import dry_run
+
+    return dry_run(open_session(options), _document(options.plan), parameters(options), out)
+
+
+def run_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Preview, ask, execute."""
+    from obsidian_agent.cli.report import run_document
+
+    session = open_session(options)
+    return run_document(session, _document(options.plan), parameters(options), options.yes, out, expect_hash=options.expect_hash)
+
+
+def plan_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Make a plan, or read a model's raw answer; run nothing."""
+    import asyncio
+
+    if (options.parse is None) == (options.instruction is None):
+        raise UsageError("Give an instruction, or --parse FILE.")
+    if options.parse is not None:
+        return _parse(options, out)
+    found = asyncio.run(_plan(open_session(options), options.instruction, out, parameters(options)))
+    return found if isinstance(found, Exit) else _shown(found.plan, out)
+
+
+def do_command(options: argparse.Namespace, out: Output) -> Exit:
+    """Plan, preview, ask, run."""
+    import asyncio
+
+    from obsidian_agent.cli.report import run_document
+
+    session = open_session(options)
+    given = parameters(options)
+    found = asyncio.run(_plan(session, options.instruction, out, given, options.pick))
+    if isinstance(found, Exit):
+        return found
+    # Recipes have read what was given; a model's plan only names it.
+    read = options.pick is not None or session.planner is session.offline
+    values = {} if read else {name: value for name, value in given.items() if name in found.plan.parameters}
+    return run_document(session, found.plan.to_json(), values, options.yes, out, instruction=options.instruction)
+
+
+def rename_command(options: argparse.Namespace, out: Output) -> Exit:
+    """A plan of one step. A note may be named without `.md`, before and after."""
+    from obsidian_agent.cli.report import run_document
+    from obsidian_agent.offline.recipe_plan import escaped
+
+    session = open_session(options)
+    entry = locate(session.view(), options.old)
+    if entry is None:
+        raise not_there(options.old)
+    new = options.new if not entry.path.is_note or options.new.lower().endswith(".md") else f"{options.new}.md"
+    step = {"id": "rename", "tool": "vault.rename", "args": {"from": escaped(entry.path.text), "to": escaped(new)}}
+    document = {"version": "1.0", "goal": f"Rename {entry.path} to {new}", "riskLevel": "writes", "steps": [step]}
+    return run_document(session, document, {}, options.yes, out)
+
+
+def _document(name: str) -> object:
+    """A plan file's JSON value: strict JSON, as written by a person or a program."""
+    from obsidian_agent.plan.json_text import read_json
+
+    return read_json(read_bytes(name), "The plan" if name == "-" else name)
+
+
+def _parse(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
+
+    parsed = parse_plan(read_bytes(options.parse))
+    match parsed:
+        case ParsedPlan(document=document, repairs=repairs):
+            for repair in repairs:
+                out.note(f"The answer was mended: {repair}")
+            return _shown(document, out)
+        case ParsedProse(text=text):
+            problem = Problem("NO_PLAN", f"The answer is text, not a plan: {text[:200]}")
+        case ParseFailed(code=code, message=message):
+            problem = Problem(code, message)
+        case _:
+            assert_never(parsed)
+    return _invalid((problem,), out)
+
+
+def _shown(document: object, out: Output) -> Exit:
+    """Print a plan, or why it is none. What only the settings of a run can allow is asked when it runs."""
+    from obsidian_agent.plan.flags import Policy
+    from obsidian_agent.plan.validate import validate
+    from obsidian_agent.tools.registry import TOOLS
+
+    checked = validate(document, TOOLS, Policy(allow_deletes=True, allow_commands=True))
+    if checked.plan is None:
+        return _invalid(checked.problems, out)
+    out.problems(checked.warnings)
+    plan = checked.plan.to_json()
+    if out.as_json:
+        out.document(plan)
+    out.answer(json.dumps(plan, ensure_ascii=False, indent=2))
+    return Exit.DONE
+
+
+def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
+    if out.as_json:
+        out.document({"errors": [problem.to_json() for problem in problems]})
+    out.problems(problems)
+    return of_problems(problems)
+
+
+async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str], pick: int | None = None) -> PlanReady | Exit:
+    """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
+    from obsidian_agent.agent.events import Answer, NeedsInput, PlanningRetry, PlanReady, TurnFailed
+    from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.cli.report import answered, needs_input
+
+    async for event in session.planner.plan(PlanRequest(instruction, session.context({}), params=given, pick=pick)):
+        match event:
+            case PlanReady():
+                for note in event.notes:
+                    out.note(f"The model's answer was mended: {note}")
+                return event
+            case NeedsInput():
+                return needs_input(event.message, out, missing=event.missing, candidates=event.candidates)
+            case Answer():
+                return answered(event, out)
+            case TurnFailed():
+                out.problems(event.problems)
+                return _failed(event.problem, out)
+            case PlanningRetry():
+                out.note(f"Asking again ({event.attempt} of {event.attempts}): {event.problems[0].message if event.problems else ''}")
+            case _:
+                pass
+    return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
+
+
+def _failed(problem: Problem, out: Output) -> Exit:
+    """Tell why there is no plan: a refusal of what was asked for, or a failure of the service."""
+    from obsidian_agent.agent.document import result_document
+    from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.cli.report import refuse
+
+    if problem.code in REFUSALS | {"ARGUMENT_INVALID"}:
+        return refuse((problem,), out)
+    if out.as_json:
+        out.document(result_document(ExecutionResult(None, "failed", False, "error", errors=(problem,))))
+    out.problems([problem])
+    return Exit.SERVICE

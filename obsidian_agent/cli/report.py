@@ -1,0 +1,247 @@
+"""A plan on its way on the command line: preview, approval, run, and what people and programs read of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from obsidian_agent.agent.document import candidate_document, findings, result_document
+from obsidian_agent.agent.events import Answer, Candidate, ExecutionResult, RunEvent, StepFailed, StepFinished, StepSkipped
+from obsidian_agent.agent.session import Session
+from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
+from obsidian_agent.cli.output import Output, on_terminal
+from obsidian_agent.errors import PlanError, Problem
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.result import Preview, preview_document, rejected_document
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+def run_document(
+    session: Session,
+    document: object,
+    values: Mapping[str, Any],
+    yes: bool,
+    out: Output,
+    *,
+    expect_hash: str | None = None,
+    instruction: str | None = None,
+) -> Exit:
+    """Preview a plan document, have it approved, execute it, print the result."""
+    try:
+        ready = session.dry_run(document, values, instruction=instruction)
+    except MissingInput as error:
+        return needs_input(error.message, out, missing=error.missing)
+    except PlanError as error:
+        return refuse(error.problems, out)
+    if not ready.valid:
+        return refuse(ready.errors, out, warnings=ready.warnings, total=len(ready.instances))
+    if expect_hash is not None and ready.plan_hash != expect_hash:
+        stale = Problem("CONFLICT", f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.")
+        return finish(ExecutionResult(None, "conflict", False, "refused", total_steps=len(ready.instances), errors=(stale,)), out)
+    if not yes and not _approved(session, ready, out):
+        not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
+        return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
+    with interruptible() as cancel, progress("Applying", out) as show:
+        result = session.apply(ready, lambda event: _tell(event, show, out), cancel)
+    if result.success:
+        show_findings(ready, result.outputs, out)
+    return finish(result, out)
+
+
+def dry_run(session: Session, document: object, values: Mapping[str, Any], out: Output) -> Exit:
+    """Preview a plan document and run nothing."""
+    try:
+        ready = session.dry_run(document, values)
+    except PlanError as error:
+        return _reject(error, out)
+    show_preview(session, ready, out)
+    return Exit.DONE if ready.valid else of_problems(ready.errors)
+
+
+def refuse(problems: tuple[Problem, ...], out: Output, *, warnings: tuple[Problem, ...] = (), total: int = 0) -> Exit:
+    """Print a result that says why nothing was run."""
+    result = ExecutionResult(None, "refused", False, "refused", total_steps=total, errors=problems, warnings=warnings)
+    if not out.as_json or not problems:
+        return finish(result, out)
+    out.document(result_document(result) | {"message": problems[0].message})
+    return of_result(result)
+
+
+def finish(result: ExecutionResult, out: Output) -> Exit:
+    """Print a result and answer its exit code."""
+    if out.as_json:
+        out.document(result_document(result))
+    else:
+        out.problems((*result.warnings, *result.errors))
+        for line in _result_lines(result):
+            out.line(line)
+    return of_result(result)
+
+
+def needs_input(message: str, out: Output, *, missing: tuple[str, ...] = (), candidates: tuple[Candidate, ...] = ()) -> Exit:
+    """Say what a person must decide first. Nothing was run."""
+    if out.as_json:
+        result = ExecutionResult(None, "refused", False, "needs-input", errors=(Problem("NEEDS_INPUT", message),))
+        found = [candidate_document(candidate) for candidate in candidates]
+        out.document(result_document(result) | {"message": message, "missing": list(missing), "candidates": found})
+        return Exit.NOT_APPROVED
+    out.line(message)
+    show_candidates(candidates, out)
+    for name in missing if not candidates else ():
+        out.line(f"- missing: {name} (give it with --param {name}=…)")
+    return Exit.NOT_APPROVED
+
+
+def show_candidates(candidates: Iterable[Candidate], out: Output) -> None:
+    """What may be meant, numbered: its values, what is missing, what speaks against it; and how one is taken."""
+    number = 0
+    for number, candidate in enumerate(candidates, 1):
+        values = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
+        out.line(f"{number}. {candidate.title}{f' ({values})' if values else ''}")
+        if candidate.missing:
+            out.line(f"   missing: {', '.join(candidate.missing)}")
+        if candidate.doubt:
+            out.line(f"   {candidate.doubt}")
+    if number:
+        out.line("Take one with --pick N, and give what is missing with --param NAME=VALUE. All there is: obsidian-agent recipe list")
+
+
+def answered(event: Answer, out: Output) -> Exit:
+    """Print an answer in place of a result: nothing was to be done."""
+    if out.as_json:
+        result = result_document(ExecutionResult(None, "done", True, "done"))
+        out.document(result | {"answer": event.text, "sources": list(event.sources)})
+    out.answer(event.text)
+    return Exit.DONE
+
+
+def show_preview(session: Session, ready: Preview, out: Output) -> None:
+    """The whole preview with every diff."""
+    if out.as_json:
+        out.document(preview_document(ready, lambda change: session.diff(ready, change)))
+        return
+    out.problems((*ready.warnings, *ready.errors))
+    _show_changes(ready, [session.diff(ready, change) for change in ready.change_set.changes], out)
+    if ready.valid:
+        show_findings(ready, ready.outputs, out)
+
+
+def show_findings(approved: Preview, outputs: Mapping[str, Any], out: Output) -> None:
+    """What a plan that only reads has found."""
+    for what, lines in findings(approved, outputs):
+        out.line(f"{what}:")
+        out.text("\n".join(lines))
+
+
+def _reject(error: PlanError, out: Output) -> Exit:
+    """Print a preview that says why there is nothing to show."""
+    if not out.as_json:
+        out.problems(error.problems)
+    elif isinstance(error, MissingInput):
+        out.document(rejected_document(error.problems) | {"outcome": "needs-input", "missing": list(error.missing)})
+    else:
+        out.document(rejected_document(error.problems))
+    return Exit.NOT_APPROVED if isinstance(error, MissingInput) else of_problems(error.problems)
+
+
+def _approved(session: Session, ready: Preview, out: Output) -> bool:
+    """Show the preview and ask on the terminal; without one the answer is no."""
+    if not out.as_json:
+        show_preview(session, ready, out)
+        if on_terminal(sys.stdin):
+            return out.agreed("Do this? Type yes: ")
+    out.note("Not approved: add --yes, or run it in a terminal to be asked.")
+    return False
+
+
+_SIGNS: Final = {"create": "+", "modify": "~", "delete": "-", "rename": ">", "mkdir": "+"}
+
+
+def _show_changes(preview: Preview, diffs: Sequence[str], out: Output) -> None:
+    out.line(f"Goal: {preview.plan.goal}")
+    out.line(f"Risk: {preview.risk.value}")
+    for text in preview.plan.assumptions:
+        out.line(f"Assumes: {text}")
+    for flag in preview.flags:
+        out.line(f"Note: {flag.path + ': ' if flag.path else ''}{flag.detail}")
+    out.line()
+    for change, diff in zip(preview.change_set.changes, diffs, strict=True):
+        target = f" -> {change.new_path}" if change.new_path is not None else ""
+        what = "new folder" if change.kind == "mkdir" else change.kind
+        out.line(f"{_SIGNS[change.kind]} {what} {change.path}{'/' if change.folder else ''}{target}")
+        if diff:
+            out.diff(diff.rstrip("\n"))
+    if not preview.change_set.changes:
+        out.line("Nothing would change.")
+
+
+def _result_lines(result: ExecutionResult) -> Iterator[str]:
+    effects = result.effects
+    counts = [
+        (len(effects.created), "created"),
+        (len(effects.modified), "modified"),
+        (len(effects.deleted), "moved to .trash"),
+        (len(effects.renamed), "renamed"),
+        (len(effects.folders), "new folders"),
+        (len(effects.commands), "commands run"),
+    ]
+    told = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing changed"
+    yield f"{result.status}: {result.completed_steps} of {result.total_steps} steps, {told}."
+    if result.undo_available:
+        yield f"Undo with: obsidian-agent undo {result.run_id}"
+
+
+def _tell(event: RunEvent, show: Callable[[int, int], None], out: Output) -> None:
+    match event:
+        case StepFinished() | StepSkipped():
+            show(event.completed, event.total)
+            if out.verbose:
+                skipped = f"skipped: {event.reason}" if isinstance(event, StepSkipped) else " ".join(event.paths)
+                out.note(f"{event.completed}/{event.total} {event.instance} {skipped}")
+        case StepFailed() if out.verbose:
+            out.note(f"{event.instance} failed: {event.problem.message}")
+        case _:
+            pass
+
+
+PATIENCE: Final = 0.3
+"""Seconds before a bar is worth showing, and rich worth importing."""
+
+
+@contextmanager
+def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error while the block runs, where that is a terminal and the work takes its time; call it with done and total."""
+    bar: Progress | None = None
+    task: TaskID | None = None
+    begun = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal bar, task
+        if bar is None:
+            if out.verbose or not on_terminal(sys.stderr) or time.monotonic() - begun < PATIENCE:
+                return
+            bar, task = _bar(what, total)
+        if task is not None:
+            bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(what: str, total: int) -> tuple[Progress, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=total)
+    bar.start()
+    return bar, task

@@ -1,0 +1,55 @@
+"""A vault, and commands run on it: `call` with `--json` for the document, `say` for what people read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+
+class Said(NamedTuple):
+    """What a command wrote for people."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Commands:
+    """Runs command lines on one vault, with a state folder and a settings file of its own."""
+
+    def __init__(self, vault: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.vault = vault
+        self.folder = folder
+        self.config = folder / "config.toml"
+        self.place = ("--vault", str(vault), "--state-dir", str(folder / "state"), "--config", str(self.config))
+        self._capsys = capsys
+
+    def json(self, *arguments: str) -> tuple[int, Any]:
+        """The exit code and the document."""
+        said = self.say(*arguments, "--json")
+        return said.code, json.loads(said.out)
+
+    def say(self, *arguments: str) -> Said:
+        """The exit code and what people read."""
+        self._capsys.readouterr()
+        code = main([*arguments, *self.place])
+        return Said(code, *self._capsys.readouterr())
+
+    def plan(self, *steps: Mapping[str, Any], **more: Any) -> str:
+        """A plan file of these steps."""
+        file = self.folder / "plan.json"
+        file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)} | more), "utf-8")
+        return str(file)
+
+
+@pytest.fixture
+def commands(make_vault: MakeVault, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[Mapping[str, str | bytes]], Commands]:
+    """Make a vault of the given files, and run commands on it."""
+    return lambda files: Commands(Path(make_vault(files).real_path), tmp_path, capsys)
