@@ -25,10 +25,10 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.facts import tag_key, tag_within
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.name_search import NameSearch
-from obsidian_agent.vault.index.needle import exact_needle, folded_needle
 from obsidian_agent.vault.index.snapshot import Snapshot
 from obsidian_agent.vault.index.stamps import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
+from obsidian_agent.vault.index.text_search import exact_needle, folded_needle
 from obsidian_agent.vault.paths.path import PathUse, parse
 
 Act = Callable[[], object]

@@ -166,10 +166,10 @@ class World:
         return build_session(self._wiring)
 
     def preview(self, found: Found, switched_off: frozenset[int] = frozenset()) -> Preview:
-        return self.session.dry_run(plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off))
+        return self.session.plans.dry_run(plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off))
 
     def run(self, preview: Preview) -> ExecutionResult:
-        return self.session.apply(preview, lambda _: None, threading.Event())
+        return self.session.plans.apply(preview, lambda _: None, threading.Event())
 
     def do(self, found: list[Edit]) -> None:
         """Let other programs do these things."""

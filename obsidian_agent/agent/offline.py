@@ -7,13 +7,14 @@ sentence holds filled in, to pick from. What it makes goes the way of every plan
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.answers import answer
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
@@ -23,8 +24,9 @@ from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
+from obsidian_agent.offline.sentence import Sentence
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.offline.values import read, shown
+from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.parameters import bind
@@ -62,9 +64,9 @@ class OfflinePlanner:
         """How it is shown."""
         return "offline"
 
-    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
-        """One event: the plan, the answer, what is asked back, or why not."""
-        yield await asyncio.to_thread(self.decide, request)
+    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+        """The plan, the answer, what is asked back, or why not; nothing happens on the way."""
+        return await asyncio.to_thread(self.decide, request)
 
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
         """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
@@ -72,16 +74,16 @@ class OfflinePlanner:
         own = tuple(each for each in packaged() if (each.answer is not None or not questions) and there >= set(each.tools))
         return own if questions else (*own, *map(from_macro, self.macros()))
 
-    def decide(self, request: PlanRequest, *, questions: bool = False) -> TurnEvent:
+    def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
         """The same as `plan` without waiting for a thread. `questions`: answers only."""
         turn = _Turn(self.recipes(questions=questions), self._around(request), self.tools, request)
         return turn.verdict() if request.pick is None else turn.picked(request.pick)
 
-    def ask(self, request: PlanRequest) -> TurnEvent:
+    def ask(self, request: PlanRequest) -> Verdict:
         """The answer to a question, or what is asked back. Never a plan."""
         return self.decide(request, questions=True)
 
-    def propose(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> TurnEvent:
+    def propose(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
         """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
 
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
@@ -123,17 +125,18 @@ class _Turn:
     tools: Mapping[str, Tool]
     request: PlanRequest
 
-    def verdict(self) -> TurnEvent:
+    def verdict(self) -> Verdict:
         """A sure reading, or what to pick from."""
         if len(self._readings) != 1:
-            return NeedsInput(self._question, self.candidates)
+            refused = self._out_of_bounds()
+            return TurnFailed(refused) if refused is not None else NeedsInput(self._question, self.candidates)
         reading = self._readings[0]
         if self.request.params:
             texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
             return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
-    def picked(self, number: int) -> TurnEvent:
+    def picked(self, number: int) -> Verdict:
         """The candidate of this number, from 1, with the values that are given besides."""
         sure = len(self._readings) == 1
         found = [self._candidate(self._readings[0].recipe, self._readings[0].values)] if sure else list(self.candidates)
@@ -143,7 +146,7 @@ class _Turn:
         recipe = next(each for each in self.recipes if each.name == chosen.recipe)
         return self.proposed(recipe, {**chosen.values, **self.request.params})
 
-    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> TurnEvent:
+    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
         """See `OfflinePlanner.propose`."""
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
@@ -171,6 +174,14 @@ class _Turn:
     def _nearest(self) -> list[Suggestion]:
         return Menu(self.recipes).nearest(self.request.message, self.around)
 
+    def _out_of_bounds(self) -> Problem | None:
+        """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
+        first = self._nearest[0] if self._nearest and not self._readings else None
+        if first is None or not first.worded or not any(first.recipe.inputs[name].kind in PLACES for name in first.missing):
+            return None
+        said = Sentence(self.request.message, self.around)
+        return next(filter(None, map(out_of_bounds, said.places)), None)
+
     @property
     def _question(self) -> str:
         """What is asked over the candidates: whether they fit the words, only the names in them, or nothing."""
@@ -182,7 +193,7 @@ class _Turn:
     def _readings(self) -> list[Reading]:
         return readings(self.request.message, self.recipes, self.around)
 
-    def _settled(self, recipe: Recipe, values: Mapping[str, Any], *, certain: bool = False, doubted: bool = False) -> TurnEvent:
+    def _settled(self, recipe: Recipe, values: Mapping[str, Any], *, certain: bool = False, doubted: bool = False) -> Verdict:
         unmet = self._unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)

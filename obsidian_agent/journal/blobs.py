@@ -16,10 +16,9 @@ from typing import Any, Final, assert_never
 
 from obsidian_agent.errors import JournalError, PathRefused
 from obsidian_agent.journal.records import StoredAction
-from obsidian_agent.vault.filesystem.stamps import Stamp
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, Stamp
 
 MAX_ACTIONS: Final = 512
 MAX_BYTES: Final = 1 << 20

@@ -18,10 +18,9 @@ from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.step_boundaries import cut_after
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
-from obsidian_agent.vault.filesystem.stamps import stamp_of
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath, is_trash
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse, stamp_of
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 

@@ -38,6 +38,7 @@ _GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 
 _TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
+_PLACE: Final = regex.compile(rf"[^\s{_HELD}]*[/\\][^\s{_HELD}]*[^\s{_HELD}.,;:!?]")
 _STOP: Final = regex.compile(f"[,;.!?()\n{_HELD}]")
 _IS: Final = frozenset({"is", "are", "of", "as", "be"})
 _AND: Final = frozenset({"and", "or", "nor"})
@@ -114,6 +115,12 @@ class Sentence:
                     found.append(Stretch(first.start(), last.end(), day.isoformat()))
                     break
         return tuple(found)
+
+    @property
+    def places(self) -> Iterator[str]:
+        """What may be the path of something: the texts in quotes, and what has a slash in it."""
+        yield from (each.text for each in self.quotes)
+        yield from _PLACE.findall(self.bare)
 
     def _in_context(self, found: Sequence[Found]) -> tuple[Found, ...]:
         made: list[Found] = []

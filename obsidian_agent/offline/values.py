@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from obsidian_agent.errors import PlanError, VaultError
+from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.offline import dates, note_set
 from obsidian_agent.offline.names import NameKind, folder_exists, key_of
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Unread, read_set
@@ -18,6 +18,9 @@ from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
 
 _EXISTING: Final = frozenset({"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "heading"})
+
+PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})
+"""Kinds that are a place in the vault, perhaps a new one."""
 
 FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
 """What notes can be sorted or grouped by, besides their properties."""
@@ -171,7 +174,7 @@ def _folder(text: str, around: Surroundings, *, known: bool) -> str:
         raise Unread(f"Several folders are called “{bare}”: {', '.join(found[:4])}.")
     if known:
         raise Unread(f"There is no folder called “{bare}”.")
-    return _legal(bare)
+    return _legal(text.rstrip("/"))
 
 
 def _free(text: str, known: bool, ending: str = ".md") -> str:
@@ -187,6 +190,15 @@ def _legal(path: str) -> str:
         return parse(path, PathUse.CREATE).text
     except VaultError as error:
         raise Unread(error.message, code=error.code, hint=error.hint) from error
+
+
+def out_of_bounds(text: str) -> Problem | None:
+    """Why a text can be no place that a plan may touch; None for any other text, also one that is wrong for less."""
+    try:
+        parse(text, PathUse.CREATE)
+    except VaultError as error:
+        return error.problem() if error.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED") else None
+    return None
 
 
 def _beside(name: str, old: Any, around: Surroundings) -> str:

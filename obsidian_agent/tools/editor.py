@@ -1,11 +1,6 @@
 """The tools of the editor: they act on the selection or cursor that the run started with, wherever earlier steps have moved it.
 
-`editor.linkSelection`: the selected words become a link and stay the text that it shows.
-
-Places in a note as an editor counts them (0-based line, UTF-16 column), and where a place is after the note was edited.
-
-Obsidian's editor shows no byte order mark and takes `\\r\\n` for one line end, so neither counts in a column.
-"""
+Places are counted as Obsidian's editor does: 0-based line, UTF-16 column; a byte order mark is not shown, and `\\r\\n` is one line end."""
 
 from __future__ import annotations
 

@@ -1,19 +1,4 @@
-"""`vault.inlineToProperties`: Dataview's inline fields (`key:: value` on a line of its own) as properties of the note.
-
-`vault.renameProperty`: a property under another name, at its place and with its value as written.
-
-`vault.addValues` and `vault.removeValues`: values of a property that is a list; the others stay.
-
-When a property has a value: equal, in its list, or a link to the same file.
-
-The tool that changes properties: `vault.setFrontmatter`.
-
-`vault.renameTag`: one tag under another name, in the whole vault or a folder.
-
-`vault.listTags`: the tags of the vault or of some notes, with the number of notes that have them.
-
-`vault.removeTags`: tags out of a note, wherever it has them.
-"""
+"""Tools for the properties and tags of notes: set, rename and remove them, values of lists, and Dataview's inline fields (`key:: value`)."""
 
 from __future__ import annotations
 
@@ -24,7 +9,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, modified, open_note, read_text, unread
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, open_note, read_text, unread, written
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
@@ -33,64 +18,16 @@ from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
 from obsidian_agent.vault.refactor.tags import TagRename, retag, untag
-from obsidian_agent.vault.text import decode, encode
-from obsidian_agent.vault.views.changes import FileChange, ModifyFile
+from obsidian_agent.vault.text import encode
+from obsidian_agent.vault.views.changes import ModifyFile
 
+_FIELD: Final = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?", re.UNICODE
+)
 
-class AddValuesInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    property: str = Field(min_length=1, description="Such as aliases; a single value that is there becomes the first of the list.")
-    values: list[Any] = Field(min_length=1, description="Those that are in the list already are not added again.")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
 
-
-class AddValuesOutput(ToolModel):
-    path: str
-    values: list[Any] = Field(description="The whole list.")
-    changed: bool
-
-
-@tool("vault.addValues", Risk.WRITES)
-def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
-    """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
-    path, text = open_note(ctx, args.path)
-    there = read_properties(text).get(args.property)
-    values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
-    new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
-    if not new:
-        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False))
-    changed = edit_properties(text, set={args.property: [*values, *new]})
-    return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=True), (ModifyFile(path, encode(changed)),))
-
-
-class RemoveValuesInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    property: str = Field(
-        min_length=1, description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole."
-    )
-    values: list[Any] = Field(min_length=1, description="In any case; a link by its text or target.")
-
-
-@tool("vault.removeValues", Risk.WRITES)
-def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
-    """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
-    path, text = open_note(ctx, args.path)
-    there = read_properties(text).get(args.property)
-    values = list(there) if isinstance(there, list) else [] if there is None or there == "" else [there]
-    unwanted = {_key(value) for value in args.values}
-    kept = [value for value in values if _key(value) not in unwanted]
-    if len(kept) == len(values):
-        missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
-        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
-    whole = not isinstance(there, list)
-    changed = edit_properties(text, set={args.property: None if whole else kept})
-    return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), (ModifyFile(path, encode(changed)),))
-
-
-def _key(value: Any) -> str:
-    text = str(value).strip().casefold()
-    if text.startswith("[[") and text.endswith("]]"):
-        return text[2:-2].partition("|")[0].partition("#")[0].rpartition("/")[2].strip()
-    return text
+_LINKS: Final = re.compile(r"\[\[[^\[\]]+\]\](?:[ \t]*,[ \t]*\[\[[^\[\]]+\]\])+")
 
 
 class SetFrontmatterInput(ToolModel):
@@ -118,8 +55,63 @@ def set_frontmatter(args: SetFrontmatterInput, ctx: ToolContext) -> Proposal[Set
     except ObsidianAgentError as error:
         error.path = path.text
         raise
-    changes: tuple[FileChange, ...] = () if after == before else (ModifyFile(path, encode(after)),)
-    return Proposal(SetFrontmatterOutput(path=path.text, changed=bool(changes)), changes)
+    return Proposal(SetFrontmatterOutput(path=path.text, changed=after != before), written(path, before, after))
+
+
+class AddValuesInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    property: str = Field(min_length=1, description="Such as aliases; a single value that is there becomes the first of the list.")
+    values: list[Any] = Field(min_length=1, description="Those that are in the list already are not added again.")
+
+
+class AddValuesOutput(ToolModel):
+    path: str
+    values: list[Any] = Field(description="The whole list.")
+    changed: bool
+
+
+@tool("vault.addValues", Risk.WRITES)
+def add_values(args: AddValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
+    """Add values to a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
+    path, text = open_note(ctx, args.path)
+    values = _as_list(read_properties(text).get(args.property))
+    new = [value for number, value in enumerate(args.values) if value not in values and value not in args.values[:number]]
+    changed = edit_properties(text, set={args.property: [*values, *new]}) if new else text
+    return Proposal(AddValuesOutput(path=path.text, values=[*values, *new], changed=bool(new)), written(path, text, changed))
+
+
+class RemoveValuesInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    property: str = Field(
+        min_length=1, description="Such as authors. The last value that goes leaves an empty list; a single one goes as a whole."
+    )
+    values: list[Any] = Field(min_length=1, description="In any case; a link by its text or target.")
+
+
+@tool("vault.removeValues", Risk.WRITES)
+def remove_values(args: RemoveValuesInput, ctx: ToolContext) -> Proposal[AddValuesOutput]:
+    """Take values out of a property that is a list, such as aliases or authors; for tags use vault.setFrontmatter."""
+    path, text = open_note(ctx, args.path)
+    there = read_properties(text).get(args.property)
+    values = _as_list(there)
+    unwanted = {_key(value) for value in args.values}
+    kept = [value for value in values if _key(value) not in unwanted]
+    if len(kept) == len(values):
+        missing = Problem("TEXT_NOT_FOUND", f"{path} has none of these values in {args.property}.", path=path.text)
+        return Proposal(AddValuesOutput(path=path.text, values=values, changed=False), warnings=(missing,))
+    changed = edit_properties(text, set={args.property: kept if isinstance(there, list) else None})
+    return Proposal(AddValuesOutput(path=path.text, values=kept, changed=True), written(path, text, changed))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [] if value is None or value == "" else [value]
+
+
+def _key(value: Any) -> str:
+    text = str(value).strip().casefold()
+    if text.startswith("[[") and text.endswith("]]"):
+        return text[2:-2].partition("|")[0].partition("#")[0].rpartition("/")[2].strip()
+    return text
 
 
 class RenamePropertyInput(NotesInput):
@@ -144,7 +136,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
         if args.from_ not in index.facts(path).properties:
             continue
         paths.parse(path.text, PathUse.UPDATE)
-        text = decode(ctx.view.read(path), path.text)
+        text = read_text(ctx.view, path)
         properties = read_properties(text)
         if args.from_ not in properties:
             continue
@@ -153,13 +145,13 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
             warnings.append(Problem("PROPERTY_EXISTS", message, path=path.text))
             continue
         files.append(path.text)
-        changes.append(ModifyFile(path, encode(renamed(text, args.from_, args.to))))
+        changes.append(ModifyFile(path, encode(_renamed(text, args.from_, args.to))))
     if not files and not warnings:
         warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the property “{args.from_}”, so nothing is renamed."))
     return Proposal(RenamePropertyOutput(files=files, total=len(files)), tuple(changes), tuple(warnings))
 
 
-def renamed(text: str, old: str, new: str) -> str:
+def _renamed(text: str, old: str, new: str) -> str:
     """The text of a note with a property renamed. ToolError FRONTMATTER_INVALID when nothing but its name can be told to change."""
     front = find_frontmatter(text)
     block = parse(text[front.content_start : front.content_end]) if front is not None else None
@@ -183,13 +175,6 @@ def _read(text: str) -> dict[str, object] | None:
         return read_properties(text)
     except VaultError:
         return None
-
-
-_FIELD: Final = re.compile(
-    r"[ \t]*(?:[-*+][ \t]+)?(?P<key>[^\W\d_][\w /-]{0,60}?)::(?=[ \t\r\n]|\Z)[ \t]*(?P<value>[^\r\n]*?)[ \t]*\r?\n?", re.UNICODE
-)
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?")
-_LINKS: Final = re.compile(r"\[\[[^\[\]]+\]\](?:[ \t]*,[ \t]*\[\[[^\[\]]+\]\])+")
 
 
 class InlineInput(ToolModel):
@@ -230,7 +215,7 @@ def inline_to_properties(args: InlineInput, ctx: ToolContext) -> Proposal[Inline
         for key in dict.fromkeys(kept)
     )
     output = InlineOutput(path=path.text, properties=properties, count=len(properties))
-    return Proposal(output, modified(path, text, changed), warnings)
+    return Proposal(output, written(path, text, changed), warnings)
 
 
 def _values(text: str) -> list[Any]:

@@ -1,10 +1,7 @@
-"""What is open: `workspace.getContext`, and `workspace.openFile`, which asks whoever shows the run to open a note.
+"""What is open, and the commands of Obsidian.
 
-Obsidian's own commands. What one does cannot be known in advance, so `commands.run` is opaque: never previewed, run by the executor.
-
-Both tools know nothing of a live Obsidian: the program that has a connection to one answers in their place. Without one a step that runs
-a command is an error of the dry run, so that nobody approves what cannot happen.
-"""
+What a command does cannot be known in advance, so `commands.run` is opaque: never previewed, run by the executor. Where a program is
+connected to a live Obsidian, it answers in the place of these tools; without one a step that runs a command is an error of the dry run."""
 
 from __future__ import annotations
 

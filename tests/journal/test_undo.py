@@ -10,7 +10,7 @@ import pytest
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.undo import Choice, UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault.filesystem import dirhandles
-from obsidian_agent.vault.filesystem.stamps import SETS_BIRTH
+from obsidian_agent.vault.transaction.actions import SETS_BIRTH
 from previews import create, make, modify, move, trash
 
 if TYPE_CHECKING:

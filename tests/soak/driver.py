@@ -90,10 +90,12 @@ def cut_off(store: VaultStore, journal: Journal) -> None:
 
 def main(command: str, base: Path) -> int:
     """Do one command; the exit status says whether it worked."""
+    approved = plan() if command == "run" else None  # made before anything can fail: what it imports is not what is tested
     with VaultStore.open(base / "vault") as store, Journal.open(base / "state", store) as journal:
         match command:
             case "run":
-                return 0 if run(plan(), store, journal).success else 1
+                assert approved is not None
+                return 0 if run(approved, store, journal).success else 1
             case "undo":
                 return 1 if undo(journal, store).conflicts else 0
             case "redo":

@@ -75,17 +75,16 @@ def test_the_gate_is_tried_on_every_tool_with_a_path():
     assert {name for tool, name, _ in PLACES if tool.name == "vault.replaceText"} == {"path", "folder", "paths"}
 
 
-@pytest.mark.parametrize("path", HOSTILE)
 @pytest.mark.parametrize(("tool", "name", "many"), PLACES, ids=lambda value: value.name if isinstance(value, Tool) else str(value))
-def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many, path):
+def test_no_path_argument_leaves_the_vault(bench, tmp_path, tool, name, many):
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     (outside / "secret.md").write_text("a secret")
     vault = bench({"a.md": "a\n# H\n", "b.md": "b", ".obsidian/app.json": "{}", ".trash/old.md": "a", ".git/config": "a"})
     (vault.folder / "link").symlink_to(outside)
     (vault.folder / "way").symlink_to("../elsewhere")
-    args = {**REST.get(tool.name, {}), name: [path] if many else path}
-    assert _refusal(vault, tool, args) in {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}
+    codes = {path: _refusal(vault, tool, {**REST.get(tool.name, {}), name: [path] if many else path}) for path in HOSTILE}
+    assert set(codes.values()) <= {"PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED", "PATH_INVALID"}, codes
     assert vault.changes() == []
 
 
@@ -93,6 +92,8 @@ def _refusal(vault, tool, args):
     """The code with which a call is refused; `vault.readFiles` tells it in the file's place."""
     if tool is TOOLS["vault.readFiles"]:
         return vault.run(tool.name, **args)["files"][0]["error"].partition(":")[0]
-    with pytest.raises(ObsidianAgentError) as caught:
+    try:
         vault.run(tool.name, **args)
-    return caught.value.code
+    except ObsidianAgentError as error:
+        return error.code
+    return "not refused"

@@ -52,3 +52,21 @@ def test_get_context_of_nothing_open(bench):
     expected = {"vaultName": vault.folder.name, "activeFilePath": None, "openFiles": [], "recentFiles": []}
     assert vault.run("workspace.getContext") == expected
     assert vault.last.output.model_dump(by_alias=True, exclude_unset=True) == expected
+
+
+def test_without_obsidian_there_are_no_commands(bench):
+    assert bench().run("commands.list", filter="daily") == {"commands": [], "count": 0}
+
+
+def test_running_a_command_is_never_previewed(bench):
+    vault = bench()
+    vault.run_context = replace(vault.run_context, runs_commands=True)
+    assert vault.run("commands.run", id="app:reload") == {"id": "app:reload", "executed": False}
+    assert vault.last.changes == ()
+    assert (TOOLS["commands.run"].risk, TOOLS["commands.run"].opaque) == (Risk.COMMANDS, True)
+
+
+def test_without_obsidian_no_command_can_be_run(bench):
+    with pytest.raises(ToolError) as caught:
+        bench().propose("commands.run", id="app:reload")
+    assert caught.value.problem().code == "COMMANDS_UNAVAILABLE"

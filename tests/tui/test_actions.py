@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from textual.widgets import Static
 
 from llm_server import LlmServer, Reply
 from obsidian_agent.agent.events import Candidate
-from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.bootstrap import Wiring, build_app_services, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.screens.candidates import Candidates
 from obsidian_agent.tui.screens.first_start import FirstStart
+from obsidian_agent.tui.screens.pick import Pick
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.likely import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
@@ -44,8 +47,12 @@ async def real(
         (vault / name).write_text(text)
     settings = settings or LiveSettings()
     with VaultStore.open(vault) as store:
-        session = build_session(Wiring(store, tmp_path / "state", settings=settings, **wiring))  # type: ignore[arg-type]
-        app = ObsidianAgentApp(session, settings=settings, first_start=first_start)
+        wired = Wiring(store, tmp_path / "state", settings=settings, **wiring)  # type: ignore[arg-type]
+        session = build_session(wired)
+        insight = replace(
+            build_app_services(wired, session, build_threads(wired, session)), keys=KeyStore(tmp_path / "keys.toml", lambda: None)
+        )
+        app = ObsidianAgentApp(session, insight=insight, settings=settings, first_start=first_start)
         async with app.run_test(size=size) as pilot:
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]
             await driver.settle()
@@ -299,6 +306,19 @@ async def test_only_the_menu_is_an_answer_and_escape_is_none(ollama: LlmServer, 
         await app.press("down", "enter")
         await app.settle()
         assert file.read_text() == 'model = "none"\n'
+
+
+async def test_a_service_with_a_key_asks_which_and_leaving_that_chooses_nothing(ollama: LlmServer, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with real(tmp_path, settings=LiveSettings.load(file, {}), first_start=True) as app:
+        await app.on_top(FirstStart)
+        await app.pilot.press("3")
+        await app.on_top(Pick)
+        assert "Which service?" in app.screen()
+        assert "anthropic" in app.screen().casefold()
+        await app.press("escape")
+        assert app.app.screen is app.main
+        assert not file.exists()
 
 
 async def test_the_card_answers_nothing_that_was_being_typed(ollama: LlmServer, tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
 
 
 def test_the_documentation_is_what_the_table_says() -> None:
-    assert DOCS.read_text(encoding="utf-8") == markdown(), (
-        "run: python -c 'from obsidian_agent.tui.keys import markdown; print(markdown(), end=\"\")' > docs/keys.md"
-    )
+    assert DOCS.read_text(encoding="utf-8") == markdown(), "run: make docs"
 
 
 def test_ids_are_unique() -> None:

@@ -12,9 +12,8 @@ from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.inventory import Inventory
-from obsidian_agent.vault.filesystem.stamps import stamp_of
 from obsidian_agent.vault.paths.path import VaultPath, is_trash, trash_path
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, stamp_of
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 from obsidian_agent.vault.views.changes import Move, OwnedOperation, WriteFile
 from obsidian_agent.vault.views.disk import DiskView

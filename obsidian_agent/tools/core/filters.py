@@ -1,8 +1,10 @@
-"""The filters of the plan language: `{field|filter}` in `util.formatList`, `${path|filter}` in references.
+"""The filters of the plan language: `{field|filter}` in templates of lists, `${path|filter}` in references; and those templates.
 
 A filter takes the value, the text behind its `:` and a `FilterContext`. A value that is missing stays `Missing` until `default` replaces
 it; what is still missing at the end is the caller's error to tell.
-"""
+
+In a template `{name}`, `{name.part}` and `{name|filter|filter:argument}` are filled in; braces around anything else, and doubled braces
+as in Obsidian's own `{{date}}`, stay as they are written. What was filled in is never looked at again."""
 
 from __future__ import annotations
 
@@ -18,10 +20,9 @@ from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.vault.links.link_text import link_target
 from obsidian_agent.vault.links.resolve import LinkResolver
-from obsidian_agent.vault.markdown.edits import slug
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.paths.rules import clean_component, extension
+from obsidian_agent.vault.paths.rules import clean_component, extension, slug
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -32,7 +33,7 @@ def plain_link(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FilterContext:
-    """What filters know besides the value: how a path is linked in this vault (`linktext.LinkWriter`), and the run's clock."""
+    """What filters know besides the value: how a path is linked in this vault (`LinkWriter`), and the run's clock."""
 
     link_for: Callable[[str], str] = plain_link
     now: datetime = field(default_factory=lambda: datetime.now().astimezone())

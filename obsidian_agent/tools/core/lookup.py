@@ -14,7 +14,7 @@ from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
-from obsidian_agent.vault.views.changes import FileChange, ModifyFile
+from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
 
 
@@ -81,9 +81,12 @@ def open_note(ctx: ToolContext, text: str) -> tuple[VaultPath, str]:
     return path, read_text(ctx.view, path)
 
 
-def modified(path: VaultPath, before: str, after: str) -> tuple[FileChange, ...]:
-    """The change that gives a file another text; none when it is the same."""
-    return () if after == before else (ModifyFile(path, encode(after)),)
+def written(path: VaultPath, before: str | bytes | None, after: str | bytes) -> tuple[FileChange, ...]:
+    """The change that gives a file this content: none where it has it, a new file where there was none (`before` is None)."""
+    if before == after:
+        return ()
+    data = encode(after) if isinstance(after, str) else after
+    return (CreateFile(path, data),) if before is None else (ModifyFile(path, data),)
 
 
 def without_properties(text: str) -> str:
@@ -169,6 +172,17 @@ def page(items: Sequence[T], limit: int | None, offset: int) -> tuple[Sequence[T
     """The items from `offset` on, `limit` of them at most (None: all), and whether there are more behind them."""
     end = len(items) if limit is None else offset + limit
     return items[offset:end], end < len(items)
+
+
+def sort_key(value: Any) -> tuple[int, float, str] | None:
+    """How values are ordered: numbers before texts, texts without regard to case, a list by its first value; None for what has no place."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 1, 0.0, str(value).casefold()
+    return 0, float(value), ""
 
 
 def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:

@@ -1,7 +1,6 @@
-"""Dates in the format language of Moment.js, which Obsidian uses everywhere (English names, weeks that start on Sunday for `w` and `g`).
+"""Dates and times: in arguments of tools, and in the format language of Moment.js, which Obsidian uses everywhere.
 
-Dates and times in arguments of tools.
-"""
+Names are English, weeks start on Sunday for `w` and `g`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Tools that make folders and files, or replace a whole file: `vault.ensureFolder`, `vault.createFile`, `vault.writeFile`.
-
-`template.render`: the text of a note template with its variables filled in.
-
-The template of one item of a list: `- {path|link}`, `{index}: {item}`.
-
-`{name}`, `{name.part}` and `{name|filter|filter:argument}` are filled in; braces around anything else, and doubled braces as in Obsidian's
-own `{{date}}`, stay as they are written. What was filled in is never looked at again.
-"""
+"""Folders and files that are made, or replaced as a whole, and the text of a note template with its variables filled in."""
 
 from __future__ import annotations
 
@@ -18,7 +10,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.filters import text_of
-from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_text
+from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_text, written
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.move import links_caught
@@ -26,7 +18,7 @@ from obsidian_agent.vault.frontmatter.properties import merge_new
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
-from obsidian_agent.vault.views.changes import CreateFile, FileChange, MakeFolder, ModifyFile, content_hash
+from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -160,11 +152,7 @@ def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutp
         state = "does not exist" if before is None else "has other content than the hash in ifMatch says"
         raise Conflict(f"{path} {state}.", path=path.text, hint="Read the file again and use its hash.")
     data = encode(args.content)
-    changes: tuple[FileChange, ...] = ()
-    if before is None:
-        changes = (CreateFile(path, data),)
-    elif before != data:
-        changes = (ModifyFile(path, data),)
+    changes = written(path, before, data)
     mtime = now_ms(ctx.run) if changes else ctx.view.stat(path).mtime_ms
     return Proposal(
         WriteFileOutput(path=path.text, created=before is None, bytes=len(data), hash=content_hash(data), mtime_ms=mtime),

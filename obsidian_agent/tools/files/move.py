@@ -1,9 +1,6 @@
-"""Tools that change where things are: `vault.rename` and `vault.delete`.
+"""Files and folders that get another place: `vault.rename`, `vault.delete`.
 
-Warnings about bases (`.base`) that name what is renamed or deleted: they are read as text and never changed.
-
-What moving, deleting and making files means for links: the rewriting of a rename, and warnings about links that will change.
-"""
+What that means for links, and what making a file does: links are rewritten or warned of; bases (`.base`) are read as text and never changed."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.file_moves import Shift, ShiftedLinks, shift_of_delete, shift_of_rename
-from obsidian_agent.vault.refactor.rename_links import LinkChanges, relink
+from obsidian_agent.vault.refactor.rename_links import LinkChanges, Shift, ShiftedLinks, relink, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 

@@ -1,7 +1,4 @@
-"""Tools that look at files and folders: `vault.readFile`, `vault.readFiles`, `vault.listFiles`.
-
-`vault.getMetadata`: everything that is to be known of one file without reading it.
-"""
+"""Looking at files and folders: their text, their list, what is known of one (`vault.getMetadata`), and how many words they hold."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
-from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, find_folder, page
+from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, find_folder, page, without_properties
 from obsidian_agent.tools.core.moment import made_ms
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.facts import note_facts
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of
-from obsidian_agent.vault.markdown.note import Link, ScannedNote, names_of, scan_lossy
+from obsidian_agent.vault.markdown.model import Link, ScannedNote
+from obsidian_agent.vault.markdown.note import names_of, scan_lossy
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.text import BOM, decode
 from obsidian_agent.vault.views.changes import content_hash
@@ -272,8 +269,7 @@ def count_words(args: NotesInput, ctx: ToolContext) -> Proposal[CountWordsOutput
     problems: list[Problem] = []
     files = []
     for path, text in args.texts(ctx, problems):
-        front = find_frontmatter(text)
-        body = text[front.body_start :] if front is not None else text.removeprefix(BOM)
+        body = without_properties(text).removeprefix(BOM)
         files.append(CountedNote(path=path.text, words=sum(1 for _ in _WORD.finditer(body)), characters=len(body)))
     output = CountWordsOutput(
         files=files, words=sum(file.words for file in files), characters=sum(file.characters for file in files), count=len(files)

@@ -1,6 +1,6 @@
-"""Links to headings and blocks that get another name or another note: where they stand, and how they are written then.
+"""Links to headings and blocks that get another name or another note, and the links in text that goes from one note to another.
 
-Text that goes from one note to another: its links still lead where they did, and links to its headings and blocks follow it.
+Such text still links to what it did, and links to its headings and blocks follow it.
 """
 
 from __future__ import annotations

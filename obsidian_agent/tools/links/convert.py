@@ -1,13 +1,4 @@
-"""`vault.convertLinks`: the links of a note as wikilinks or as Markdown links, each meaning what it meant.
-
-The text of a wikilink to a file: its bare name where that can mean nothing else, its whole path otherwise.
-
-That is what Obsidian writes by default ("Shortest path when possible"), whatever the vault's settings say: these links are texts in a plan.
-
-`util.linkBullets`: a list whose items become links, while markers, checkboxes, indentation and everything between them stay.
-
-`vault.linkMentions`: the name of a note, where texts say it without a link, becomes one.
-"""
+"""Links in other forms, and texts that become links: `vault.convertLinks`, `util.linkBullets`, `vault.linkMentions`."""
 
 from __future__ import annotations
 
@@ -20,16 +11,16 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import LinkWriter
-from obsidian_agent.tools.core.lookup import NotesInput, find_file
+from obsidian_agent.tools.core.lookup import NotesInput, find_file, path_of
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.link_text import Edit, apply, markdown_encoded, relative_path
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.lines import scan
+from obsidian_agent.vault.markdown.lines import bullets, scan
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
-from obsidian_agent.vault.paths import path
+from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import ModifyFile
@@ -126,7 +117,7 @@ def _destination(text: str) -> str | None:
     return None if re.search(r"[\n\r\\]", written) else written
 
 
-_LEAD = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
+_LEAD: Final = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+\[[^\]\r\n]\])?[ \t]+")
 
 
 class LinkBulletsInput(ToolModel):
@@ -145,22 +136,21 @@ class LinkBulletsOutput(ToolModel):
 @tool("util.linkBullets", Risk.READ_ONLY)
 def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulletsOutput]:
     """Turn the items of a list into links to notes; markers, checkboxes and all other lines stay."""
-    bullets = edits.bullets(args.text)
-    if len(bullets) != len(args.notes):
+    items = bullets(args.text)
+    if len(items) != len(args.notes):
         raise ToolError(
-            f"The text has {len(bullets)} list items, but there are {len(args.notes)} notes.",
+            f"The text has {len(items)} list items, but there are {len(args.notes)} notes.",
             code="COUNT_MISMATCH",
             hint="Give one note, or null, for each item.",
         )
     link = LinkWriter(ctx.view)
     made: list[str] = []
     at = count = 0
-    for bullet, note in zip(bullets, args.notes, strict=True):
+    for bullet, note in zip(items, args.notes, strict=True):
         start = _line_start(args.text, bullet.raw, at)
         made.append(args.text[at:start])
-        path = _path(note)
-        made.append(bullet.raw if path is None else _linked(bullet.raw, bullet.text, link(path)))
-        count += path is not None
+        made.append(bullet.raw if note is None else _linked(bullet.raw, bullet.text, link(path_of(note))))
+        count += note is not None
         at = start + len(bullet.raw)
     return Proposal(LinkBulletsOutput(text="".join([*made, args.text[at:]]), count=count))
 
@@ -179,15 +169,6 @@ def _linked(line: str, text: str, link: str) -> str:
     lead = _LEAD.match(line)
     start = line.index(text, lead.end() if lead is not None else 0)
     return line[:start] + link + line[start + len(text) :]
-
-
-def _path(note: Any) -> str | None:
-    if note is None or isinstance(note, str):
-        return note
-    if isinstance(note, dict) and isinstance(note.get("path"), str):
-        path: str = note["path"]
-        return path
-    raise ToolError("A note is an object with path, a path, or null.")
 
 
 _TAKEN: Final = re.compile(r"!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\n]*\)|`[^`\n]*`|<[^<>\n]*>|\S+://\S+|\[\^[^\]\n]*\]|#[^\s#]\S*")
@@ -213,9 +194,9 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
     for source, text in args.texts(ctx, problems):
         if source == target or not pattern.search(text):
             continue
-        content, count = _with_links(text, pattern, name, target, first=args.occurrences == "first")
+        content, count = _with_links(text, pattern, name, first=args.occurrences == "first")
         if count:
-            path.parse(source.text, PathUse.UPDATE)
+            paths.parse(source.text, PathUse.UPDATE)
             counts.append(ChangedLinks(path=source.text, count=count))
             changes.append(ModifyFile(source, encode(content)))
     if not counts:
@@ -229,12 +210,12 @@ def _pattern(names: list[str]) -> regex.Pattern[str]:
     return regex.compile(rf"(?<![\w/#])(?:{'|'.join(each)})(?![\w/])", regex.IGNORECASE | regex.FULLCASE)
 
 
-def _with_links(text: str, pattern: regex.Pattern[str], name: str, target: VaultPath, *, first: bool) -> tuple[str, int]:
+def _with_links(text: str, pattern: regex.Pattern[str], name: str, *, first: bool) -> tuple[str, int]:
     """The text with links in place of mentions. One that would be no link where it stands (in code, say) stays as it is."""
     hidden: set[int] = set()
     while True:
         mentions = [found for found in _mentions(text, pattern) if found.start() not in hidden][: 1 if first else None]
-        content, places = _written(text, mentions, name)
+        content, places = _linked_text(text, mentions, name)
         there = {link.start for link in links_in(encode(content))}
         lost = {found.start() for found, at in zip(mentions, places, strict=True) if at not in there}
         if not lost:
@@ -254,7 +235,7 @@ def _mentions(text: str, pattern: regex.Pattern[str]) -> Iterator[regex.Match[st
                 yield found
 
 
-def _written(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[str, list[int]]:
+def _linked_text(text: str, mentions: list[regex.Match[str]], name: str) -> tuple[str, list[int]]:
     """The text with the links, and the offset of each in its bytes."""
     pieces: list[str] = []
     places: list[int] = []

@@ -1,7 +1,4 @@
-"""Links that lead nowhere in many notes: `vault.listUnresolved`, `vault.suggestLinks`.
-
-Tools for the links of one note: `vault.getBacklinks`, `vault.getOutgoingLinks`, `vault.getUnresolvedLinks`.
-"""
+"""What links there are: to and from a note, and those that lead nowhere, in one note or many."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.markdown.note import Link
+from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.paths.rules import extension
 from obsidian_agent.vault.views.view import VaultView

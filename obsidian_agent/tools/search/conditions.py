@@ -17,16 +17,15 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, unread, value_of
+from obsidian_agent.tools.core.lookup import find_file, find_folder, unread, value_of, without_properties
 from obsidian_agent.tools.core.moment import made_ms, moment_ms
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
-from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.index.needle import Needle, folded_needle
+from obsidian_agent.vault.index.text_search import Needle, folded_needle
 from obsidian_agent.vault.links.resolve import link_key
-from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.lines import tasks
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.text import decode
 from obsidian_agent.vault.views.view import VaultView
@@ -240,7 +239,7 @@ class Judge:
 
     def _with_tasks(self, wanted: str) -> Check:
         def fits(path: VaultPath) -> bool:
-            states = {task.status for task in edits.tasks(self._text(path))}
+            states = {task.status for task in tasks(self._text(path))}
             match wanted:
                 case "open":
                     return " " in states
@@ -328,8 +327,7 @@ def _day(text: str | None, argument: str) -> date | None:
 
 
 def _is_empty(text: str) -> bool:
-    front = find_frontmatter(text)
-    return not (text[front.body_start :] if front is not None else text).strip("\ufeff \t\r\n")
+    return not without_properties(text).strip("\ufeff \t\r\n")
 
 
 _LINK: Final = re.compile(r"\s*\[\[([^\[\]\n]+)\]\]\s*")

@@ -1,9 +1,4 @@
-"""`vault.find`: the files that meet a condition, however it is put together.
-
-`vault.query`: the notes that meet all of some conditions, in the plainer words of the plan language; `vault.find` judges them.
-
-`vault.findDuplicates`: notes with the same text, or of the same name.
-"""
+"""Files by what they are: `vault.find`, `vault.query` (the same in the plainer words of the plan language), `vault.findDuplicates`."""
 
 from __future__ import annotations
 
@@ -15,11 +10,10 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, value_of
+from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, sort_key, value_of, without_properties
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.search.conditions import WHEN, Condition, Judge, PropertyFilter, own_day
-from obsidian_agent.vault.frontmatter.properties import find_frontmatter
-from obsidian_agent.vault.index.needle import folded_needle
+from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
 _PROPERTY = "frontmatter."
@@ -107,24 +101,13 @@ def ordered(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: J
         "day": lambda path: own_day(path, judge.index),
     }
     if key.startswith(_PROPERTY) and len(key) > len(_PROPERTY):
-        measures[key] = lambda path: _comparable(value_of(judge.index.facts(path).properties, key.removeprefix(_PROPERTY)))
+        measures[key] = lambda path: sort_key(value_of(judge.index.facts(path).properties, key.removeprefix(_PROPERTY)))
     if key not in measures:
         raise ToolError(f"{sort!r} is no order.", hint="Use path, name, modified, created, day, size or frontmatter.KEY, or - and one.")
     values = {path: measures[key](path) for path in sorted(paths)}
     with_value = [path for path, value in values.items() if value is not None]
     with_value.sort(key=lambda path: values[path], reverse=reverse)
     return with_value + [path for path, value in values.items() if value is None]
-
-
-def _comparable(value: Any) -> tuple[int, float, str] | None:
-    """Numbers before texts; a list by its first value."""
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 1, 0.0, str(value).casefold()
-    return 0, float(value), ""
 
 
 class QueryInput(ToolModel):
@@ -209,8 +192,7 @@ def find_duplicates(args: FindDuplicatesInput, ctx: ToolContext) -> Proposal[Fin
             alike[unicodedata.normalize("NFC", path.stem).casefold()].append(path)
     else:
         for path, text in args.texts(ctx, problems):
-            front = find_frontmatter(text)
-            body = (text[front.body_start :] if front is not None else text).replace("\r\n", "\n").strip("\ufeff \t\n")
+            body = without_properties(text).replace("\r\n", "\n").strip("\ufeff \t\n")
             if body:
                 alike[body].append(path)
     groups = [_group(paths) for paths in alike.values() if len(paths) > 1]

@@ -1,9 +1,4 @@
-"""`vault.searchText`: the lines of notes that hold a text or match a pattern.
-
-The one search behind screens and the command line: by name, by content, by tag, with one kind of answer and one kind of page.
-
-Tools that find files by name and notes by tag: `vault.searchName`, `vault.searchTag`.
-"""
+"""Search by name, tag and text: the tools, and the one search behind screens and the command line, with one kind of answer and page."""
 
 from __future__ import annotations
 
@@ -22,8 +17,7 @@ from obsidian_agent.tools.search.conditions import tagged
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.name_search import NameHit
-from obsidian_agent.vault.index.needle import Needle, exact_needle, folded_needle, required_text
-from obsidian_agent.vault.index.text_search import lines_with
+from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
 from obsidian_agent.vault.paths.rules import extension
@@ -38,6 +32,59 @@ LONGEST_HIT = 200
 Span = tuple[int, int]
 LineFinder = Callable[[str], Span | None]
 """Where the first hit in a line is."""
+
+PAGE: Final = 50
+LARGEST_PAGE: Final = 1_000
+SearchMode = Literal["name", "content", "tag", "all"]
+"""`all`: the names first, then the contents of the notes that are not among them."""
+
+
+class FindInput(ToolModel):
+    query: str = Field(min_length=1)
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class FoundFile(SparseOutput):
+    path: str
+    name: str = Field(description="Without folder and extension.")
+    score: float | None = Field(default=None, description="From 0 to 100.")
+    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
+
+
+class FindOutput(ToolModel):
+    items: list[FoundFile]
+    total: int
+    has_more: bool
+
+
+@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
+def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
+    wanted = None if args.limit is None else args.offset + args.limit
+    found = ctx.view.index.names().search(args.query, wanted)
+    hits, _ = page(found.hits, args.limit, args.offset)
+    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
+    return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name[: len(name) - len(extension(name))]
+
+
+def _alias(hit: NameHit) -> dict[str, str]:
+    return {} if hit.alias is None else {"alias": hit.alias}
+
+
+@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
+def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
+    """Find the notes with a tag, in properties or text; nested tags are included."""
+    index = ctx.view.index
+    found = tagged(index, args.query, ROOT)
+    shown, more = page(found, args.limit, args.offset)
+    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
+    return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))
 
 
 class SearchTextInput(ToolModel):
@@ -145,13 +192,6 @@ def preview(line: str, span: Span) -> str:
     return f"{'…' if left else ''}{line[left:start]}{hit}{line[end:right]}{'…' if right < len(line) else ''}"
 
 
-PAGE: Final = 50
-LARGEST_PAGE: Final = 1_000
-
-SearchMode = Literal["name", "content", "tag", "all"]
-"""`all`: the names first, then the contents of the notes that are not among them."""
-
-
 @dataclass(frozen=True, slots=True)
 class SearchItem:
     """A hit: a file, or a line of a note. `line` is from 1, `score` has no unit: a better hit has more.
@@ -250,51 +290,3 @@ def _of_note(index: VaultIndex, note: RankedNote) -> SearchItem:
     line = text[start : len(text) if end < 0 else end].rstrip("\r")
     at = first - start
     return SearchItem(note.path.text, text.count("\n", 0, start) + 1, preview(line, (at, at)), round(note.score, 3))
-
-
-class FindInput(ToolModel):
-    query: str = Field(min_length=1)
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
-    offset: Whole = Field(default=0, ge=0)
-
-
-class FoundFile(SparseOutput):
-    path: str
-    name: str = Field(description="Without folder and extension.")
-    score: float | None = Field(default=None, description="From 0 to 100.")
-    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
-
-
-class FindOutput(ToolModel):
-    items: list[FoundFile]
-    total: int
-    has_more: bool
-
-
-@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
-def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
-    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
-    wanted = None if args.limit is None else args.offset + args.limit
-    found = ctx.view.index.names().search(args.query, wanted)
-    hits, _ = page(found.hits, args.limit, args.offset)
-    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
-    return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
-
-
-def _stem(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name[: len(name) - len(extension(name))]
-
-
-def _alias(hit: NameHit) -> dict[str, str]:
-    return {} if hit.alias is None else {"alias": hit.alias}
-
-
-@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
-def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
-    """Find the notes with a tag, in properties or text; nested tags are included."""
-    index = ctx.view.index
-    found = tagged(index, args.query, ROOT)
-    shown, more = page(found, args.limit, args.offset)
-    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
-    return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))

@@ -1,24 +1,20 @@
-"""Tools that order, group and thin out items of a list; they change nothing.
+"""Tools over the items of other steps: order, group and sum them up, pick the values of a field, join them into a text.
 
-Fields are named as in templates: `path`, `frontmatter.status`. Items without the field sort last and are in the last group.
-
-`util.summarize`: sum, average, least and most of a field that holds numbers.
-
-`vault.countWords`: words and characters of notes, as Obsidian counts them.
-"""
+Fields are named as in templates: `path`, `frontmatter.status`. Items without the field sort last and are in the last group."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any, Final
 
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
-from obsidian_agent.tools.core.lookup import SparseOutput
+from obsidian_agent.tools.core.lookup import SparseOutput, sort_key
 from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, ToolContext, ToolModel, tool
 
 
@@ -51,22 +47,10 @@ class SortItemsInput(ItemsInput):
 @tool("util.sortItems", Risk.READ_ONLY)
 def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[ItemsOutput]:
     """Items in the order of a field, numbers before texts, those without it last."""
-    items = args.present()
-    known = [item for item in items if _order(field_value(item, args.by)) is not None]
-    known.sort(key=lambda item: _order(field_value(item, args.by)) or (0, 0.0, ""), reverse=args.descending)
-    ordered = known + [item for item in items if _order(field_value(item, args.by)) is None]
+    keys = [(sort_key(field_value(item, args.by)), item) for item in args.present()]
+    known = sorted(((key, item) for key, item in keys if key is not None), key=itemgetter(0), reverse=args.descending)
+    ordered = [item for _, item in known] + [item for key, item in keys if key is None]
     return Proposal(ItemsOutput(items=ordered, count=len(ordered)))
-
-
-def _order(value: Any) -> tuple[int, float, str] | None:
-    """Numbers before texts, texts without regard to case; a list by its first value."""
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if value is None or value == "":
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return 0, float(value), ""
-    return 1, 0.0, str(value).casefold()
 
 
 class FieldValuesInput(ItemsInput):

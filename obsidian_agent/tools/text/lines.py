@@ -1,7 +1,4 @@
-"""`vault.addLines`: new lines that fit in where they go, above all list items among list items.
-
-`vault.takeLines`: lines, list items and rows taken out of a note, or replaced where they stand.
-"""
+"""Lines of notes: new ones that fit in where they go, above all among list items; and lines, items and rows taken out or replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vault.arrangeLists` and `util.arrangeList`: lists sorted, without repetitions, numbered, as bullets or as tasks."""
+"""Lists: their items (`util.parseMarkdownBullets`), and the same lists sorted, without repetitions, numbered, as bullets or as tasks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.tools.core.lookup import SparseOutput, modified, open_note
+from obsidian_agent.tools.core.lookup import SparseOutput, open_note, written
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
-from obsidian_agent.vault.markdown import edits
+from obsidian_agent.vault.markdown.lines import bullets
+from obsidian_agent.vault.paths.rules import slug
 from obsidian_agent.vault.text import newline_of
 
 _MARKS: Final = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?|\]\]|[*_`~\"“”'‘’]+")
@@ -166,7 +167,7 @@ def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[Arrange
     after, lists = arranged(text, section_lines(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
     warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
-    return Proposal(output, modified(path, text, after), warnings)
+    return Proposal(output, written(path, text, after), warnings)
 
 
 class ArrangeListInput(ArrangeOptions):
@@ -204,7 +205,7 @@ class ParseBulletsOutput(ToolModel):
 def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[ParseBulletsOutput]:
     """The list items of a text, bulleted and numbered."""
     items = [
-        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=edits.slug(bullet.text), checked=bullet.checked)
-        for bullet in edits.bullets(args.text)
+        BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=slug(bullet.text), checked=bullet.checked)
+        for bullet in bullets(args.text)
     ]
     return Proposal(ParseBulletsOutput(items=items, count=len(items)))

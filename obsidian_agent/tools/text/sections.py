@@ -1,7 +1,4 @@
-"""`vault.changeHeading` and `vault.shiftHeadings`: other words and levels for headings; links to them follow.
-
-Tools for the sections of a note: `vault.takeSection`, `util.outline`.
-"""
+"""The headings and sections of notes: what there is, other words and levels for headings, a section taken out; links follow."""
 
 from __future__ import annotations
 
@@ -11,37 +8,124 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import TextOrPath, find_file, modified, open_note, read_text
+from obsidian_agent.tools.core.lookup import TextOrPath, find_file, open_note, read_text, without_properties, written
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
-from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
+from obsidian_agent.vault.paths.rules import slug
 from obsidian_agent.vault.text import decode, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _ATX: Final = re.compile(r"(?P<lead>[ \t]{0,3})(?P<marks>#{1,6})(?P<rest>[ \t].*|)$", re.DOTALL)
+
 _CLOSING: Final = re.compile(r"[ \t]+#+[ \t]*$")
 
 
-def _written(line: str, level: int, text: str | None) -> str:
-    """The line of a heading (without line end) with another level, and another text if one is given. Underlined ones get marks."""
-    found = _ATX.match(line)
-    if found is None:
-        return f"{'#' * level} {line.strip() if text is None else text}"
-    rest = found["rest"] if text is None else f" {text}{closing[0] if (closing := _CLOSING.search(found['rest'])) else ''}"
-    return f"{found['lead']}{'#' * level}{rest}"
+class ParseHeadingsInput(TextOrPath):
+    level: Whole | None = Field(default=None, ge=1, le=6, description="Only headings of this level.")
 
 
-def _with_heading(text: str, heading: Heading, level: int, title: str | None) -> str:
-    """The text with one heading changed; what is below its first line of an underlined one is left out."""
-    newline = newline_of(text)
-    whole = text[heading.start : heading.end]
-    first, ended, _ = whole.partition("\n")
-    line = _written(first.rstrip("\r") if _ATX.match(first) else heading.text, level, title)
-    return text[: heading.start] + line + (newline if ended or whole.endswith("\n") else "") + text[heading.end :]
+class HeadingItem(ToolModel):
+    text: str
+    level: int
+    slug: str
+    content: str = Field(
+        description="What stands below it, up to the next heading of its level or a higher one, without blank lines at both ends."
+    )
+    line: int = Field(description="From 1.")
+
+
+class ParseHeadingsOutput(ToolModel):
+    items: list[HeadingItem]
+    count: int
+
+
+@tool("util.parseHeadings", Risk.READ_ONLY)
+def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[ParseHeadingsOutput]:
+    """The headings of a text or a file, with what stands below each."""
+    text = args.read(ctx)
+    items = [
+        HeadingItem(
+            text=heading.text,
+            level=heading.level,
+            slug=slug(heading.text),
+            content=_without_blank_lines(text[heading.end : heading.section_end]),
+            line=heading.line,
+        )
+        for heading in edits.headings(text)
+        if args.level is None or heading.level == args.level
+    ]
+    return Proposal(ParseHeadingsOutput(items=items, count=len(items)))
+
+
+def _without_blank_lines(body: str) -> str:
+    lines = body.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\r") if filled else ""
+
+
+class OutlineInput(TextOrPath):
+    min_level: Whole = Field(default=1, ge=1, le=6)
+    max_level: Whole = Field(default=6, ge=1, le=6)
+    skip: list[str] = Field(default=[], description="Headings that are left out, such as that of the outline itself.")
+    skip_title: bool = Field(default=False, description="Leave out a first heading that is the only one of the highest level.")
+    links: bool = Field(default=True, description="Items as links to the headings; else as text.")
+
+
+class OutlineOutput(ToolModel):
+    text: str
+    count: int
+    title: str = Field(description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.')
+    bare: bool = Field(description="Whether there is no title.")
+
+
+@tool("util.outline", Risk.READ_ONLY)
+def outline(args: OutlineInput, ctx: ToolContext) -> Proposal[OutlineOutput]:
+    """The headings of a note as an indented list of links to them: a table of contents."""
+    skipped = {heading.casefold() for heading in args.skip}
+    there = edits.headings(args.read(ctx))
+    levels = [heading.level for heading in there]
+    title = bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
+    found = [
+        heading
+        for heading in there[int(args.skip_title and title) :]
+        if args.min_level <= heading.level <= args.max_level and heading.text and heading.text.casefold() not in skipped
+    ]
+    top = min((heading.level for heading in found), default=1)
+    lines = [f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found]
+    own = there[0].text if title else ""
+    return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines), title=own, bare=not own))
+
+
+def _item(heading: str, link: bool) -> str:
+    """A link to a heading of the same note. What would end the link is left out of it; Obsidian finds the heading all the same."""
+    if not link:
+        return heading
+    target = "".join(" " if character in "#|^[]" else character for character in heading)
+    shown = heading.replace("[[", "").replace("]]", "").replace("|", "-")
+    target = " ".join(target.split())
+    return f"[[#{target}]]" if target == heading else f"[[#{target}|{shown}]]"
+
+
+class NoteBodyInput(ToolModel):
+    path: PathText = Field(min_length=1)
+    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
+
+
+class NoteBodyOutput(ToolModel):
+    path: str
+    body: str = Field(description="The text below the properties, without blank lines at both ends.")
+
+
+@tool("util.noteBody", Risk.READ_ONLY)
+def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
+    """The text of a note without its properties."""
+    path = find_file(ctx.view, args.path)
+    body = anchors.copied(without_properties(read_text(ctx.view, path)), path, anchors.destination(args.into, ctx), ctx)
+    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
 
 
 class ChangeHeadingInput(ToolModel):
@@ -133,7 +217,25 @@ def shift_headings(args: ShiftHeadingsInput, ctx: ToolContext) -> Proposal[Shift
             message = f"“{heading.text}” would be of level {level}; there are six."
             raise ToolError(message, path=path.text, hint="Shift by fewer levels, or only headings of one level.")
         after = _with_heading(after, heading, level, None)
-    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), modified(path, text, after))
+    return Proposal(ShiftHeadingsOutput(path=path.text, count=len(meant)), written(path, text, after))
+
+
+def _with_heading(text: str, heading: Heading, level: int, title: str | None) -> str:
+    """The text with one heading changed; what is below its first line of an underlined one is left out."""
+    newline = newline_of(text)
+    whole = text[heading.start : heading.end]
+    first, ended, _ = whole.partition("\n")
+    line = _written(first.rstrip("\r") if _ATX.match(first) else heading.text, level, title)
+    return text[: heading.start] + line + (newline if ended or whole.endswith("\n") else "") + text[heading.end :]
+
+
+def _written(line: str, level: int, text: str | None) -> str:
+    """The line of a heading (without line end) with another level, and another text if one is given. Underlined ones get marks."""
+    found = _ATX.match(line)
+    if found is None:
+        return f"{'#' * level} {line.strip() if text is None else text}"
+    rest = found["rest"] if text is None else f" {text}{closing[0] if (closing := _CLOSING.search(found['rest'])) else ''}"
+    return f"{found['lead']}{'#' * level}{rest}"
 
 
 class TakeSectionInput(ToolModel):
@@ -180,110 +282,3 @@ def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSecti
 def _below(section: str) -> str:
     """What stands below the heading that a text begins with."""
     return section[edits.headings(section)[0].end :]
-
-
-class OutlineInput(TextOrPath):
-    min_level: Whole = Field(default=1, ge=1, le=6)
-    max_level: Whole = Field(default=6, ge=1, le=6)
-    skip: list[str] = Field(default=[], description="Headings that are left out, such as that of the outline itself.")
-    skip_title: bool = Field(default=False, description="Leave out a first heading that is the only one of the highest level.")
-    links: bool = Field(default=True, description="Items as links to the headings; else as text.")
-
-
-class OutlineOutput(ToolModel):
-    text: str
-    count: int
-    title: str = Field(description='The heading that is the note\'s title: the only one of its level, before all others; "" without one.')
-    bare: bool = Field(description="Whether there is no title.")
-
-
-@tool("util.outline", Risk.READ_ONLY)
-def outline(args: OutlineInput, ctx: ToolContext) -> Proposal[OutlineOutput]:
-    """The headings of a note as an indented list of links to them: a table of contents."""
-    skipped = {heading.casefold() for heading in args.skip}
-    there = edits.headings(args.read(ctx))
-    levels = [heading.level for heading in there]
-    title = bool(there) and len(there) > 1 and levels[0] == min(levels) and levels.count(levels[0]) == 1
-    found = [
-        heading
-        for heading in there[int(args.skip_title and title) :]
-        if args.min_level <= heading.level <= args.max_level and heading.text and heading.text.casefold() not in skipped
-    ]
-    top = min((heading.level for heading in found), default=1)
-    lines = [f"{'    ' * (heading.level - top)}- {_item(heading.text, args.links)}" for heading in found]
-    own = there[0].text if title else ""
-    return Proposal(OutlineOutput(text="\n".join(lines), count=len(lines), title=own, bare=not own))
-
-
-def _item(heading: str, link: bool) -> str:
-    """A link to a heading of the same note. What would end the link is left out of it; Obsidian finds the heading all the same."""
-    if not link:
-        return heading
-    target = "".join(" " if character in "#|^[]" else character for character in heading)
-    shown = heading.replace("[[", "").replace("]]", "").replace("|", "-")
-    target = " ".join(target.split())
-    return f"[[#{target}]]" if target == heading else f"[[#{target}|{shown}]]"
-
-
-class ParseHeadingsInput(TextOrPath):
-    level: Whole | None = Field(default=None, ge=1, le=6, description="Only headings of this level.")
-
-
-class HeadingItem(ToolModel):
-    text: str
-    level: int
-    slug: str
-    content: str = Field(
-        description="What stands below it, up to the next heading of its level or a higher one, without blank lines at both ends."
-    )
-    line: int = Field(description="From 1.")
-
-
-class ParseHeadingsOutput(ToolModel):
-    items: list[HeadingItem]
-    count: int
-
-
-@tool("util.parseHeadings", Risk.READ_ONLY)
-def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[ParseHeadingsOutput]:
-    """The headings of a text or a file, with what stands below each."""
-    text = args.read(ctx)
-    items = [
-        HeadingItem(
-            text=heading.text,
-            level=heading.level,
-            slug=edits.slug(heading.text),
-            content=_without_blank_lines(text[heading.end : heading.section_end]),
-            line=heading.line,
-        )
-        for heading in edits.headings(text)
-        if args.level is None or heading.level == args.level
-    ]
-    return Proposal(ParseHeadingsOutput(items=items, count=len(items)))
-
-
-def _without_blank_lines(body: str) -> str:
-    lines = body.split("\n")
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[filled[0] : filled[-1] + 1]).removesuffix("\r") if filled else ""
-
-
-class NoteBodyInput(ToolModel):
-    path: PathText = Field(min_length=1)
-    into: PathText | None = Field(default=None, description="The note that the text will be put into: links in it lead where they did.")
-
-
-class NoteBodyOutput(ToolModel):
-    path: str
-    body: str = Field(description="The text below the properties, without blank lines at both ends.")
-
-
-@tool("util.noteBody", Risk.READ_ONLY)
-def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
-    """The text of a note without its properties."""
-    path = find_file(ctx.view, args.path)
-    text = read_text(ctx.view, path)
-    front = find_frontmatter(text)
-    body = text[front.body_start :] if front is not None else text
-    body = anchors.copied(body, path, anchors.destination(args.into, ctx), ctx)
-    return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))

@@ -1,7 +1,4 @@
-"""`vault.addTableRow`: a new row for a table, with its cells by column.
-
-`util.parseTable` and `util.formatTable`: the rows of a Markdown table by the names of its columns, and a table of items.
-"""
+"""Markdown tables: their rows by the names of the columns, a table of items, a new row with its cells by column."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from obsidian_agent.tools.text.blocks import Blocks, dedented, section_lines
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add_lines
 from obsidian_agent.vault.index.facts import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
-from obsidian_agent.vault.markdown.edits import Task
+from obsidian_agent.vault.markdown.lines import Task, tasks
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import encode, split_lines
 from obsidian_agent.vault.views.changes import ModifyFile
@@ -67,7 +67,7 @@ class ParseTasksOutput(ToolModel):
 @tool("util.parseTasks", Risk.READ_ONLY)
 def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTasksOutput]:
     """The list items with a checkbox of a text or a file."""
-    items = [TaskItem(text=task.text, status=task.status, line=task.line) for task in edits.tasks(args.read(ctx))]
+    items = [TaskItem(text=task.text, status=task.status, line=task.line) for task in tasks(args.read(ctx))]
     return Proposal(ParseTasksOutput(items=items, count=len(items)))
 
 
@@ -138,7 +138,7 @@ def _is_wanted(args: ListTasksInput, item: ListedTask) -> bool:
 def _tasks(text: str, heading: str | None) -> Iterator[Task]:
     """The tasks of a text, or of the section of its first heading with that text (MARKER_NOT_FOUND when there is none)."""
     lines = section_lines(text, heading)
-    return (task for task in edits.tasks(text) if task.line in lines)
+    return (task for task in tasks(text) if task.line in lines)
 
 
 class TasksOfInput(ToolModel):
@@ -205,7 +205,7 @@ def _wanted(args: MarkTasksInput, text: str) -> frozenset[int] | None:
     if args.text is None:
         return None
     blocks = Blocks.of(text)
-    markable = [task.line for task in edits.tasks(text) if task.status in _markable(args)]
+    markable = [task.line for task in tasks(text) if task.status in _markable(args)]
     return frozenset(blocks.holding(args.text, markable, ("task",)))
 
 
@@ -307,7 +307,7 @@ def add_task(args: AddTaskInput, ctx: ToolContext) -> Proposal[AddedLinesOutput]
 def _home(note: str) -> str | None:
     """The heading of the section that all tasks of a note are in, and at whose end a list stands; None where they are spread."""
     headings = edits.headings(note)
-    places = {next((heading.text for heading in reversed(headings) if heading.line < task.line), None) for task in edits.tasks(note)}
+    places = {next((heading.text for heading in reversed(headings) if heading.line < task.line), None) for task in tasks(note)}
     home = places.pop() if len(places) == 1 else None
     return home if home is not None and sum(heading.text == home for heading in headings) == 1 else None
 
@@ -378,7 +378,7 @@ def _with_mark(line: str, mark: str) -> str:
 def _date_style(text: str, path: VaultPath, ctx: ToolContext) -> DateStyle:
     """How a note's tasks have their dates: most of its own, else those of its folder; as the plugin Tasks has them where nothing tells."""
     for each in _texts_around(text, path, ctx):
-        lines = [task.text for task in edits.tasks(each)]
+        lines = [task.text for task in tasks(each)]
         emoji, field = (sum(pattern.search(line) is not None for line in lines) for pattern in (_EMOJI, _FIELD))
         if emoji != field:
             return "emoji" if emoji > field else "field"
@@ -387,9 +387,9 @@ def _date_style(text: str, path: VaultPath, ctx: ToolContext) -> DateStyle:
 
 def _has_done_days(text: str, path: VaultPath, ctx: ToolContext) -> bool:
     """Whether done tasks have the day on which they were done: most of the note's own, else, where it has dates at all, of its folder."""
-    dated = any(_EMOJI.search(task.text) or _FIELD.search(task.text) for task in edits.tasks(text))
+    dated = any(_EMOJI.search(task.text) or _FIELD.search(task.text) for task in tasks(text))
     for each in _texts_around(text, path, ctx) if dated else (text,):
-        done = [task.text for task in edits.tasks(each) if task.status in _TICKED]
+        done = [task.text for task in tasks(each) if task.status in _TICKED]
         if done:
             return sum(_DONE_DAY.search(line) is not None for line in done) * 2 >= len(done)
     return False

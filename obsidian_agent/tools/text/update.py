@@ -1,9 +1,4 @@
-"""`vault.replaceText`: the same replacement in one note, some notes, a folder or the whole vault.
-
-`util.noteBody`: a note's text without its properties, for putting it into another note.
-
-`vault.updateFile`: add to a note or replace a part of it, and keep every other byte.
-"""
+"""Text added to a note or replaced in it: `vault.updateFile`, and `vault.replaceText` for one note, some, a folder or the whole vault."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ from typing import Literal, assert_never
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text
+from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text, written
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.create import new_file
@@ -24,7 +19,7 @@ from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
-from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile, content_hash
+from obsidian_agent.vault.views.changes import ModifyFile, content_hash
 
 
 class UpdateFileInput(ToolModel):
@@ -66,14 +61,9 @@ def update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal[UpdateFileO
     path = new_file(args.path, ctx.view) if entry is None else entry.path
     before = None if entry is None else read_text(ctx.view, path)
     after = _edited(before or "", args)
-    data = encode(after)
-    changes: tuple[FileChange, ...] = ()
-    if before is None:
-        changes = (CreateFile(path, data),)
-    elif before != after:
-        changes = (ModifyFile(path, data),)
+    changes = written(path, before, after)
     warnings = links_caught(ctx, path) if before is None else ()
-    return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(data)), changes, warnings)
+    return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(encode(after))), changes, warnings)
 
 
 def _edited(text: str, args: UpdateFileInput) -> str:

@@ -107,11 +107,6 @@ def edit_properties(
     return text[: front.content_start] + changed + text[front.content_end :]
 
 
-def write_frontmatter(properties: Mapping[str, Any], newline: str) -> str:
-    """The lines of a new block, without its fences: each property as Obsidian would write it. Raises ARGUMENT_INVALID as `edit_properties` does."""
-    return new_lines(EditRequest.checked(properties, (), (), ()).set, newline)
-
-
 def merge_new(content: str, properties: Mapping[str, Any]) -> str:
     """Content of a new note with properties: in the block it has, or in a new one above it."""
     return edit_properties(content, set=properties)

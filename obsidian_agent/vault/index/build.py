@@ -27,7 +27,6 @@ from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
 from obsidian_agent.vault.index.facts import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key
-from obsidian_agent.vault.index.needle import folds_oddly
 from obsidian_agent.vault.index.snapshot_file import (
     FAILED,
     FOLDS_ODDLY,
@@ -43,6 +42,7 @@ from obsidian_agent.vault.index.snapshot_file import (
     joined_tags,
 )
 from obsidian_agent.vault.index.stamps import Stamp
+from obsidian_agent.vault.index.text_search import folds_oddly
 from obsidian_agent.vault.links.resolve import target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.note import names_in

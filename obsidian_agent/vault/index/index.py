@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.facts import Facts
 from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
-from obsidian_agent.vault.index.needle import Needle
+from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import LinksByName, asked_name, file_name
 from obsidian_agent.vault.paths.path import VaultPath
 

@@ -27,11 +27,10 @@ from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.build import Cancelled, is_settled, no_collection, scan_files
 from obsidian_agent.vault.index.facts import NOTHING, KnownPaths, facts_of, holds_facts
-from obsidian_agent.vault.index.snapshot import Snapshot, merged, write_snapshot
+from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, UnusableIndex
 from obsidian_agent.vault.index.stamps import Stamp, stamp, walk_stamps
 from obsidian_agent.vault.index.stored import Changed, StoredIndex
-from obsidian_agent.vault.index.text_search import Packs
 from obsidian_agent.vault.paths.path import VaultPath
 
 FILE: Final = "snapshot"

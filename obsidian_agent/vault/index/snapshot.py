@@ -1,24 +1,27 @@
 """The index of a vault as it was at one moment: immutable, in a file. Files have ids: their places among the sorted paths.
 
-A snapshot with some of its files replaced, as records for the next one: nothing of the others is read again.
+The texts of its notes lie beside it in packs: one search over a mapped file instead of opening very many notes.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence, Set
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from obsidian_agent.vault.index.facts import Facts, tag_within, unpack_facts
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot_file import (
+    FOLDS_ODDLY,
     IDS,
     LONG,
+    LOSSY,
     REFERS,
     Buffer,
     Packed,
@@ -38,61 +41,8 @@ from obsidian_agent.vault.index.snapshot_file import (
     write_sections,
 )
 from obsidian_agent.vault.index.stamps import Stamp
+from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import name_key, target_name
-
-
-def merged(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
-    """The files of a snapshot but the stale ones, and the fresh ones."""
-    old = [(text, False, file) for file, text in enumerate(snapshot.paths) if text not in stale]
-    files = sorted([*old, *((text, True, file) for file, text in enumerate(fresh.paths))])
-    old_places, new_places = array("q", [-1]) * len(snapshot), array("q", [-1]) * len(fresh.paths)
-    stamps, facts = [], []
-    fresh_ends = _ends(fresh.fact_sizes)
-    for place, (_, is_fresh, file) in enumerate(files):
-        if is_fresh:
-            new_places[file] = place
-            stamps.append(fresh.stamps[file])
-            facts.append(fresh.facts[fresh_ends[file] : fresh_ends[file + 1]])
-        else:
-            old_places[file] = place
-            stamps.append(snapshot.stamp(file))
-            facts.append(snapshot.raw_facts(file))
-    made = Records.blank([text for text, _, _ in files], stamps)
-    made.facts, made.fact_sizes = b"".join(facts), array(IDS, map(len, facts))
-    for place, (_, is_fresh, file) in enumerate(files):
-        row = tuple(column[file] for column in fresh.packed) if is_fresh else snapshot.packed(file)
-        made.flags[place] = fresh.flags[file] if is_fresh else snapshot.flags[file]
-        for column, value in zip(made.packed, row, strict=True):
-            column[place] = value
-    kept = ((old_places[file], alias) for file, alias in snapshot.alias_rows() if old_places[file] >= 0)
-    made.aliases = sorted([*kept, *((new_places[file], alias) for file, alias in fresh.aliases)])
-    made.tagged = _merged_tags(snapshot, fresh, old_places, new_places)
-    made.sources = _merged_sources(snapshot, fresh, old_places, new_places)
-    return made
-
-
-def _ends(sizes: array[int]) -> list[int]:
-    ends = [0]
-    for size in sizes:
-        ends.append(ends[-1] + size)
-    return ends
-
-
-def _merged_tags(snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]) -> list[Tagged]:
-    found = {key: list(moved_ids(ids, old)) for key, ids in snapshot.tag_rows()}
-    for key, ids in fresh.tagged:
-        found.setdefault(key, []).extend(moved_ids(ids_of(ids), new))
-    return sorted(Tagged(key, array(IDS, sorted(ids)).tobytes()) for key, ids in found.items() if ids)
-
-
-def _merged_sources(snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]) -> list[Sources]:
-    found = {target: list(moved_ids(ids, old)) for target, ids in snapshot.links()}
-    names = {each.target: each.name for each in fresh.sources}
-    for _, target, ids in fresh.sources:
-        found.setdefault(target, []).extend(moved_ids(ids_of(ids), new))
-    made = ((target, array(IDS, sorted(ids)).tobytes()) for target, ids in found.items() if ids)
-    return sorted(Sources(names.get(target) or target_name(target), target, ids) for target, ids in made)
-
 
 _PIECE: Final = 1 << 16
 """Characters of paths that are split at once."""
@@ -249,3 +199,138 @@ def _sections(records: Records, packs: Sequence[str]) -> dict[str, Iterable[Buff
     sections |= number_column("aliased", IDS, [file for file, _ in records.aliases])
     sections |= number_column("by_name", "I", sorted(range(len(names)), key=names.__getitem__))
     return sections
+
+
+def merged(snapshot: Snapshot, stale: Set[str], fresh: Records) -> Records:
+    """The files of a snapshot but the stale ones, and the fresh ones."""
+    old = [(text, False, file) for file, text in enumerate(snapshot.paths) if text not in stale]
+    files = sorted([*old, *((text, True, file) for file, text in enumerate(fresh.paths))])
+    old_places, new_places = array("q", [-1]) * len(snapshot), array("q", [-1]) * len(fresh.paths)
+    stamps, facts = [], []
+    fresh_ends = _ends(fresh.fact_sizes)
+    for place, (_, is_fresh, file) in enumerate(files):
+        if is_fresh:
+            new_places[file] = place
+            stamps.append(fresh.stamps[file])
+            facts.append(fresh.facts[fresh_ends[file] : fresh_ends[file + 1]])
+        else:
+            old_places[file] = place
+            stamps.append(snapshot.stamp(file))
+            facts.append(snapshot.raw_facts(file))
+    made = Records.blank([text for text, _, _ in files], stamps)
+    made.facts, made.fact_sizes = b"".join(facts), array(IDS, map(len, facts))
+    for place, (_, is_fresh, file) in enumerate(files):
+        row = tuple(column[file] for column in fresh.packed) if is_fresh else snapshot.packed(file)
+        made.flags[place] = fresh.flags[file] if is_fresh else snapshot.flags[file]
+        for column, value in zip(made.packed, row, strict=True):
+            column[place] = value
+    kept = ((old_places[file], alias) for file, alias in snapshot.alias_rows() if old_places[file] >= 0)
+    made.aliases = sorted([*kept, *((new_places[file], alias) for file, alias in fresh.aliases)])
+    made.tagged = _merged_tags(snapshot, fresh, old_places, new_places)
+    made.sources = _merged_sources(snapshot, fresh, old_places, new_places)
+    return made
+
+
+def _ends(sizes: array[int]) -> list[int]:
+    ends = [0]
+    for size in sizes:
+        ends.append(ends[-1] + size)
+    return ends
+
+
+def _merged_tags(snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]) -> list[Tagged]:
+    found = {key: list(moved_ids(ids, old)) for key, ids in snapshot.tag_rows()}
+    for key, ids in fresh.tagged:
+        found.setdefault(key, []).extend(moved_ids(ids_of(ids), new))
+    return sorted(Tagged(key, array(IDS, sorted(ids)).tobytes()) for key, ids in found.items() if ids)
+
+
+def _merged_sources(snapshot: Snapshot, fresh: Records, old: array[int], new: array[int]) -> list[Sources]:
+    found = {target: list(moved_ids(ids, old)) for target, ids in snapshot.links()}
+    names = {each.target: each.name for each in fresh.sources}
+    for _, target, ids in fresh.sources:
+        found.setdefault(target, []).extend(moved_ids(ids_of(ids), new))
+    made = ((target, array(IDS, sorted(ids)).tobytes()) for target, ids in found.items() if ids)
+    return sorted(Sources(names.get(target) or target_name(target), target, ids) for target, ids in made)
+
+
+# --- the texts of the notes --------------------------------------------------------------------------------------------------------
+
+CHUNK: Final = 1 << 18
+"""Bytes that are lower-cased at a time: they stay in the processor's cache."""
+
+
+class _Pack(NamedTuple):
+    data: mmap.mmap | bytes
+    ids: array[int]
+    starts: array[int]
+
+
+class Packs:
+    """The texts of the notes of a snapshot, in a folder. Every method raises OSError when a pack is gone: then the notes must be read."""
+
+    def __init__(self, snapshot: Snapshot, folder: Path) -> None:
+        self._snapshot = snapshot
+        self._folder = folder
+
+    @cached_property
+    def _packs(self) -> list[_Pack]:
+        snapshot = self._snapshot
+        return [_Pack(_mapped(self._folder / name), *snapshot.texts_in(number)) for number, name in enumerate(snapshot.packs)]
+
+    def text(self, file: int) -> bytes:
+        """The bytes of a note."""
+        pack, start, size = self._snapshot.packed(file)
+        return self._packs[pack].data[start : start + size] if size else b""
+
+    def holding(self, needle: Needle, cancelled: Callable[[], bool] = lambda: False) -> list[int]:
+        """The ids, ascending, of all notes that hold a needle, and of those of which that cannot be told so."""
+        found: set[int] = set()
+        for pack in self._packs:
+            found.update(_hits(pack, needle, cancelled))
+        odd = LOSSY | FOLDS_ODDLY if needle.lower else LOSSY
+        flags = self._snapshot.flags
+        found.update(file for file in range(len(flags)) if flags[file] & odd)
+        return sorted(found)
+
+    def first(self, needle: Needle, cancelled: Callable[[], bool] = lambda: False) -> Iterator[int]:
+        """As `holding`, one after the other as they are found, pack by pack; without those of which it cannot be told."""
+        for pack in self._packs:
+            yield from _hits(pack, needle, cancelled)
+
+
+def _hits(pack: _Pack, needle: Needle, cancelled: Callable[[], bool]) -> Iterator[int]:
+    """The notes of a pack with a needle, each once: the next look begins behind the note of the last hit."""
+    data, ids, starts = pack
+    wanted, total = needle.data, len(data)
+    overlap = len(wanted) - 1
+    step = CHUNK if needle.lower else CHUNK << 5
+    behind = 0
+    for chunk in range(0, total, step):
+        if cancelled():
+            return
+        end = min(chunk + step + overlap, total)
+        if behind >= end:
+            continue
+        base = max(chunk, behind)
+        if needle.lower:
+            piece: mmap.mmap | bytes = data[base:end].lower()
+            offset, limit, at = base, end - base, 0
+        else:
+            piece, offset, limit, at = data, 0, end, base
+        at = piece.find(wanted, at, limit)
+        while at >= 0:
+            place = bisect_right(starts, offset + at) - 1
+            behind = starts[place + 1] if place + 1 < len(starts) else total
+            # A pack may begin with texts that are no longer valid.
+            if place >= 0:
+                yield ids[place]
+            at = piece.find(wanted, behind - offset, limit) if behind - offset < limit else -1
+
+
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    with open(path, "rb") as file:
+        size = file.seek(0, 2)
+        if not size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -15,10 +15,9 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.facts import Delta, Facts, KnownPaths, asks_content, tag_key
 from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
-from obsidian_agent.vault.index.needle import Needle
-from obsidian_agent.vault.index.snapshot import Snapshot
+from obsidian_agent.vault.index.snapshot import Packs, Snapshot
 from obsidian_agent.vault.index.stamps import Stamp
-from obsidian_agent.vault.index.text_search import Packs
+from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import VaultPath

@@ -1,101 +1,95 @@
-"""Looking for bytes in the packs of texts: one search over a mapped file instead of opening very many notes.
+"""What every hit of a search holds, as bytes that can be looked for in very many notes at once, and the lines in which hits can be.
 
-The lines of a text in which a hit can be, without a look at the others.
+Case is ignored as `str.casefold` does. For ASCII that is lower case, and the few other characters that fold to ASCII letters (the sharp s,
+the Kelvin sign, ligatures) are known: notes that hold them are marked when they are indexed, and always looked at.
 """
 
 from __future__ import annotations
 
-import mmap
-from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from pathlib import Path
-from typing import Final, NamedTuple
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
-from obsidian_agent.vault.index.needle import Needle, folds_oddly
-from obsidian_agent.vault.index.snapshot import Snapshot
-from obsidian_agent.vault.index.snapshot_file import FOLDS_ODDLY, LOSSY
 from obsidian_agent.vault.text import split_lines
 
-CHUNK: Final = 1 << 18
-"""Bytes that are lower-cased at a time: they stay in the processor's cache."""
+_ASCII_RUN: Final = re.compile(r"[\x00-\x7f]+")
+ODD_CHARACTERS: Final = (
+    "\u00df\u0130\u0131\u0149\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\u1e9e\u212a\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
+)
+"""The characters that are not ASCII, but one of whose cases is or holds some."""
+
+_ODD: Final = re.compile("|".join(ODD_CHARACTERS).encode())
 
 
-class _Pack(NamedTuple):
-    data: mmap.mmap | bytes
-    ids: array[int]
-    starts: array[int]
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """`data` is in the bytes of every note with a hit: as it is, or with `lower` in their ASCII lower case."""
+
+    data: bytes
+    lower: bool
 
 
-class Packs:
-    """The texts of the notes of a snapshot, in a folder. Every method raises OSError when a pack is gone: then the notes must be read."""
-
-    def __init__(self, snapshot: Snapshot, folder: Path) -> None:
-        self._snapshot = snapshot
-        self._folder = folder
-
-    @cached_property
-    def _packs(self) -> list[_Pack]:
-        snapshot = self._snapshot
-        return [_Pack(_mapped(self._folder / name), *snapshot.texts_in(number)) for number, name in enumerate(snapshot.packs)]
-
-    def text(self, file: int) -> bytes:
-        """The bytes of a note."""
-        pack, start, size = self._snapshot.packed(file)
-        return self._packs[pack].data[start : start + size] if size else b""
-
-    def holding(self, needle: Needle, cancelled: Callable[[], bool] = lambda: False) -> list[int]:
-        """The ids, ascending, of all notes that hold a needle, and of those of which that cannot be told so."""
-        found: set[int] = set()
-        for pack in self._packs:
-            found.update(_hits(pack, needle, cancelled))
-        odd = LOSSY | FOLDS_ODDLY if needle.lower else LOSSY
-        flags = self._snapshot.flags
-        found.update(file for file in range(len(flags)) if flags[file] & odd)
-        return sorted(found)
-
-    def first(self, needle: Needle, cancelled: Callable[[], bool] = lambda: False) -> Iterator[int]:
-        """As `holding`, one after the other as they are found, pack by pack; without those of which it cannot be told."""
-        for pack in self._packs:
-            yield from _hits(pack, needle, cancelled)
+def exact_needle(text: str) -> Needle | None:
+    """The needle of a text that is looked for as it is; None when every note must be looked at."""
+    return Needle(text.encode("utf-8", "surrogatepass"), lower=False) if text else None
 
 
-def _hits(pack: _Pack, needle: Needle, cancelled: Callable[[], bool]) -> Iterator[int]:
-    """The notes of a pack with a needle, each once: the next look begins behind the note of the last hit."""
-    data, ids, starts = pack
-    wanted, total = needle.data, len(data)
-    overlap = len(wanted) - 1
-    step = CHUNK if needle.lower else CHUNK << 5
-    behind = 0
-    for chunk in range(0, total, step):
-        if cancelled():
-            return
-        end = min(chunk + step + overlap, total)
-        if behind >= end:
-            continue
-        base = max(chunk, behind)
-        if needle.lower:
-            piece: mmap.mmap | bytes = data[base:end].lower()
-            offset, limit, at = base, end - base, 0
-        else:
-            piece, offset, limit, at = data, 0, end, base
-        at = piece.find(wanted, at, limit)
-        while at >= 0:
-            place = bisect_right(starts, offset + at) - 1
-            behind = starts[place + 1] if place + 1 < len(starts) else total
-            # A pack may begin with texts that are no longer valid.
-            if place >= 0:
-                yield ids[place]
-            at = piece.find(wanted, behind - offset, limit) if behind - offset < limit else -1
+def folded_needle(text: str) -> Needle | None:
+    """The needle of a text that is looked for in any case: its longest piece of ASCII, or all of it when it knows no case."""
+    folded = text.casefold()
+    if not folded.isascii() and folded == text.upper() == text.lower() == text.upper().casefold():
+        return Needle(text.encode("utf-8", "surrogatepass"), lower=False)
+    run = max(_ASCII_RUN.findall(folded), key=len, default="")
+    return Needle(run.encode(), lower=True) if run else None
 
 
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    with open(path, "rb") as file:
-        size = file.seek(0, 2)
-        if not size:
-            return b""
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def folds_oddly(data: bytes) -> bool:
+    """Whether bytes hold characters that case folding turns into ASCII letters, or ASCII into them."""
+    return not data.isascii() and _ODD.search(data) is not None
+
+
+_WORTHWHILE = 2
+
+
+def required_text(pattern: str, *, ignore_case: bool) -> Needle | None:
+    """The needle of a valid expression; None when it requires no text of some length."""
+    if "(?" in pattern:
+        # Flags inside of it, conditions and looking around: not worth telling which of them still require something.
+        return None
+    try:
+        # The parser of the standard library is no documented part of it: without it every note is looked at.
+        from re import _parser  # type: ignore[attr-defined]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            runs = _runs(_parser.parse(pattern, re.MULTILINE))
+    except (ImportError, AttributeError, re.error, TypeError, ValueError):
+        return None
+    longest = max(runs, key=len, default="")
+    if len(longest) < _WORTHWHILE or "\n" in longest:
+        return None
+    return folded_needle(longest) if ignore_case else exact_needle(longest)
+
+
+def _runs(items: Iterable[Any]) -> list[str]:
+    """The pieces of plain text that stand in every match."""
+    found = [""]
+    for kind, value in items:
+        match str(kind):
+            case "LITERAL":
+                found[-1] += chr(value)
+                continue
+            case "SUBPATTERN":
+                found += [*_runs(value[-1]), ""]
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[0] >= 1:
+                found += [*_runs(value[2]), ""]
+            case "AT":
+                continue
+            case _:
+                found.append("")
+    return found
 
 
 def lines_with(text: str, needle: Needle | None) -> Iterator[tuple[int, str]]:

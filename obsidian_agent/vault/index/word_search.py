@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.index.index import NoteText, VaultIndex
-from obsidian_agent.vault.index.needle import folded_needle
+from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
 SATURATION: Final = 1.2

@@ -72,7 +72,7 @@ def _forms(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: 
         if not short or not resolver.ambiguous(name):
             yield name
     elif style.format == "relative":
-        relative = _relative(path, source)
+        relative = relative_path(path, source)
         yield relative
         if not relative.startswith("../"):
             yield f"./{relative}"
@@ -80,14 +80,6 @@ def _forms(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: 
     yield target.text
     yield f"/{path}"
     yield f"/{target.text}"
-
-
-def _relative(path: str, source: VaultPath) -> str:
-    here = list(source.parent.parts)
-    there = path.split("/")
-    while here and len(there) > 1 and here[0] == there[0]:
-        del here[0], there[0]
-    return "/".join([*(".." for _ in here), *there])
 
 
 Form = Literal["name", "absolute", "rooted", "relative", "tail"]
@@ -141,10 +133,10 @@ def spellings(shape: Shape, file: VaultPath, source: VaultPath, style: LinkStyle
     for extension in endings:
         path = file.text if extension else _without_ending(file.text, file)
         if style.format == "relative":
-            yield from _text_relative(path, source, dotted=False)
+            yield from _relative(path, source, dotted=False)
         yield Spelling(path)
         yield Spelling(f"/{path}")
-        yield from _text_relative(path, source, dotted=False)
+        yield from _relative(path, source, dotted=False)
         yield Spelling(path.rpartition("/")[2])
 
 
@@ -157,7 +149,7 @@ def _own(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
         case "rooted":
             yield Spelling(f"/{path}")
         case "relative":
-            yield from _text_relative(path, source, dotted=shape.dotted and shape.depth == 0)
+            yield from _relative(path, source, dotted=shape.dotted and shape.depth == 0)
         case "tail":
             parts = path.split("/")
             yield Spelling("/".join(parts[-shape.depth :]), unique=True)
@@ -165,7 +157,7 @@ def _own(shape: Shape, path: str, source: VaultPath) -> Iterator[Spelling]:
             assert_never(shape.form)
 
 
-def _text_relative(path: str, source: VaultPath, *, dotted: bool) -> Iterator[Spelling]:
+def _relative(path: str, source: VaultPath, *, dotted: bool) -> Iterator[Spelling]:
     relative = relative_path(path, source)
     climbing = relative.startswith("../")
     if not dotted or climbing:

@@ -10,29 +10,8 @@ from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
-from obsidian_agent.vault.markdown.lines import HEADING, Bullet, Task, bullets, headings_of, scan, tasks
-from obsidian_agent.vault.paths.rules import slug
+from obsidian_agent.vault.markdown.lines import HEADING, headings_of, scan
 from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newlines
-
-__all__ = [
-    "Bullet",
-    "Heading",
-    "Section",
-    "Task",
-    "append",
-    "append_to_section",
-    "bullets",
-    "headings",
-    "headings_of",
-    "insert_after_marker",
-    "insert_line",
-    "prepend_below_frontmatter",
-    "prepend_below_heading",
-    "replace_section_body",
-    "section",
-    "slug",
-    "tasks",
-]
 
 _MOST_NAMED = 12
 

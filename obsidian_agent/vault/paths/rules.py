@@ -13,15 +13,13 @@ import re
 import unicodedata
 from typing import Final
 
-import regex
-
 from obsidian_agent.errors import ToolError
 
 MAX_NAME_BYTES: Final = 255
 """Longest name that ext4, APFS and NTFS all take (ext4 counts bytes of UTF-8)."""
 
 MAX_CLEAN_BYTES: Final = 240
-"""Longest name that `clean_component` makes; leaves room for an extension and a ` 2`."""
+"""Longest name that `clean_component` and `slug` make; leaves room for an extension and a ` 2`."""
 
 PLAIN: Final = re.compile(r"[A-NP-Za-np-z0-9][A-Za-z0-9 ,()&'+=!_.-]*+")
 """Names that every rule for names on disk allows, told at once: most names are such. The others are asked about."""
@@ -231,18 +229,22 @@ def _visible(text: str) -> str:
     return "".join(kept)
 
 
-def _cut(text: str) -> str:
-    if len(text.encode()) <= MAX_CLEAN_BYTES:
+def _cut(text: str, most: int | None = None) -> str:
+    """As many of a text's characters, as people count them, as have room in `most` code points and in a file name."""
+    if _fits(text, most):
         return text
     import regex  # Only names this long need it, and it is slow to import.
 
-    kept, size = [], 0
+    kept = ""
     for cluster in regex.findall(r"\X", text):
-        size += len(cluster.encode())
-        if size > MAX_CLEAN_BYTES:
+        if not _fits(kept + cluster, most):
             break
-        kept.append(cluster)
-    return "".join(kept)
+        kept += cluster
+    return kept
+
+
+def _fits(text: str, most: int | None) -> bool:
+    return (most is None or len(text) <= most) and len(text.encode("utf-8", "surrogatepass")) <= MAX_CLEAN_BYTES
 
 
 def _trimmed(text: str) -> str:
@@ -251,9 +253,6 @@ def _trimmed(text: str) -> str:
         pass
     return text
 
-
-MOST_BYTES = 240
-"""Bytes of UTF-8: what file systems take for a name, with room for an extension and a number."""
 
 # Compiled (and kept by `regex`) when first used: that takes longer than all the rest of this module.
 _APOSTROPHES = r"(?<=\p{L})['\u2019\u02bc](?=\p{L})"
@@ -267,13 +266,15 @@ def slug(title: str, separator: str = "-", max_length: int | None = None) -> str
     """A title in lower case, its words joined by `separator`: "Plan: Q3/Q4 (draft)" becomes "plan-q3-q4-draft".
 
     Letters and digits of all scripts, ``_`` and emoji stay, everything else separates words. At most `max_length` characters and
-    `MOST_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left. The name of a Windows device gets a ``_``.
+    `MAX_CLEAN_BYTES` bytes, cut between words where there are any; "untitled" when nothing is left. The name of a Windows device gets a ``_``.
     Raises `ToolError` ARGUMENT_INVALID for a separator that is no part of a file's name, or a length below 1.
     """
     if len(separator) > 5 or not all(character in "-_.~+ " for character in separator):
         raise ToolError(f"“{separator}” cannot separate the words of a slug.", hint="Use -, _, ., ~, + or a blank.")
     if max_length is not None and max_length < 1:
         raise ToolError(f"A slug of {max_length} characters is not possible.", hint="maxLength is 1 or more.")
+    import regex  # Slow to import, and not needed to read paths.
+
     folded = unicodedata.normalize("NFC", regex.sub(_APOSTROPHES, "", title).lower())
     words = [word for part in regex.split(_NO_WORD, folded, flags=regex.V1) if (word := part.strip("\u200d").lstrip("\ufe0f\u200d"))]
     return _no_device(_joined(words, separator, max_length) or _EMPTY[:max_length], max_length)
@@ -284,7 +285,7 @@ def _joined(words: list[str], separator: str, most: int | None) -> str:
     for word in words:
         longer = f"{kept}{separator}{word}" if kept else word
         if not _fits(longer, most):
-            return kept or _slugs_cut(word, most)
+            return kept or _cut(word, most)
         kept = longer
     return kept
 
@@ -294,19 +295,6 @@ def _no_device(name: str, most: int | None) -> str:
     if not _DEVICE.fullmatch(head):
         return name
     return f"{head if _fits(name + '_', most) else head[:-1]}_{dot}{tail}"
-
-
-def _slugs_cut(word: str, most: int | None) -> str:
-    kept = ""
-    for cluster in regex.findall(r"\X", word):
-        if not _fits(kept + cluster, most):
-            break
-        kept += cluster
-    return kept
-
-
-def _fits(text: str, most: int | None) -> bool:
-    return (most is None or len(text) <= most) and len(text.encode("utf-8", "surrogatepass")) <= MOST_BYTES
 
 
 _SCHEME_OR_DRIVE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)

@@ -2,16 +2,46 @@
 
 An `Action` says what one place of the vault is before and after. Forward runs, undo, redo and recovery all carry out actions; the
 reverse of an action is an action.
+
+A file that is replaced becomes another file to the system, with times of its own and none of the other names; what it was besides its content
+is its stamp, taken before a run and given back by undo. The time of the last change can be set everywhere. The time of its making can be set
+where setting an earlier time of change moves it along (macOS, FreeBSD), and not on Linux. Other names come back by linking the file again to
+one of them.
+
+Sources: utimensat(2) of FreeBSD and Apple on birth times; inode(7).
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
-from obsidian_agent.vault.filesystem.stamps import Stamp
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
+
+SETS_BIRTH: Final = sys.platform == "darwin" or sys.platform.startswith("freebsd")
+"""Whether the time when a file was made can be given to another file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Times in nanoseconds since the epoch; `born_ns` is None where it could not be set anyway.
+
+    `inode` is the (device, inode) of a file that has other names too.
+    """
+
+    modified_ns: int
+    born_ns: int | None = None
+    inode: tuple[int, int] | None = None
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp of a file with this status."""
+    born: float | None = getattr(status, "st_birthtime", None) if SETS_BIRTH else None
+    inode = (status.st_dev, status.st_ino) if status.st_nlink > 1 else None
+    return Stamp(status.st_mtime_ns, None if born is None else int(born * 1_000_000_000), inode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Carrying out one action on the disk: all of it or none, and never over content that nobody has agreed to lose.
 
 A file's new content is written under a temporary name in the target's own folder. It then takes a free name, or changes places with the old
-file; what was displaced is hashed before it is thrown away (`temporaries.py`), and put back if it is somebody else's. Temporary names are
+file; what was displaced is hashed before it is thrown away (`temp_files.py`), and put back if it is somebody else's. Temporary names are
 `.<token>.<number>.<attempt>`, so that after a crash they can be found and told apart. Nothing is flushed before `flush`, once for all.
 """
 
@@ -13,19 +13,20 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, assert_never
 
 from obsidian_agent.errors import Conflict, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, io_error, read_all
-from obsidian_agent.vault.filesystem.stamps import SETS_BIRTH, OtherNames, Stamp, set_times
 from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free
 from obsidian_agent.vault.filesystem.temp_files import Temporaries, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly
-from obsidian_agent.vault.paths.path import VaultPath, collision_key
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
+from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
+from obsidian_agent.vault.transaction.actions import SETS_BIRTH, Action, MoveEntry, PutFile, PutFolder, Stamp
 
 WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 IN_WRITING: Final = 0o200
@@ -449,3 +450,38 @@ def _copy_attributes(source: int, target: int) -> None:
 
 def _changed(path: VaultPath) -> Conflict:
     return Conflict(f"{path.text} is no longer what the preview read; it was left alone.", path=path.text)
+
+
+def set_times(fd: int, stamp: Stamp) -> None:
+    """Give a file the times of a stamp, as far as the system lets it."""
+    now = time.time_ns()
+    if stamp.born_ns is not None:
+        os.utime(fd, ns=(now, stamp.born_ns))
+    os.utime(fd, ns=(now, stamp.modified_ns))
+
+
+class OtherNames:
+    """Where in the vault a file has its other names. The vault is looked through when that is asked, and again after `forget`."""
+
+    def __init__(self, handles: FolderHandles) -> None:
+        self._handles = handles
+        self._found: Mapping[int, Sequence[VaultPath]] | None = None
+
+    def forget(self) -> None:
+        """Names have changed since."""
+        self._found = None
+
+    def of(self, inode: tuple[int, int]) -> VaultPath | None:
+        """A name of the file with this (device, inode), or None when it has none in the vault. VaultError when the disk fails."""
+        if self._found is None:
+            found = defaultdict[int, list[VaultPath]](list)
+            for folder, entry in self._handles.entries():
+                if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
+                    with contextlib.suppress(PathRefused):
+                        found[entry.inode()].append(from_disk(folder, entry.name))
+            self._found = found
+        for path in self._found.get(inode[1], ()):
+            status = self._handles.status(path)
+            if status is not None and (status.st_dev, status.st_ino) == inode:
+                return path
+        return None

@@ -28,7 +28,7 @@ def unified_diff(before: bytes | None, after: bytes | None, old_name: str, new_n
     if old == new:
         return ""
     parts = [f"--- {'/dev/null' if before is None else old_name}\n", f"+++ {'/dev/null' if after is None else new_name}\n"]
-    for group in _hunks(_opcodes(old, new), len(old), len(new)):
+    for group in _hunks(_opcodes(old, new)):
         _render(group, old, new, parts)
     return "".join(parts)
 
@@ -57,7 +57,7 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     return [(tag, i1 + start, i2 + start, j1 + start, j2 + start) for tag, i1, i2, j1, j2 in codes if tag != "equal"]
 
 
-def _hunks(codes: list[Opcode], old_length: int, new_length: int) -> Iterator[list[Opcode]]:
+def _hunks(codes: list[Opcode]) -> Iterator[list[Opcode]]:
     """Changed regions grouped where their context would touch."""
     group: list[Opcode] = []
     for code in codes:

@@ -11,7 +11,7 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.facts import NOTHING, Delta, Facts, facts_of, holds_facts, tag_key
 from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
 from obsidian_agent.vault.index.name_search import NameFinder
-from obsidian_agent.vault.index.needle import Needle
+from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath

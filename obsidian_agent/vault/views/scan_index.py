@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.index.facts import NOTHING, Facts, facts_of, holds_facts, tag_key, tag_within
 from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
-from obsidian_agent.vault.index.needle import Needle
+from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name, target_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath

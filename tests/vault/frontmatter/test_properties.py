@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError, VaultError
 from obsidian_agent.vault import text
-from obsidian_agent.vault.frontmatter.properties import edit_properties, find_frontmatter, merge_new, read_properties, write_frontmatter
+from obsidian_agent.vault.frontmatter.properties import edit_properties, find_frontmatter, merge_new, read_properties
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "frontmatter_cases.jsonl").read_text("utf-8").splitlines()]
 
@@ -467,10 +467,6 @@ def test_merge_new() -> None:
     assert merge_new("# T\n", {}) == "# T\n"
     assert merge_new("# T\n", {"a": "x: y", "tags": ["t"]}) == '---\na: "x: y"\ntags:\n  - t\n---\n# T\n'
     assert merge_new("---\na: 1 # c\n---\n# T\n", {"a": 2, "b": 3}) == "---\na: 2 # c\nb: 3\n---\n# T\n"
-
-
-def test_dump_is_the_lines_between_the_fences() -> None:
-    assert write_frontmatter({"a": True, "b": [1], "c": ""}, "\r\n") == 'a: true\r\nb:\r\n  - 1\r\nc: ""\r\n'
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------------------------

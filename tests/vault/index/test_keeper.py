@@ -19,8 +19,8 @@ from obsidian_agent.vault.index import keeper as index_keeper
 from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
-from obsidian_agent.vault.index.needle import folded_needle
 from obsidian_agent.vault.index.stamps import walk_stamps
+from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView

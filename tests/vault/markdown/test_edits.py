@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, read_properties
 from obsidian_agent.vault.markdown import edits as markdown
-from obsidian_agent.vault.markdown.lines import scan
+from obsidian_agent.vault.markdown.lines import bullets, scan, tasks
 from obsidian_agent.vault.paths import rules
+from obsidian_agent.vault.paths.rules import slug
 
 LAW = settings(deadline=None)
 
@@ -314,7 +315,7 @@ def test_law_an_insert_adds_lines_and_changes_none(text: str, content: str, line
 
 
 def items(text: str) -> list[tuple[str, int, bool | None]]:
-    return [(bullet.text, bullet.depth, bullet.checked) for bullet in markdown.bullets(text)]
+    return [(bullet.text, bullet.depth, bullet.checked) for bullet in bullets(text)]
 
 
 @pytest.mark.parametrize(
@@ -349,19 +350,19 @@ def test_bullets(text: str, found: list[tuple[str, int, bool | None]]) -> None:
 
 
 def test_raw_is_the_whole_line() -> None:
-    assert [bullet.raw for bullet in markdown.bullets("- a\r\n  * [x] b ^id  \n")] == ["- a", "  * [x] b ^id  "]
+    assert [bullet.raw for bullet in bullets("- a\r\n  * [x] b ^id  \n")] == ["- a", "  * [x] b ^id  "]
 
 
 def test_tasks_with_status_and_line() -> None:
     text = "---\na: 1\n---\n- [ ] one ^x\n- no task\n> 1. [/] two\n```\n- [ ] no\n```\n- [x]\n"
-    assert [(task.text, task.status, task.line) for task in markdown.tasks(text)] == [("one", " ", 4), ("two", "/", 6), ("", "x", 10)]
+    assert [(task.text, task.status, task.line) for task in tasks(text)] == [("one", " ", 4), ("two", "/", 6), ("", "x", 10)]
 
 
 # --- slugs --------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("title", "slug"),
+    ("title", "expected"),
     [
         ("Plan: Q3/Q4 (draft)", "plan-q3-q4-draft"),
         ("Don’t Panic!", "dont-panic"),
@@ -380,37 +381,37 @@ def test_tasks_with_status_and_line() -> None:
         ("İ", "i\u0307"),
     ],
 )
-def test_slug(title: str, slug: str) -> None:
-    assert markdown.slug(title) == slug
+def test_slug(title: str, expected: str) -> None:
+    assert slug(title) == expected
 
 
 def test_slug_options() -> None:
-    assert markdown.slug("One Two Three", "_") == "one_two_three"
-    assert markdown.slug("One Two Three", "") == "onetwothree"
-    assert markdown.slug("One Two Three", max_length=9) == "one-two"
-    assert markdown.slug("Onetwothree", max_length=5) == "onetw"
-    assert markdown.slug("con", max_length=3) == "co_"
-    assert markdown.slug("con x", ".") == "con_.x"
-    assert len(markdown.slug("é" * 400).encode()) <= 240
+    assert slug("One Two Three", "_") == "one_two_three"
+    assert slug("One Two Three", "") == "onetwothree"
+    assert slug("One Two Three", max_length=9) == "one-two"
+    assert slug("Onetwothree", max_length=5) == "onetw"
+    assert slug("con", max_length=3) == "co_"
+    assert slug("con x", ".") == "con_.x"
+    assert len(slug("é" * 400).encode()) <= 240
 
 
 @pytest.mark.parametrize(("separator", "length"), [("/", None), ("a", None), ("------", None), ("-", 0)])
 def test_slug_refuses(separator: str, length: int | None) -> None:
     with pytest.raises(ToolError) as caught:
-        markdown.slug("x", separator, length)
+        slug("x", separator, length)
     assert caught.value.code == "ARGUMENT_INVALID"
 
 
 @LAW
 @given(st.text(), st.integers(1, 40))
 def test_law_a_slug_is_a_name(title: str, length: int) -> None:
-    slug = markdown.slug(title, max_length=length)
-    assert 1 <= len(slug) <= length
-    assert rules.unportable(slug) is None
-    assert rules.unlinkable(slug) is None
-    assert not rules.protected(slug)
-    assert not set(slug) & set('\\/:*?"<>|#^[]%. \n\r\t\0')
-    assert slug not in {"con", "nul", "aux", "prn"}
+    name = slug(title, max_length=length)
+    assert 1 <= len(name) <= length
+    assert rules.unportable(name) is None
+    assert rules.unlinkable(name) is None
+    assert not rules.protected(name)
+    assert not set(name) & set('\\/:*?"<>|#^[]%. \n\r\t\0')
+    assert name not in {"con", "nul", "aux", "prn"}
 
 
 # --- Obsidian's own answers ---------------------------------------------------------------------------------------------------------
@@ -424,6 +425,6 @@ def test_headings_and_items_are_those_of_obsidian(shared: Path) -> None:
         expected = [(heading["text"], heading["level"], heading["line"] + 1) for heading in note["headings"] or ()]
         assert titles(text) == expected, name
         expected_tasks = [(item["task"], item["line"] + 1) for item in note["listItems"] or () if item["task"] is not None]
-        assert [(task.status, task.line) for task in markdown.tasks(text)] == expected_tasks, name
+        assert [(task.status, task.line) for task in tasks(text)] == expected_tasks, name
         found = {key: value for key, value in (note["frontmatter"] or {}).items() if key != "position"}
         assert read_properties(text) == found, name

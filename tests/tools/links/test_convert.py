@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError
+
+FILES = {
+    "Home.md": "",
+    "Sub/Old note.md": "",
+    "Twin.md": "",
+    "Sub/Twin.md": "",
+    "Pics/a (1).png": b"x",
+}
+
+
+def converted(bench, text, to, path="Sub/n.md"):
+    vault = bench({**FILES, path: text})
+    count = vault.run("vault.convertLinks", path=path, to=to)["count"]
+    return vault.text(path), count
+
+
+@pytest.mark.parametrize(
+    ("wiki", "markdown"),
+    [
+        ("[[Old note]]", "[Old note](Old%20note.md)"),
+        ("[[Home|start]]", "[start](../Home.md)"),
+        ("[[Old note#A b]]", "[Old note > A b](Old%20note.md#A%20b)"),
+        ("[[#Here]]", "[Here](#Here)"),
+        ("![[a (1).png]]", "![a (1).png](../Pics/a%20%281%29.png)"),
+        ("[[Never seen]]", "[Never seen](Never%20seen.md)"),
+    ],
+)
+def test_there_and_back(bench, wiki, markdown):
+    assert converted(bench, f"x {wiki} y\n", "markdown") == (f"x {markdown} y\n", 1)
+    assert converted(bench, f"x {markdown} y\n", "wikilinks") == (f"x {wiki} y\n", 1)
+
+
+def test_a_name_of_two_files_is_a_path_in_a_wikilink(bench):
+    assert converted(bench, "[t](../Twin.md)", "wikilinks")[0] == "[[Twin|t]]"
+    assert converted(bench, "[t](./Twin.md)", "wikilinks")[0] == "[[Sub/Twin|t]]"
+
+
+def test_what_is_no_link_stays(bench):
+    text = "`[[Home]]` [web](https://example.org) [[Home]]\n\n```\n[[Home]]\n```\n"
+    assert converted(bench, text, "markdown")[0] == text.replace(" [[Home]]\n\n", " [Home](../Home.md)\n\n")
+
+
+def test_properties_and_tables_stay(bench):
+    text = "---\nby: '[[Home]]'\n---\n| a |\n| - |\n| [[Home\\|x]] |\n"
+    vault = bench({**FILES, "n.md": text})
+    assert vault.run("vault.convertLinks", path="n.md", to="markdown")["count"] == 0
+    assert vault.warnings == ["LINKS_LEFT"]
+    assert vault.changes() == []
+
+
+LIST = "Features:\n\n- [x] Color schemes\n\t* [ ] E-ink mode ^id1\n> 2) a - a\n\nend"
+
+
+def test_only_the_texts_of_the_items_become_links(bench):
+    vault = bench({"F/Color schemes.md": "", "F/E-ink mode.md": "", "F/a - a.md": "", "a - a.md": ""})
+    output = vault.run(
+        "util.linkBullets", text=LIST, notes=[{"path": "F/Color schemes.md"}, "F/E-ink mode.md", {"path": "F/a - a.md", "created": True}]
+    )
+    assert output == {
+        "text": "Features:\n\n- [x] [[Color schemes]]\n\t* [ ] [[E-ink mode]] ^id1\n> 2) [[F/a - a]]\n\nend",
+        "count": 3,
+    }
+
+
+def test_null_leaves_an_item_as_it_is(bench):
+    assert bench().run("util.linkBullets", text="- a\r\n- a\r\n", notes=[None, "x.md"]) == {"text": "- a\r\n- [[x.md]]\r\n", "count": 1}
+
+
+def test_the_number_of_notes_must_fit(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench().run("util.linkBullets", text="- a\n- b", notes=["x.md"])
+    assert caught.value.code == "COUNT_MISMATCH"
+
+
+def test_a_text_that_holds_its_own_item_as_part_of_another_line(bench):
+    output = bench().run("util.linkBullets", text="x - a\n- a", notes=["y.md"])
+    assert output["text"] == "x - a\n- [[y.md]]"
+
+
+VAULT = {
+    "People/Ann Lee.md": "---\naliases: [Annie]\n---\nAnn Lee\n",
+    "a.md": "---\nby: Ann Lee\n---\n# Ann Lee\n\nann lee met Annie, Ann Leeds, [[Ann Lee]] and `Ann Lee`.\n\n```\nAnn Lee\n```\n\n| who |\n|---|\n| annie |\n",
+    "b.md": "Ann Lee and Ann Lee (https://x.org/Ann Lee #Ann Lee)\n",
+}
+
+
+def test_mentions_in_texts_become_links(bench):
+    vault = bench(VAULT)
+    answer = vault.run("vault.linkMentions", to="People/Ann Lee.md", path="a.md")
+    assert answer == {"files": [{"path": "a.md", "count": 3}], "total": 3}
+    assert vault.text("a.md") == VAULT["a.md"].replace("ann lee met Annie,", "[[Ann Lee|ann lee]] met [[Ann Lee|Annie]],").replace(
+        "| annie |", "| [[Ann Lee\\|annie]] |"
+    )
+
+
+def test_only_the_first_one_and_never_in_the_note_itself(bench):
+    vault = bench(VAULT)
+    answer = vault.run("vault.linkMentions", to="People/Ann Lee.md", occurrences="first", aliases=False)
+    assert [file["path"] for file in answer["files"]] == ["a.md", "b.md"]
+    assert vault.text("b.md").startswith("[[Ann Lee]] and Ann Lee (")
+
+
+def test_code_over_several_lines_stays(bench):
+    vault = bench({"Ann Lee.md": "", "a.md": "`one\nAnn Lee two` Ann Lee\n"})
+    vault.run("vault.linkMentions", to="Ann Lee.md")
+    assert vault.text("a.md") == "`one\nAnn Lee two` [[Ann Lee]]\n"
+
+
+def test_nothing_mentioned_is_a_warning(bench):
+    vault = bench({"Ann Lee.md": "", "a.md": "x"})
+    vault.run("vault.linkMentions", to="Ann Lee.md")
+    assert vault.warnings == ["TEXT_NOT_FOUND"]

@@ -1,0 +1,204 @@
+"""A rename keeps what definitions and HTML refer to, tells what it cannot keep, and the graph stays Obsidian's."""
+
+from __future__ import annotations
+
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.vault.links.references import LONGEST
+
+VAULT = {
+    "Hub.md": "[[#Top]] [[Hub]]\n# Top\n",
+    "a.md": '---\nup: "[[Hub]]"\n---\n[[hub|the hub]] and [[Missing#x]]\n![[Hub#Top]]\n`[[Hub]]`\n',
+    "Sub/b.md": "[md](../Hub.md) [web](https://example.org) [gone](nowhere%20here.md)\n[[c]]\n",
+    "Sub/c.md": "",
+    "X/c.md": "[[../Hub]]\n",
+    "board.canvas": '{"nodes": [{"id": "1", "type": "file", "file": "Hub.md"}]}',
+}
+
+
+def items(output):
+    return [(item["path"], item["line"], item["kind"], item["text"]) for item in output["items"]]
+
+
+def test_backlinks_of_every_kind_without_those_of_the_note_itself(bench):
+    output = bench(VAULT).run("vault.getBacklinks", path="Hub.md")
+    assert items(output) == [
+        ("Sub/b.md", 1, "markdown", "md"),
+        ("X/c.md", 1, "wikilink", "../Hub"),
+        ("a.md", 2, "property", "Hub"),
+        ("a.md", 4, "wikilink", "the hub"),
+        ("a.md", 5, "embed", "Hub > Top"),
+        ("board.canvas", 1, "canvas", "Hub.md"),
+    ]
+    assert output["count"] == 6
+
+
+def test_the_file_in_the_own_folder_is_meant(bench):
+    assert items(bench(VAULT).run("vault.getBacklinks", path="X/c.md")) == []
+    assert items(bench(VAULT).run("vault.getBacklinks", path="Sub/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
+
+
+def test_outgoing_and_unresolved(bench):
+    vault = bench(VAULT)
+    assert items(vault.run("vault.getOutgoingLinks", path="Hub.md")) == [("Hub.md", 1, "wikilink", "Top"), ("Hub.md", 1, "wikilink", "Hub")]
+    assert items(vault.run("vault.getOutgoingLinks", path="Sub/b.md")) == [
+        ("Hub.md", 1, "markdown", "md"),
+        ("Sub/c.md", 2, "wikilink", "c"),
+    ]
+    assert items(vault.run("vault.getUnresolvedLinks", path="Sub/b.md")) == [("nowhere here", 1, "markdown", "gone")]
+    assert items(vault.run("vault.getUnresolvedLinks", path="a.md")) == [("Missing", 4, "wikilink", "Missing > x")]
+
+
+def test_links_as_earlier_steps_left_them(bench):
+    vault = bench(VAULT)
+    assert vault.run("vault.getUnresolvedLinks", path="a.md")["count"] == 1
+    vault.run("vault.createFile", path="New/Missing.md", content="to [[Hub]]\n")
+    assert vault.run("vault.getUnresolvedLinks", path="a.md")["count"] == 0
+    assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == [("a.md", 4, "wikilink", "Missing > x")]
+    assert "New/Missing.md" in [item["path"] for item in vault.run("vault.getBacklinks", path="Hub.md")["items"]]
+    vault.run("vault.updateFile", path="a.md", mode="replace", content="no more\n")
+    vault.run("vault.delete", path="Sub/c.md")
+    assert items(vault.run("vault.getBacklinks", path="New/Missing.md")) == []
+    assert items(vault.run("vault.getBacklinks", path="X/c.md")) == [("Sub/b.md", 2, "wikilink", "c")]
+
+
+def test_a_missing_note_is_an_error(bench):
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench(VAULT).run("vault.getBacklinks", path="Missing.md")
+    assert caught.value.code == "FILE_NOT_FOUND"
+
+
+LOST = {
+    "a.md": "---\nby: '[[Ann Lee]]'\n---\n[[Ann Lea]] [[ann lea#Work|her]] [text](Ann%20Lea.md) [[missing]] ![[gone.png]] [[b]] `[[code]]`\n",
+    "sub/b.md": "[[Missing.md]] [[Nowhere/else]]\n",
+    "People/Ann Lee.md": "",
+    "board.canvas": "{}",
+}
+
+
+def test_each_name_once_and_no_pictures(bench):
+    answer = bench(LOST).run("vault.listUnresolved")
+    assert [(item["name"], item["count"], item["sources"]) for item in answer["items"]] == [
+        ("Ann Lea", 3, ["a.md"]),
+        ("missing", 2, ["a.md", "sub/b.md"]),
+        ("Nowhere/else", 1, ["sub/b.md"]),
+    ]
+
+
+def test_files_too_and_one_folder(bench):
+    vault = bench(LOST)
+    assert [item["name"] for item in vault.run("vault.listUnresolved", path="a.md", filesToo=True)["items"]] == [
+        "Ann Lea",
+        "gone.png",
+        "missing",
+    ]
+    assert [item["name"] for item in vault.run("vault.listUnresolved", folder="sub")["items"]] == ["Missing", "Nowhere/else"]
+
+
+def test_suggestions_are_names_that_look_alike(bench):
+    items = bench(LOST).run("vault.suggestLinks")["items"]
+    assert [(item["name"], item["path"]) for item in items] == [("Ann Lea", "People/Ann Lee.md")]
+    assert items[0]["score"] > 80
+
+
+def test_retargeting_keeps_headings_and_texts(bench):
+    vault = bench(LOST)
+    answer = vault.run("vault.retargetLinks", name="Ann Lea", to="People/Ann Lee.md")
+    assert answer == {"files": [{"path": "a.md", "count": 3}], "total": 3}
+    assert vault.text("a.md") == LOST["a.md"].replace("[[Ann Lea]]", "[[Ann Lee]]").replace("[[ann lea#", "[[Ann Lee#").replace(
+        "Ann%20Lea.md", "Ann%20Lee.md"
+    )
+    assert vault.run("vault.listUnresolved", path="a.md")["count"] == 1
+
+
+def test_a_name_of_two_files_becomes_a_path(bench):
+    vault = bench(LOST | {"Old/Ann Lee.md": ""})
+    vault.run("vault.retargetLinks", path="a.md", name="missing", to="Old/Ann Lee.md")
+    assert "[[Old/Ann Lee]]" in vault.text("a.md")
+
+
+def test_nothing_to_retarget_is_a_warning(bench):
+    vault = bench(LOST)
+    assert vault.run("vault.retargetLinks", path="a.md", name="b", to="sub/b.md")["total"] == 0
+    assert vault.warnings == ["TEXT_NOT_FOUND"]
+    assert vault.changes() == []
+
+
+def test_a_missing_target_is_an_error(bench):
+    with pytest.raises(ObsidianAgentError):
+        bench(LOST).run("vault.retargetLinks", name="missing", to="No.md")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[ref]: Old.md", "[ref]: A/New%20(1).md"),
+        ("See [Old].\n\n[Old]: <Old.md#H> 'Old.md'\n", "See [Old].\n\n[Old]: <A/New (1).md#H> 'Old.md'\n"),
+        ("[t][r] `[r]: Old.md`\r\n\r\n> [r]: ./Old.md\r\n", "[t][r] `[r]: Old.md`\r\n\r\n> [r]: ./A/New%20(1).md\r\n"),
+        ('<a href="Old.md#H">Old</a>', '<a href="A/New%20(1).md#H">Old</a>'),
+        ("<a href=Old.md>Old</a> [[Old]]", "<a href=A/New%20(1).md>Old</a> [[New (1)]]"),
+        ("<div>\n<a href='old.md'>\n</div>\n", "<div>\n<a href='A/New%20(1).md'>\n</div>\n"),
+        ("```\n[ref]: Old.md\n```\n<!-- <a href='Old.md'> -->", "```\n[ref]: Old.md\n```\n<!-- <a href='Old.md'> -->"),
+        ("text\n[no]: Old.md", "text\n[no]: Old.md"),
+    ],
+)
+def test_a_reference_follows_a_rename(bench, text, expected):
+    vault = bench({"Old.md": "", "n.md": text})
+    before = vault.run("vault.getBacklinks", path="Old.md")["items"]
+    output = vault.run("vault.rename", **{"from": "Old.md", "to": "A/New (1).md"})
+    assert vault.text("n.md") == expected
+    assert output["linksUpdated"] == expected.count("New")
+    assert vault.warnings == []
+    assert len(before) == text.count("[[Old]]"), "a reference is no link of the graph"
+
+
+def test_a_reference_of_a_note_that_moves_still_leads_there(bench):
+    vault = bench({"A/n.md": "[r]: ../p.png\n\n<img src='../p.png'> <a href='./b.md'>", "p.png": b"\x89", "A/b.md": "[x]: n.md"})
+    vault.run("vault.rename", **{"from": "A/n.md", "to": "C/D/m.md"})
+    assert vault.text("C/D/m.md") == "[r]: ../../p.png\n\n<img src='../../p.png'> <a href='../../A/b.md'>"
+    assert vault.text("A/b.md") == "[x]: ../C/D/m.md"
+
+
+def test_a_relative_path_stays_one_also_where_obsidian_would_find_the_name(bench):
+    vault = bench({"Old.md": "", "n.md": "[r]: Old.md\n\n<a href='./Old.md'> [[Old]] [t](Old.md)\n", "B/m.md": "[r]: Old.md"})
+    vault.run("vault.rename", **{"from": "Old.md", "to": "A/Old.md"})
+    assert vault.text("n.md") == "[r]: A/Old.md\n\n<a href='./A/Old.md'> [[Old]] [t](Old.md)\n"
+    assert vault.text("B/m.md") == "[r]: Old.md"
+    vault.run("vault.rename", **{"from": "n.md", "to": "B/C/n.md"})
+    assert vault.text("B/C/n.md").startswith("[r]: ../../A/Old.md\n\n<a href='../../A/Old.md'> [[Old]]")
+
+
+def test_a_folder_that_moves_takes_its_references_along(bench):
+    vault = bench({"A/n.md": "[r]: b.md\n\n[s]: /A/b.md", "A/b.md": "", "x.md": "<a href='A/b.md'>"})
+    vault.run("vault.rename", **{"from": "A", "to": "B & C"})
+    assert vault.text("x.md") == "<a href='B%20&amp;%20C/b.md'>"
+    assert vault.text("B & C/n.md") == "[r]: b.md\n\n[s]: /B%20&%20C/b.md"
+
+
+def test_later_steps_see_new_references(bench):
+    vault = bench({"Old.md": "", "n.md": "x\n"})
+    vault.run("vault.updateFile", path="n.md", mode="append", content="\n[r]: Old.md\n")
+    vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"})
+    vault.run("vault.rename", **{"from": "New.md", "to": "Newer.md"})
+    assert vault.text("n.md") == "x\n\n[r]: Newer.md\n"
+
+
+def test_what_is_left_or_lost_is_told(bench):
+    files = {"Old.md": "", "n.md": "[r]: Old.md", "h.md": "<a href='Old.md'>"}
+    vault = bench(files)
+    vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"}, updateLinks=False)
+    assert vault.warnings == ["LINKS_UNRESOLVED"]
+    vault = bench(files)
+    vault.run("vault.delete", path="Old.md")
+    (problem,) = vault.last.warnings
+    assert "h.md" in problem.message
+    assert "n.md" in problem.message
+
+
+def test_a_note_too_long_for_it_is_told_with_its_lines(bench):
+    vault = bench({"Old.md": "", "n.md": "x" * LONGEST + "\n\n[r]: Old.md\n", "m.md": "x" * LONGEST + "\n\n[r]: Other.md\n"})
+    output = vault.run("vault.rename", **{"from": "Old.md", "to": "New.md"})
+    (problem,) = vault.last.warnings
+    assert (problem.code, problem.path, output["linksUpdated"]) == ("REFERENCE_NOT_UPDATED", "n.md", 0)
+    assert "line 3" in problem.message
