@@ -21,7 +21,7 @@ from bench.table import Row
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.agent.threads.manager import Chat
+    from obsidian_agent.agent.threads.manager import ActiveThread
 
 MESSAGES = 500
 TOKENS_A_SECOND = 1_000
@@ -55,7 +55,7 @@ class Turns:
     def __init__(self) -> None:
         self.tokens = 0
 
-    async def turn(self, chat: Chat, text: str, approve: object) -> AsyncIterator[AgentEvent]:
+    async def turn(self, chat: ActiveThread, text: str, approve: object) -> AsyncIterator[AgentEvent]:
         from obsidian_agent.agent.events import Answer, TextDelta, TurnStarted
 
         yield TurnStarted(text)
@@ -69,7 +69,7 @@ class Turns:
             await asyncio.sleep(0.001)
         yield Answer("".join(said))
 
-    async def title(self, chat: Chat, question: str, answer: str) -> str | None:
+    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
         return None
 
 

@@ -123,7 +123,7 @@ def _p95(values: list[float]) -> float:
 
 async def _indexed(session: Any) -> None:
     """Until the app has built its index."""
-    while session.keeper is None or not session.keeper.status.ready:  # noqa: ASYNC110
+    while session.vault.keeper is None or not session.vault.keeper.status.ready:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
 
@@ -133,7 +133,7 @@ async def _searched(session: Any) -> None:
 
     await _indexed(session)
     for query in ("re", "rese", "research", "quillfern", "bela no"):
-        index = await asyncio.to_thread(session.keeper.refresh)
+        index = await asyncio.to_thread(session.vault.keeper.refresh)
         await asyncio.to_thread(search, index, SearchRequest(query, "name"))
         await asyncio.to_thread(search, index, SearchRequest(query, "content"))
 

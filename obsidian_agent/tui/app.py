@@ -94,7 +94,7 @@ class ObsidianAgentApp(App[None]):
 
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
-        self._session.look_again()
+        self._session.vault.look_again()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""

@@ -113,7 +113,7 @@ class Bridge:
 
     async def _apply(self, preview: Preview, cancel: threading.Event) -> None:
         try:
-            await self.follow(self.session.execute(preview, cancel))
+            await self.follow(self.session.plans.execute(preview, cancel))
         finally:
             self._cancel_run = None
             self._idle.set()

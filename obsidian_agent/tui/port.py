@@ -262,17 +262,11 @@ class Form(Protocol):
         ...
 
 
-class Session(Protocol):
-    """One vault and one planner. Methods that are no async iterators may block: the bridge calls them in a thread."""
+class Vault(Protocol):
+    """The notes as they are now, and what the person looks at."""
 
     @property
-    def vault_name(self) -> str: ...
-    @property
-    def planner_name(self) -> str: ...
-    @property
-    def runs(self) -> Runs: ...
-    @property
-    def saved(self) -> Saved: ...
+    def name(self) -> str: ...
 
     def notes(self) -> Sequence[str]:
         """Paths of all notes, sorted."""
@@ -284,18 +278,6 @@ class Session(Protocol):
 
     def place_of(self, path: str) -> str:
         """Where a note lies on this machine."""
-        ...
-
-    def verify(self, approved: Preview) -> Sequence[Problem]:
-        """What of the vault is not as the preview said that it would be. May block."""
-        ...
-
-    def settings_changed(self) -> None:
-        """Take up changed settings."""
-        ...
-
-    def check_call(self, tool: str, args: Mapping[str, Any]) -> Sequence[Problem]:
-        """What is wrong with other arguments for a read that a model asked for. Does not block."""
         ...
 
     def follow(self, tell: Callable[[IndexStatus], None]) -> None:
@@ -310,12 +292,52 @@ class Session(Protocol):
         """Somebody else may have changed the vault. Does not block."""
         ...
 
-    def warm_up(self) -> None:
-        """Prepare for the first question to a model, if there is one. Does not block."""
-        ...
-
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn. Does not block."""
+        ...
+
+
+class Plans(Protocol):
+    """What becomes of a plan that was previewed."""
+
+    def verify(self, approved: Preview) -> Sequence[Problem]:
+        """What of the vault is not as the preview said that it would be. May block."""
+        ...
+
+    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
+        ...
+
+    def diff(self, previewed: Preview, change: NetChange) -> str:
+        """Unified diff of one change, "" for binary content."""
+        ...
+
+
+class Session(Protocol):
+    """One vault and one planner. Methods that are no async iterators may block: the bridge calls them in a thread."""
+
+    @property
+    def vault(self) -> Vault: ...
+    @property
+    def plans(self) -> Plans: ...
+
+    @property
+    def planner_name(self) -> str: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def saved(self) -> Saved: ...
+
+    def settings_changed(self) -> None:
+        """Take up changed settings."""
+        ...
+
+    def check_call(self, tool: str, args: Mapping[str, Any]) -> Sequence[Problem]:
+        """What is wrong with other arguments for a read that a model asked for. Does not block."""
+        ...
+
+    def warm_up(self) -> None:
+        """Prepare for the first question to a model, if there is one. Does not block."""
         ...
 
     def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
@@ -360,12 +382,4 @@ class Session(Protocol):
 
     def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Preview a saved action; NeedsInput when values are missing."""
-        ...
-
-    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
-        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
-        ...
-
-    def diff(self, previewed: Preview, change: NetChange) -> str:
-        """Unified diff of one change, "" for binary content."""
         ...

@@ -719,14 +719,14 @@ async def test_the_selection_goes_along_until_it_is_switched_off() -> None:
         assert "sel 2 lines" in chip
         assert "Daily/2025-12-16.md" in chip
         await app.send("Make notes")
-        path, selection, cursor = app.session.focus
+        path, selection, cursor = app.session.vault.focus
         assert path == "Daily/2025-12-16.md"
         assert selection == Selection("- Garden\n- Kitchen", Position(2, 0), Position(3, 9))
         assert cursor == Position(3, 9)
         await app.press("ctrl+t")
         assert "not sent" in str(app.panes.chat.chip.render())
         await app.send("Again")
-        assert app.session.focus[1] is None
+        assert app.session.vault.focus[1] is None
 
 
 async def test_the_open_note_follows_what_a_run_changed() -> None:

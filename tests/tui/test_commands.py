@@ -6,6 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from obsidian_agent.agent.plans import Plans
 from obsidian_agent.bootstrap import Wiring, build_app_services, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
@@ -124,7 +127,7 @@ async def _settings(driver: Driver, file: Path) -> None:
 
     await change("allow_deletes", "enter")
     assert content(file) == "allow_deletes = true\n"
-    assert driver.main.bridge.session.policy.allow_deletes  # type: ignore[attr-defined]
+    assert driver.main.bridge.session.plans.policy.allow_deletes  # type: ignore[attr-defined]
     await change("theme", "enter", *"light", "enter")
     assert app.theme == "obsidian-agent-light"
     await change("temperature", "enter", "end", *"9", "enter")
@@ -172,7 +175,7 @@ async def _trust(driver: Driver) -> None:
     assert isinstance(app.screen, MainScreen)
 
 
-async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
+async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = {
         "version": "1.0",
         "goal": "Note the beans",
@@ -186,13 +189,13 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path) -> None:
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}")
         session = build_session(wiring)
-        checked = session.verify
+        checked = Plans.verify
 
-        def verify(approved: Preview) -> tuple[Problem, ...]:
+        def verify(plans: Plans, approved: Preview) -> tuple[Problem, ...]:
             (vault / "Beans.md").write_text("Somebody was faster.")
-            return checked(approved)
+            return checked(plans, approved)
 
-        session.verify = verify  # type: ignore[method-assign]
+        monkeypatch.setattr(Plans, "verify", verify)
         app = ObsidianAgentApp(session, chats=build_threads(wiring, session))
         async with app.run_test(size=(120, 40)) as pilot:
             driver = Driver(app, session, pilot)  # type: ignore[arg-type]

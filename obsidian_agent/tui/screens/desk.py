@@ -48,11 +48,11 @@ class Desk:
 
     def freeze_focus(self) -> None:
         """Tell the session what the person looks at, right before a turn."""
-        self.bridge.session.set_focus(*self.panes.attention())
+        self.bridge.session.vault.set_focus(*self.panes.attention())
 
     def vault_changed(self) -> None:
         """Files changed: show the open note as it is now."""
-        self.bridge.session.look_again()
+        self.bridge.session.vault.look_again()
         path = self.panes.note.path
         if path is not None:
             self.run(partial(self.show_note, path, quiet=True), "note", exclusive=True)
@@ -61,14 +61,14 @@ class Desk:
         """Show a note in Obsidian, where there is a desktop."""
         from obsidian_agent.tui.outside import in_obsidian
 
-        place = await self.bridge.call(self.bridge.session.place_of, path)
+        place = await self.bridge.call(self.bridge.session.vault.place_of, path)
         if not await self.bridge.call(in_obsidian, place):
             self.panes.chat.hint("There is no desktop here that could open Obsidian. Enter shows the note in this app.")
 
     async def show_note(self, path: str, line: int | None = None, *, quiet: bool = False) -> None:
         """Read a note in a thread and show it, at a line (from 1). With `quiet` a note that is gone is closed without a word."""
         try:
-            text = await self.bridge.call(self.bridge.session.read_note, path)
+            text = await self.bridge.call(self.bridge.session.vault.read_note, path)
         except ObsidianAgentError:
             if not quiet:
                 raise

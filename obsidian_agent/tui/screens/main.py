@@ -78,7 +78,7 @@ class MainScreen(Screen[None]):
         super().__init__()
         self._first_start = first_start
         self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch, self.bridge.dropped)))
-        self.panes = Panes(lambda preview, change: self.bridge.call(session.diff, preview, change), keyboard.appeared)
+        self.panes = Panes(lambda preview, change: self.bridge.call(session.plans.diff, preview, change), keyboard.appeared)
         self.desk = Desk(self, self.bridge, self.panes)
         self.talk = Talk(self.bridge, chats, ask)
         self.turns = Turns(self.desk, self.talk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
@@ -101,7 +101,7 @@ class MainScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         session = self.bridge.session
-        yield TopBar(session.vault_name, session.planner_name)
+        yield TopBar(session.vault.name, session.planner_name)
         yield self.panes
         yield Footer()
 
@@ -116,7 +116,7 @@ class MainScreen(Screen[None]):
         self.desk.run(self._begin, "recovery")
         if self.talk.chats is not None:
             self.desk.run(self.conversing.watch, "elsewhere")
-        self.call_after_refresh(self.bridge.session.follow, lambda status: self.post_message(IndexTold(status)))
+        self.call_after_refresh(self.bridge.session.vault.follow, lambda status: self.post_message(IndexTold(status)))
         self.set_timer(WARM_UP_SECONDS, self.bridge.session.warm_up)
 
     async def _begin(self) -> None:
@@ -127,7 +127,7 @@ class MainScreen(Screen[None]):
             await self.choosing.first()
 
     def on_unmount(self) -> None:
-        self.bridge.session.unfollow()
+        self.bridge.session.vault.unfollow()
         self._garbage.stop()
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class MainScreen(Screen[None]):
             if path is not None:
                 self.post_message(NoteRequested(path))
 
-        self.app.push_screen(OpenNote(lambda: self.bridge.call(self.bridge.session.notes)), opened)
+        self.app.push_screen(OpenNote(lambda: self.bridge.call(self.bridge.session.vault.notes)), opened)
 
     def action_actions(self, query: str = "") -> None:
         def chosen(name: str | None) -> None:

@@ -288,7 +288,7 @@ class Turns:
 
     async def _check(self, approved: Preview, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""
-        unlike = await self._bridge.call(self._bridge.session.verify, approved) if result.status == "done" else ()
+        unlike = await self._bridge.call(self._bridge.session.plans.verify, approved) if result.status == "done" else ()
         may_repair = await self._bridge.call(self._talk.ran, approved.plan.goal, result, unlike)
         self.repair = ""
         if unlike:
