@@ -29,10 +29,8 @@ from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
@@ -249,12 +247,11 @@ class _Turn:
 
     def _tried(self, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
-        checked = validate(plan.to_json(), self.tools, Policy(allow_deletes=True, allow_commands=True))
-        if checked.plan is None:
+        policy = Policy(allow_deletes=True, allow_commands=True)
+        try:
+            return dry_run(plan.to_json(), self.tools, policy, self.around.view, self.request.context)
+        except PlanError:
             return None
-        context = self.request.context
-        bound = bind(checked.plan, {})
-        return preview(checked, self.tools, self.around.view, replace(context, params={**context.params, **bound.values}))
 
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""
