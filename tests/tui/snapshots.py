@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
@@ -44,6 +45,9 @@ async def picture(app: Driver) -> str:
 
     What cannot be read fails at once.
     """
+    for screen in app.app.screen_stack:
+        for field in screen.query("Input, TextArea").results():
+            field.cursor_blink = False  # type: ignore[attr-defined]
     seen: dict[str, list[list[Cell]]] = {}
     names: dict[str, dict[str, str]] = {}
     for theme in (LIGHT, DARK):
@@ -51,7 +55,8 @@ async def picture(app: Driver) -> str:
         await app.settle()
         seen[theme] = cells(app)
         names[theme] = _names(app)
-        assert list(unreadable(app)) == [], theme
+        hidden = list(unreadable(app))
+        assert not hidden, f"{theme}: {hidden}"
     texts = {theme: [_CLOCK.sub("09:30", "".join(char for char, _ in row)).rstrip() for row in rows] for theme, rows in seen.items()}
     assert texts[DARK] == texts[LIGHT], "the themes differ in more than colours"
     legend: dict[str, str] = {}
@@ -67,7 +72,7 @@ def unreadable(app: Driver) -> Iterator[str]:
     """The words on the topmost screen that its own colours hide. What a dialog dims behind it and keys without an effect are left out."""
     screen = app.app.screen
     top = screen.region if len(app.app.screen_stack) == 1 else screen.children[0].region
-    without_effect = [key.region for key in screen.query(".-disabled-command")]
+    without_effect = [key.region for key in screen.query("FooterKey.-disabled")]
     for y, row in enumerate(cells(app)):
         inside = [cell for x, cell in enumerate(row) if top.contains(x, y) and not any(key.contains(x, y) for key in without_effect)]
         for style, run in groupby(inside, key=lambda cell: cell[1]):
@@ -84,7 +89,8 @@ def check(name: str, app: Driver, found: str) -> None:
     if UPDATE:
         FOLDER.mkdir(exist_ok=True)
         file.write_text(found, encoding="utf-8")
-    assert found.splitlines() == file.read_text(encoding="utf-8").splitlines()
+    before, now = file.read_text(encoding="utf-8").splitlines(), found.splitlines()
+    assert now == before, "\n".join(unified_diff(before, now, str(file.name), "the screen", lineterm="", n=1))
 
 
 def _names(app: Driver) -> dict[str, str]:
