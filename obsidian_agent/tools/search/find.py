@@ -12,7 +12,7 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, sort_key, value_of, without_properties
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.search.conditions import WHEN, Condition, Judge, PropertyFilter, own_day
+from obsidian_agent.tools.search.conditions import WHEN, Condition, Matcher, PropertyFilter, day_of
 from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -41,7 +41,7 @@ class FoundBriefly(ToolModel):
     size: int = Field(description="In bytes.")
 
     @classmethod
-    def of(cls, path: VaultPath, ctx: ToolContext, judge: Judge, **more: str) -> Self:
+    def of(cls, path: VaultPath, ctx: ToolContext, judge: Matcher, **more: str) -> Self:
         """What is told of a file that was found."""
         facts, stat = judge.index.facts(path), ctx.view.stat(path)
         return cls(
@@ -70,10 +70,10 @@ class FindOutput(ToolModel):
 @tool("vault.find", Risk.READ_ONLY)
 def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
-    judge = Judge(ctx)
+    judge = Matcher(ctx)
     fits = judge.check(args.where)
     found = [path for path in judge.index.files() if _is_kind(path, args.kind) and fits(path)]
-    shown, more = page(ordered(found, args.sort, ctx, judge), args.limit, 0)
+    shown, more = page(sort_files(found, args.sort, ctx, judge), args.limit, 0)
     files = [FoundNote.of(path, ctx, judge, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
     return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=judge.warnings())
 
@@ -88,7 +88,7 @@ def _is_kind(path: VaultPath, kind: str) -> bool:
             return True
 
 
-def ordered(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: Judge) -> list[VaultPath]:
+def sort_files(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: Matcher) -> list[VaultPath]:
     """The files in the order asked for (None: by path); equal ones by path, those without the value last, whichever way round."""
     sort = sort or "path"
     key, reverse = (sort[1:], True) if sort.startswith("-") else (sort, False)
@@ -98,7 +98,7 @@ def ordered(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: J
         "modified": lambda path: ctx.view.stat(path).mtime_ms,
         "created": judge.made,
         "size": lambda path: ctx.view.stat(path).size,
-        "day": lambda path: own_day(path, judge.index),
+        "day": lambda path: day_of(path, judge.index),
     }
     if key.startswith(_PROPERTY) and len(key) > len(_PROPERTY):
         measures[key] = lambda path: sort_key(value_of(judge.index.facts(path).properties, key.removeprefix(_PROPERTY)))
@@ -138,7 +138,7 @@ class QueryOutput(ToolModel):
 @tool("vault.query", Risk.READ_ONLY)
 def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
     """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
-    judge = Judge(ctx)
+    judge = Matcher(ctx)
     folder = find_folder(ctx.view, args.folder)
     shared = ("tag", "name", "modified_before", "modified_after", "created_before", "created_after")
     fits = judge.check(Condition(**{name: getattr(args, name) for name in shared}))
@@ -151,7 +151,7 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
         text = args.text.casefold()
         holding = judge.holding(folder, folded_needle(args.text), lambda content: text in content.casefold())
         found = [path for path in found if path in holding]
-    shown, more = page(ordered(found, args.sort, ctx, judge), args.limit, args.offset)
+    shown, more = page(sort_files(found, args.sort, ctx, judge), args.limit, args.offset)
     files = [FoundBriefly.of(path, ctx, judge) for path in shown]
     below = "" if folder.is_root else f"{folder.text}/"
     warnings = tuple(problem for problem in judge.warnings() if (problem.path or "").startswith(below))

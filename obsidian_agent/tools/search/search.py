@@ -112,12 +112,12 @@ class SearchTextOutput(ToolModel):
 @tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
 def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
     """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
-    question = Question(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
+    question = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
     folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
     warnings: list[Problem] = []
     index = ctx.view.index
-    for path, text in searched(index, folder, question.needle, warnings):
+    for path, text in read_texts(index, folder, question.needle, warnings):
         hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
     found, more = page(hits, args.limit, args.offset)
     scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
@@ -125,7 +125,7 @@ def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextO
     return Proposal(output, warnings=tuple(warnings))
 
 
-def searched(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
+def read_texts(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
     """The texts of the notes below a folder that may hold a needle; a warning for each that cannot be read."""
     for path, data in index.texts(folder, needle):
         problem = data if isinstance(data, Problem) else None
@@ -138,7 +138,7 @@ def searched(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnin
             warnings.append(Problem(problem.code, f"{path} is not searched: {problem.message}", path=path.text))
 
 
-class Question:
+class LineQuery:
     """What is looked for in the lines of notes: a text, in any case or exactly, or a pattern."""
 
     def __init__(self, query: str, *, regex: bool, case_sensitive: bool) -> None:
@@ -272,8 +272,8 @@ def _by_content(
 
 
 def _lines(index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]) -> Iterator[SearchItem]:
-    question = Question(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
-    for path, text in searched(index, ROOT, question.needle, warnings):
+    question = LineQuery(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
+    for path, text in read_texts(index, ROOT, question.needle, warnings):
         if cancelled():
             return
         for number, line, span in question.lines(text):
