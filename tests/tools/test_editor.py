@@ -183,9 +183,7 @@ def test_an_active_note_that_is_missing(bench):
 
 
 def test_instructions_for_other_agents_are_never_written(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"AGENTS.md": "x"}, active="AGENTS.md", cursor=(0, 0)).run("editor.insertAtCursor", text="y")
-    assert caught.value.code == "PATH_NOT_ALLOWED"
+    assert bench({"AGENTS.md": "x"}, active="AGENTS.md", cursor=(0, 0)).refusal("editor.insertAtCursor", text="y") == "PATH_NOT_ALLOWED"
 
 
 def test_nothing_inserted_is_no_change(bench):

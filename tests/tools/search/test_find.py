@@ -293,9 +293,7 @@ def test_notes_that_cannot_be_read_are_named(bench):
     ],
 )
 def test_refusals(bench, args, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench(QUERIED).run("vault.query", **args)
-    assert caught.value.code == code
+    assert bench(QUERIED).refusal("vault.query", **args) == code
 
 
 ALIKE = {"a.md": "---\nx: 1\n---\nsame\n", "sub/A.md": "\r\nsame", "b.md": "other", "e1.md": "", "e2.md": "---\nx: 1\n---\n"}

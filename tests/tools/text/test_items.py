@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError, ToolError
+from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.text.items import parse_number
 
 BOOKS = [
@@ -155,6 +155,4 @@ def test_format_list_links_what_was_made(bench):
     ],
 )
 def test_format_list_refuses(bench, items, template, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench().run("util.formatList", items=items, template=template)
-    assert caught.value.code == code
+    assert bench().refusal("util.formatList", items=items, template=template) == code
