@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
@@ -23,6 +22,7 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
 # --- looking ------------------------------------------------------------------------------------------------------------------
@@ -150,8 +150,7 @@ class ActiveNote:
 
 def _cursor_mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
     """What an overlay remembers of the last editor's step: the text it left, and the cursor in it."""
-    look_up: Callable[[VaultPath], tuple[bytes, CursorMark] | None] | None = getattr(view, "cursor_mark", None)
-    found = look_up(file) if look_up is not None else None
+    found = view.cursor_mark(file) if isinstance(view, OverlayVault) else None
     return None if found is None else (found[0].decode(), found[1])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -19,6 +18,7 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -100,8 +100,7 @@ def _existing_file(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twi
 
 def _is_made_by_plan(view: VaultView, path: VaultPath) -> bool:
     """Whether an earlier step made this path: an overlay knows that, the disk does not."""
-    created_here: Callable[[VaultPath], bool] | None = getattr(view, "created_here", None)
-    return created_here is not None and created_here(path)
+    return isinstance(view, OverlayVault) and view.created_here(path)
 
 
 def _free_name(path: VaultPath, view: VaultView) -> VaultPath:

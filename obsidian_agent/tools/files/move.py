@@ -5,7 +5,7 @@ What that means for links, and what making a file does: links are rewritten or w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -20,6 +20,7 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.rename_links import LinkChanges, Shift, ShiftedLinks, relink, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
@@ -211,5 +212,4 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
 
 def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
     """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
-    target: Callable[[VaultPath], VaultPath] | None = getattr(view, "trash_target", None)
-    return paths.trash_path(path.name) if target is None else target(path)
+    return view.trash_target(path) if isinstance(view, OverlayVault) else paths.trash_path(path.name)
