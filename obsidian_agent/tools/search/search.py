@@ -10,17 +10,16 @@ from typing import Final, Literal
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.filters import basename
 from obsidian_agent.tools.core.lookup import SparseOutput, find_folder, page, unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.search.conditions import tagged
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.index.name_search import NameHit
 from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.paths.rules import extension
 from obsidian_agent.vault.text import decode
 
 CONTEXT = 100
@@ -64,17 +63,8 @@ def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     wanted = None if args.limit is None else args.offset + args.limit
     found = ctx.view.index.names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
-    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
+    items = [FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias) for hit in hits]
     return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
-
-
-def _stem(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name[: len(name) - len(extension(name))]
-
-
-def _alias(hit: NameHit) -> dict[str, str]:
-    return {} if hit.alias is None else {"alias": hit.alias}
 
 
 @tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))

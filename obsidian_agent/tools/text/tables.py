@@ -12,12 +12,11 @@ from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import LinkWriter, text_of
 from obsidian_agent.tools.core.lookup import TextOrPath, open_note, path_of, value_of
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.text.blocks import Blocks, section_lines
+from obsidian_agent.tools.text.blocks import TABLE_RULE, Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile
 
-_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _CELL: Final = re.compile(r"(?:\\.|`[^`]*`|\[\[[^\[\]]*\]\]|[^|\\])*")
 
 
@@ -55,7 +54,7 @@ def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput
 def find_rule(lines: Sequence[Line]) -> int | None:
     """The number of the line that parts the first table's head from its rows; None without a table."""
     for above, rule in zip(lines, lines[1:], strict=False):
-        if not rule.hidden and "|" in above.body and _RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
+        if not rule.hidden and "|" in above.body and TABLE_RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
             return rule.number
     return None
 
