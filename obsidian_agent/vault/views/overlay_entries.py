@@ -9,7 +9,7 @@ What a proposal has replaced in an overlay's tables so far, so that one that fai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -60,6 +60,11 @@ class HashedBase:
         """Whether an entry is a link. Only a disk has them."""
         look = getattr(self.view, "is_link", None)
         return look is not None and look(path)
+
+    def real(self, path: VaultPath) -> VaultPath:
+        """Where what is found at `path` lies. Only a disk has links."""
+        look: Callable[[VaultPath], VaultPath] | None = getattr(self.view, "real", None)
+        return path if look is None else look(path)
 
     def path_of(self, path: VaultPath) -> VaultPath | None:
         """The path as the base spells it; None: not there."""
