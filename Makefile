@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PLAY := .play
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types imports soak bench build lock clean
+.PHONY: help run demo dev test check lint types imports cov soak bench docs build lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -21,14 +21,28 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m compileall -q obsidian_agent
 	@touch $(READY)
 
-run: $(READY) ## open the app on a copy of the sample vault: offline planner, no key, no network
-	@test -d $(PLAY)/vault || { mkdir -p $(PLAY) && cp -R fixtures/vault $(PLAY)/vault; }
+$(PLAY)/vault:
+	@mkdir -p $(PLAY) && cp -R fixtures/vault $(PLAY)/vault
+
+run: $(READY) $(PLAY)/vault ## open the app on a copy of the sample vault: offline planner, no key, no network
 	@$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state
+
+demo: $(READY) ## without a screen: plan, preview, run, history and undo on a copy of the sample vault
+	@rm -rf $(PLAY)/demo && mkdir -p $(PLAY)/demo && cp -R fixtures/vault $(PLAY)/demo/vault
+	@set -e; on="--vault $(PLAY)/demo/vault --state-dir $(PLAY)/demo/state --config $(PLAY)/demo/config.toml"; \
+	for command in "recipe run find-notes --param notes=folder:Meetings" \
+	    "recipe run add-text --param notes=Inbox --param text=Call_Ada --dry-run" \
+	    "recipe run add-text --param notes=Inbox --param text=Call_Ada --yes" "history" "undo --yes"; do \
+	    echo; echo "\$$ obsidian-agent $$command"; $(BIN)/obsidian-agent $$command $$on; done
+
+dev: $(READY) $(PLAY)/vault ## as run, with textual's devtools: styles are loaded anew when you save them (`textual console` beside it)
+	@$(BIN)/textual run --dev --command "$(BIN)/obsidian-agent app $(PLAY)/vault --offline --state-dir $(PLAY)/state"
 
 test: $(READY) check ## run lint, types and import contracts, then the tests
 	@$(BIN)/python -m pytest -n auto
 
-check: $(READY) lint types imports ## lint, types, import contracts
+check: $(READY) lint types imports ## lint, types, import contracts, dependencies
+	@$(BIN)/python -m pytest -q tests/test_front_door.py
 
 lint: $(READY)
 	$(BIN)/ruff check obsidian_agent tests bench
@@ -40,11 +54,17 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
+cov: $(READY) ## which lines the tests reach: a table, and an error below 90 % of vault, plan, journal and agent
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered
+
 soak: $(READY) ## the long tests: kill at every file-changing system call, big vaults (needs strace; says so when it skips)
 	$(BIN)/python -m pytest -m soak -rs --timeout 3600
 
 bench: $(READY) ## measure, against named baselines in the same run
 	$(BIN)/python -m bench
+
+docs: $(READY) ## write docs/keys.md and docs/recipes.md from what they describe
+	$(BIN)/python -m bench.pages
 
 build: $(READY) ## the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from bench.table import Row
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.agent.threads.manager import Chat
+    from obsidian_agent.agent.threads.manager import ActiveThread
 
 MESSAGES = 500
 TOKENS_A_SECOND = 1_000
@@ -55,7 +56,7 @@ class Turns:
     def __init__(self) -> None:
         self.tokens = 0
 
-    async def turn(self, chat: Chat, text: str, approve: object) -> AsyncIterator[AgentEvent]:
+    async def turn(self, chat: ActiveThread, text: str, approve: object) -> AsyncIterator[AgentEvent]:
         from obsidian_agent.agent.events import Answer, TextDelta, TurnStarted
 
         yield TurnStarted(text)
@@ -69,15 +70,15 @@ class Turns:
             await asyncio.sleep(0.001)
         yield Answer("".join(said))
 
-    async def title(self, chat: Chat, question: str, answer: str) -> str | None:
+    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
         return None
 
 
 async def _run(folder: Path, messages: int) -> dict[str, float]:
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.bootstrap import Wiring, build_session
-    from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.cli.app import build_app
     from obsidian_agent.tui.screens.main import MainScreen
     from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -90,12 +91,13 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
     vault = folder / "vault"
     vault.mkdir(exist_ok=True)
     with VaultStore.open(vault) as store:
-        app = ObsidianAgentApp(build_session(Wiring(store, folder / "state")), chats=chats)
+        app = build_app(Wiring(store, folder / "state"))
+        app.backend = replace(app.backend, threads=chats, services=replace(app.backend.services, chats=chats))
         async with app.run_test(size=(120, 40)) as pilot:
             main = app.screen
             assert isinstance(main, MainScreen)
             began = time.perf_counter()
-            await main.conversing.open(thread.id)
+            await main.open_thread(thread.id).wait()
             await pilot.pause()
             opened = time.perf_counter() - began
             prompt = main.panes.chat.prompt

@@ -1,8 +1,7 @@
-"""What can be done without a model, as a page: `python -m bench.catalogue > docs/recipes.md`."""
+"""What can be done without a model, as a page: docs/recipes.md."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from obsidian_agent.offline.note_set import FIELDS, STATES
@@ -10,7 +9,7 @@ from obsidian_agent.offline.recipe import SUBJECTS, packaged
 
 _INTRODUCTION = f"""# Recipes: what can be done without a model
 
-Made from the recipes that ship, by `python -m bench.catalogue`; a test keeps it up to date.
+Made from the recipes that ship, by `make docs`; a test keeps it up to date.
 
 A recipe is a plan with inputs. Choose one from the menu, name it (`obsidian-agent recipe run NAME --param INPUT=VALUE`), or say a sentence: one
 that is an example below, word for word, is certain, with names of the vault as they are and everything else in quotes. Any other sentence
@@ -39,7 +38,3 @@ def _lines() -> Iterator[str]:
                 cells = (f"`{recipe.name}`", recipe.description, inputs, "<br>".join(recipe.examples))
                 yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
             yield ""
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

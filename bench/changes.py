@@ -44,9 +44,9 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
             referrers = _settled(session, vault)
             raw = _raw_loop(vault, referrers, place / "raw")
             started = time.perf_counter()
-            ready = session.dry_run(_plan(vault))
+            ready = session.plans.dry_run(_plan(vault))
             previewed = time.perf_counter()
-            assert session.apply(ready, lambda _: None, threading.Event()).success
+            assert session.plans.apply(ready, lambda _: None, threading.Event()).success
             applied = time.perf_counter()
             session.runs.undo(None)
             dry.append((previewed - started) / raw)
@@ -63,7 +63,7 @@ def _hub(vault: Generated, place: Path, rounds: int) -> list[Row]:
 
 def _settled(session: Session, vault: Generated) -> list[str]:
     time.sleep(SETTLED_SECONDS)
-    index = session.view().index
+    index = session.vault.view().index
     return [path.text for path in index.linking(parse(vault.hub, PathUse.READ))]
 
 

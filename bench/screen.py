@@ -65,13 +65,13 @@ def _app(folder: Path, state: Path, what: str) -> dict[str, float]:
 
 
 async def _run(folder: str, state: str, what: str, started: float) -> dict[str, float]:
-    from obsidian_agent.bootstrap import Wiring, build_session
-    from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.cli.app import build_app
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     with VaultStore.open(folder) as store:
-        session = build_session(Wiring(store, Path(state)))
-        app = ObsidianAgentApp(session)
+        app = build_app(Wiring(store, Path(state)))
+        session = app.backend.session
         async with app.run_test(size=(120, 40)) as pilot:
             found = {"frame": time.time() - started}
             if what != "frame":
@@ -123,7 +123,7 @@ def _p95(values: list[float]) -> float:
 
 async def _indexed(session: Any) -> None:
     """Until the app has built its index."""
-    while session.keeper is None or not session.keeper.status.ready:  # noqa: ASYNC110
+    while session.vault.keeper is None or not session.vault.keeper.status.ready:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
 
@@ -133,7 +133,7 @@ async def _searched(session: Any) -> None:
 
     await _indexed(session)
     for query in ("re", "rese", "research", "quillfern", "bela no"):
-        index = await asyncio.to_thread(session.keeper.refresh)
+        index = await asyncio.to_thread(session.vault.keeper.refresh)
         await asyncio.to_thread(search, index, SearchRequest(query, "name"))
         await asyncio.to_thread(search, index, SearchRequest(query, "content"))
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.macros.macro import MacroStore
 from obsidian_agent.agent.macros.store import SavedActions
+from obsidian_agent.agent.open_vault import OpenVault
+from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
@@ -26,7 +28,6 @@ from obsidian_agent.vault.views.disk import DiskView
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.monthly_cost import MonthlyCost
-    from obsidian_agent.agent.planner import Planner
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
     from obsidian_agent.agent.privacy.trace import Trace
@@ -78,20 +79,10 @@ def build_session(wiring: Wiring) -> Session:
     macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
     saved = SavedActions(macros, runs, TOOLS)
 
-    def planner() -> Planner:
-        return _planner(wiring, saved, session)
-
-    lasting = _Lasting(wiring, lambda start: session.files_below(start))
-
-    def models() -> Models | None:
-        spec = wiring.spec
-        if spec is None:
-            return None
-        return _models(wiring, spec, lasting)
-
-    session = Session(wiring.store, planner, TOOLS, _policy(wiring), runs, saved, _clock(wiring.now), lambda: _keeper(wiring), models)
-    session.settings, session.make_policy = wiring.settings, lambda: _policy(wiring)
-    return session
+    vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring))
+    plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
+    lasting = _Lasting(wiring, vault.files_below)
+    return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
 
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
@@ -127,12 +118,15 @@ def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
-    customs = build_vault_agents(wiring, files=session.files_below)
+    customs = build_vault_agents(wiring, files=session.vault.files_below)
     return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
 
 
-def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
-    # Imported here, as the planner is.
+def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
+    spec = wiring.spec
+    if spec is None:
+        return None
+    # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
     from obsidian_agent.agent.planner import Sampling
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.turn.answer import Models
@@ -147,7 +141,7 @@ def _models(wiring: Wiring, spec: str, lasting: _Lasting) -> Models:
         sampling,
         rules,
         open_ledger(wiring),
-        lambda assistant: _brief(wiring, rules, assistant, lasting),
+        lambda assistant: _turn_config(wiring, rules, assistant, lasting),
         settings.planning,
         settings.note_models,
     )
@@ -204,7 +198,7 @@ class _Lasting:
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 
 
-def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
+def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
     """What an agent gets in its next turn. May block."""
     from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.config import TurnConfig
@@ -215,8 +209,8 @@ def _brief(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: 
     resolved = resolve(build_vault_agents(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
     return TurnConfig(
         instructions=resolved.instructions,
-        gathering=Gatherer(settings.context_active_note, settings.context_notes),
-        fusion=CONTEXT_FORMATS[settings.context_fusion],
+        gatherer=Gatherer(settings.context_active_note, settings.context_notes),
+        format=CONTEXT_FORMATS[settings.context_fusion],
         window=settings.context_window,
         detail=None if settings.prompt == "auto" else settings.prompt,
         tools=settings.tool_calling,
@@ -258,7 +252,7 @@ def _vault_state(wiring: Wiring) -> Path:
 
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
-    # Imported here, as the planner is.
+    # Imported here, as the models are.
     from obsidian_agent.agent.index_follower import open_index
 
     return open_index(wiring.store, wiring.state)
@@ -273,13 +267,3 @@ def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:
 
 def _clock(now: datetime | None) -> Callable[[], datetime]:
     return (lambda: now) if now is not None else (lambda: datetime.now().astimezone())
-
-
-def _planner(wiring: Wiring, saved: SavedActions, session: Session) -> Planner:
-    # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
-    models = session.models
-    if models is None:
-        return session.offline
-    from obsidian_agent.agent.turn.answer import make_planner
-
-    return make_planner(session, models)

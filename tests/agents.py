@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import TextDelta, TurnEvent
-from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.event_stream import Emit, stream
+from obsidian_agent.agent.events import AgentEvent, TextDelta
+from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.open_vault import OpenVault
+from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
+from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.run_context import Focus, run_context
+from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.turn.answer import ModelTurns
+from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.agent.turn.loop import Agent, Vault
-from obsidian_agent.agent.turn.proposals import dry_run_over
 from obsidian_agent.agent.turn.tool_round import Scrubber
-from obsidian_agent.errors import VaultError
 from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.validate import Validated
 from obsidian_agent.providers.base import ChatMessage, Provider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.view import VaultView
 from previews import without_id
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -74,6 +82,46 @@ def propose(plan: Mapping[str, Any]) -> dict[str, Any]:
     return calls(call("propose_plan", plan=dict(plan)))
 
 
+def played(planner: Planner, request: PlanRequest) -> AsyncGenerator[AgentEvent, None]:
+    """What happens in a planner's turn, and what it comes to."""
+
+    async def work(emit: Emit) -> None:
+        await emit(await planner.plan(request, emit))
+
+    return stream(work)
+
+
+def model_turns(session: Session) -> ModelTurns:
+    """Who makes turns with the models of a session that has some."""
+    assert session.model_turns is not None
+    return session.model_turns
+
+
+def json_planner(provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None) -> Agent:
+    """An agent that plans in JSON, from the message alone."""
+
+    def no_view() -> VaultView:
+        raise AssertionError("nobody looks around")
+
+    def no_dry_run(checked: Validated, view: VaultView, instruction: str) -> Preview:
+        raise AssertionError("what is written is not tried")
+
+    return Agent(
+        provider=provider,
+        tools=TOOLS,
+        policy=policy or Policy(),
+        vault=Vault(no_view, lambda path: path, Scrubber(())),
+        rules=SharingRules(),
+        approve=Person().approve(),
+        ledger=Ledger(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")) / "sent.jsonl", lambda: NOW),
+        conversation=Conversation(),
+        dry_run=no_dry_run,
+        sampling=sampling or Sampling(),
+        new_mark=lambda: "m4rk",
+        config=TurnConfig(tools=False, gatherer=None, detail="full"),
+    )
+
+
 @dataclass
 class Person:
     """Answers questions about sharing as told, and remembers them."""
@@ -114,25 +162,19 @@ class Desk:
         """An agent of this desk over a model."""
         store = self.store
 
-        def real(path: VaultPath) -> VaultPath:
-            try:
-                return store.resolve(path)
-            except VaultError:
-                return path
-
-        def context(values: Mapping[str, Any]) -> Any:
-            return run_context(store, DiskView(store), self.focus, NOW, values)
-
+        vault = OpenVault(store, lambda: NOW)
+        vault.focus = self.focus
+        plans = Plans(vault, TOOLS, lambda: self.policy, Runs(store, self.state))
         return Agent(
             provider=provider,
             tools=TOOLS,
             policy=self.policy,
-            vault=Vault(lambda: DiskView(store), real, Scrubber.of(store.real_path)),
+            vault=Vault(vault.view, vault.resolve, Scrubber.of(store.real_path)),
             rules=self.rules,
             approve=self.person.approve(),
             ledger=self.ledger,
             conversation=self.conversation,
-            dry_run=(lambda open_view: dry_run_over(open_view, context, TOOLS)) if self.proposing else None,
+            dry_run=plans.proposed if self.proposing else None,
             new_mark=lambda: "m4rk",
         )
 
@@ -140,9 +182,9 @@ class Desk:
         """A message of the person."""
         return PlanRequest(message, run_context(self.store, DiskView(self.store), self.focus, NOW, {}))
 
-    async def turn(self, provider: Provider, message: str = "What about the garden?") -> list[TurnEvent]:
+    async def turn(self, provider: Provider, message: str = "What about the garden?") -> list[AgentEvent]:
         """One turn with a model; everything but the streamed text."""
-        events = [event async for event in self.agent(provider).plan(self.request(message))]
+        events = [event async for event in played(self.agent(provider), self.request(message))]
         return [event for event in events if not isinstance(event, TextDelta)]
 
     def files(self) -> dict[str, bytes]:

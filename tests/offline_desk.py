@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,8 @@ from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.run_context import note_settings
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -88,12 +85,7 @@ class Desk:
         return self.dry_run(self.plan(message, **around))
 
     def dry_run(self, plan: ActionPlan, values: Mapping[str, Any] | None = None) -> Preview:
-        checked = validate(plan.to_json(), TOOLS, Policy(allow_deletes=True))
-        assert checked.plan is not None, [problem.to_json() for problem in checked.problems]
-        bound = bind(checked.plan, values or {})
-        assert not bound.missing
-        assert not bound.problems
-        return preview(checked, TOOLS, self.kept or DiskView(self.store), dataclasses.replace(self.context, params=bound.values))
+        return dry_run(plan.to_json(), TOOLS, Policy(allow_deletes=True), self.kept or DiskView(self.store), self.context, values)
 
     def changes(self, message: str, **around: Any) -> dict[str, Any]:
         """The net effect: path -> text, new path of a rename, or kind."""

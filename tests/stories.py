@@ -31,9 +31,10 @@ from previews import Picture, picture
 FOLDERS = ["", "A", "A/B", "a", "C d", "\u00c9", "E\u0301"]
 NAMES = ["one", "two", "One", "Zw\u00f6lf", "Zwo\u0308lf", "n o t e"]
 PATHS = [f"{folder}/{name}.md".lstrip("/") for folder in FOLDERS for name in NAMES]
+BY_LINK = ["C d/near.md", "way/one.md", "way/B/one.md"]
 PICTURE = "A/pic.png"
-LINKS = {"A/out": "../../outside", "A/B/gone.md": "nowhere.md", "C d/far.md": "/etc/hostname"}
-"""Links that lead out of the vault, or nowhere."""
+LINKS = {"A/out": "../../outside", "A/B/gone.md": "nowhere.md", "C d/far.md": "/etc/hostname", "C d/near.md": "../A/one.md", "way": "A"}
+"""Links that lead out of the vault, or nowhere, and to a note and a folder of it."""
 
 CONTENTS = [
     "",
@@ -50,10 +51,10 @@ _PNG = "\x89PNG\r\n\x1a\n"
 Files = dict[str, tuple[str, int]]
 Found = list[tuple[str, dict[str, Any]]]
 
-paths = st.sampled_from(PATHS)
+paths = st.sampled_from([*PATHS, *BY_LINK])
 folders = st.sampled_from(FOLDERS[1:])
 texts = st.text(st.characters(codec="utf-8", exclude_characters="$\x00"), max_size=40)
-vaults = st.dictionaries(paths, st.tuples(st.sampled_from(CONTENTS), st.sampled_from([0o644, 0o600, 0o664])), max_size=8)
+vaults = st.dictionaries(st.sampled_from(PATHS), st.tuples(st.sampled_from(CONTENTS), st.sampled_from([0o644, 0o600, 0o664])), max_size=8)
 extras = st.sets(st.sampled_from([PICTURE, *LINKS]))
 
 
@@ -165,10 +166,10 @@ class World:
         return build_session(self._wiring)
 
     def preview(self, found: Found, switched_off: frozenset[int] = frozenset()) -> Preview:
-        return self.session.dry_run(plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off))
+        return self.session.plans.dry_run(plan_of(found), disabled=frozenset(f"s{n}" for n in switched_off))
 
     def run(self, preview: Preview) -> ExecutionResult:
-        return self.session.apply(preview, lambda _: None, threading.Event())
+        return self.session.plans.apply(preview, lambda _: None, threading.Event())
 
     def do(self, found: list[Edit]) -> None:
         """Let other programs do these things."""

@@ -6,19 +6,17 @@ The first line says what was looked for and how much of it there is: an answer i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from obsidian_agent.agent.events import Answer, TurnFailed
+from obsidian_agent.errors import PlanError
 from obsidian_agent.offline.recipe import AnswerFrom
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
-from obsidian_agent.plan.validate import validate
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
-from obsidian_agent.tools.core.tool import Risk, Tool
+from obsidian_agent.tools.core.tool import Tool
 
 MOST_LINES = 200
 """Lines of a list in an answer; of what is more, the number is told."""
@@ -27,14 +25,11 @@ MOST_LINES = 200
 def answer(
     plan: ActionPlan, wording: AnswerFrom, shown: Mapping[str, str], around: Surroundings, tools: Mapping[str, Tool]
 ) -> Answer | TurnFailed:
-    """The answer to a question, with the notes that it rests on; `shown` are its values as text. Such a plan changes nothing."""
-    checked = validate(plan.to_json(), tools, Policy())
-    if checked.plan is None:
-        return TurnFailed(checked.problems[0], checked.problems)
-    if any(tools[step.tool].risk is not Risk.READ_ONLY for step in checked.plan.steps):
-        raise ValueError(f"the plan of a question changes something: {plan.goal}")
-    params = {**around.context.params, **bind(checked.plan, {}).values}
-    done = preview(checked, tools, around.view, replace(around.context, params=params))
+    """The answer to a question, with the notes that it rests on; `shown` are its values as text. Such a plan may change nothing."""
+    try:
+        done = dry_run(plan.to_json(), tools, Policy(allow_writes=False), around.view, around.context)
+    except PlanError as error:
+        return TurnFailed(error.problems[0], error.problems)
     if done.errors:
         return TurnFailed(done.errors[0], done.errors)
     items = _items(_at(done.outputs, wording.items, shown))

@@ -51,11 +51,12 @@ class AppServices:
         from obsidian_agent.agent.turn.request_preview import preview_request
 
         chat = await asyncio.to_thread(self.chats.open, thread_id) if thread_id is not None else None
-        if await asyncio.to_thread(lambda: self.session.models) is None:
+        turns = await asyncio.to_thread(lambda: self.session.model_turns)
+        if turns is None:
             return None
         conversation = chat.conversation if chat is not None else Conversation()
         model, assistant = (chat.state.model, chat.state.assistant) if chat is not None else (None, None)
-        return await preview_request(self.session, conversation, draft, model=model, assistant=assistant)
+        return await preview_request(turns, conversation, draft, model=model, assistant=assistant)
 
     def usage(self, thread_id: str | None) -> tuple[Sequence[TurnUsage], Sequence[TurnUsage]]:
         """What the turns of a conversation used, and those of all conversations in memory. May block."""
@@ -70,7 +71,7 @@ class AppServices:
     def kept(self) -> list[Kept]:
         """Everything that is kept ready. May block."""
         found = [Kept("Conversations in memory", f"{len(self.chats.in_memory):,}")]
-        keeper = self.session.keeper
+        keeper = self.session.vault.keeper
         if keeper is not None:
             status = keeper.status
             used = f"{status.kept:,} records were still right, {status.read:,} were made"
@@ -155,4 +156,4 @@ class AppServices:
         """Everything that can be mentioned in a message. May block."""
         from obsidian_agent.agent.context.mentions import Mentionable
 
-        return Mentionable(self.session.view())
+        return Mentionable(self.session.vault.view())

@@ -97,10 +97,11 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class PlanReady:
-    """A plan was made and is about to be previewed. `notes` name what the parser mended."""
+    """A plan was made and is about to be previewed. `notes` name what the parser mended; `preview` is its dry run, if there was one already."""
 
     plan: ActionPlan
     notes: tuple[str, ...] = ()
+    preview: Preview | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +276,8 @@ class RunFinished:
 
 RunEvent = RunStarted | StepStarted | StepFinished | StepSkipped | StepRetrying | StepFailed | RunFinished
 LookEvent = ToolCallStarted | ToolCallFinished | ShareRequested | ShareDecided | Notice | TokensUsed | RoundsUsedUp
+Verdict = Answer | NeedsInput | PlanReady | TurnFailed | RoundsUsedUp
+"""What a planner made of a message."""
 PlanEvent = TurnStarted | TextDelta | PlanningRetry | Answer | NeedsInput | PlanReady | PreviewStarted | PreviewReady | TurnFailed
 TurnEvent = PlanEvent | LookEvent
 AgentEvent = TurnEvent | RunEvent

@@ -8,14 +8,14 @@ a model.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from obsidian_agent.agent.conversation import new_id
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TextDelta, TurnEvent, TurnFailed
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import AgentEvent, Candidate, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
@@ -72,45 +72,25 @@ class MenuPlanner:
     questions: bool = False
     conversation: str = field(default_factory=new_id)
 
-    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
-        """The turn's events; see `Planner.plan`. With `request.pick` the candidate of that number of what the same sentence is asked back."""
+    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+        """See `Planner.plan`. With `request.pick` the candidate of that number of what the same sentence is asked back."""
         try:
             provider = await asyncio.to_thread(self.make)
         except ConfigError as error:
-            yield TurnFailed(error.problem())
-            return
+            return TurnFailed(error.problem())
         plain = replace(request, pick=None)
-        verdict: TurnEvent | None = None
-        if provider is not None:
+        verdict: Verdict | None = None
+        # A model that writes whole plans offers nothing to pick from; the menu does.
+        if provider is not None or request.pick is not None:
             verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
-            if isinstance(verdict, NeedsInput):
-                turn = _Turn(self, provider, plain, verdict)
-                async with contextlib.aclosing(turn.run()) as events:
-                    async for event in events:
-                        yield event
-                verdict = turn.verdict
-        if verdict is None and provider is None and request.pick is not None:
-            # A model that writes whole plans offers nothing to pick from; the menu does.
-            verdict = await asyncio.to_thread(self.offline.decide, plain, questions=self.questions)
+        if provider is not None and isinstance(verdict, NeedsInput):
+            verdict = await _Turn(self, provider, plain, verdict).run(emit)
         if verdict is None:
-            async with contextlib.aclosing(self._whole(plain, picking=provider is not None)) as events:
-                async for event in events:
-                    if isinstance(event, NeedsInput):
-                        verdict = event
-                    else:
-                        yield event
-        if verdict is not None:
-            yield await asyncio.to_thread(self._picked, verdict, request)
-
-    async def _whole(self, request: PlanRequest, *, picking: bool) -> AsyncGenerator[TurnEvent, None]:
-        """What the other planner makes of the message; the plan of a model that picks is doubted as its choices are."""
-        # Every planner's turn is an async generator; the protocol only promises an iterator.
-        events = cast("AsyncGenerator[TurnEvent, None]", self.otherwise.plan(request))
-        async with contextlib.aclosing(events):
-            async for event in events:
-                if isinstance(event, PlanReady) and picking:
-                    event = await asyncio.to_thread(self._doubted, event.plan, request) or event
-                yield event
+            verdict = await self.otherwise.plan(plain, emit)
+            if provider is not None and isinstance(verdict, PlanReady):
+                # The plan of a model that picks is doubted as its choices are.
+                verdict = await asyncio.to_thread(self._doubted, verdict.plan, plain) or verdict
+        return await asyncio.to_thread(self._picked, verdict, request)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
         """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
@@ -138,7 +118,7 @@ class MenuPlanner:
         )
         return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else None
 
-    def _picked(self, verdict: TurnEvent, request: PlanRequest) -> TurnEvent:
+    def _picked(self, verdict: Verdict, request: PlanRequest) -> Verdict:
         """The chosen candidate of a question; any other verdict as it is."""
         if request.pick is None or not isinstance(verdict, NeedsInput):
             return verdict
@@ -153,51 +133,51 @@ class MenuPlanner:
 
 @dataclass(slots=True)
 class _Turn:
-    """One sentence that is not certain, up to what the model's choice comes to; `verdict` None: no action fits."""
+    """One sentence that is not certain, up to what the model's choice comes to."""
 
     planner: MenuPlanner
     provider: Provider
     request: PlanRequest
     known: NeedsInput
-    verdict: TurnEvent | None = None
     _reply: Reply = field(default_factory=Reply)
 
-    async def run(self) -> AsyncGenerator[TurnEvent, None]:
+    async def run(self, emit: Emit) -> Verdict | None:
+        """What the choice comes to; None: no action fits."""
         planner, provider = self.planner, self.provider
         meter = Meter(provider.name, facts_of(provider.name).price)
+
+        async def heard(event: AgentEvent) -> None:
+            meter.hear(event)
+            # The choice itself is for the program, not for people.
+            if not isinstance(event, TextDelta) or event.thinking:
+                await emit(event)
+
         try:
             asked, sending = await asyncio.to_thread(planner.first_request, self.request)
             await asyncio.to_thread(self._write_down, sending)
             meter.asking()
-            async with contextlib.aclosing(listen(provider, asked, self._reply)) as events:
-                async for event in events:
-                    meter.hear(event)
-                    # The choice itself is for the program, not for people.
-                    if not isinstance(event, TextDelta) or event.thinking:
-                        yield event
+            await listen(provider, asked, self._reply, heard)
             meter.answered(self._reply.usage)
-            yield meter.total()
+            await emit(meter.total())
             chosen = chooser_of().chosen(self._reply.text)
         except ConfigError as error:
-            self.verdict = TurnFailed(error.problem())
-            return
+            return TurnFailed(error.problem())
         except ProviderError as error:
-            self.verdict = replace(self.known, message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}")
-            return
+            return replace(self.known, message=f"{error.message} Without the model: {WHICH[:1].lower()}{WHICH[1:]}")
         except NotChosen as error:
             if self._reply.calls or isinstance(parse_plan(self._reply.text, self._reply.reason), ParsedPlan):
-                return  # it plans, whatever it is asked for: let it
-            self.verdict = replace(self.known, message=f"{provider.name} chose nothing that can be used. {error} {WHICH}")
-            return
+                return None  # it plans, whatever it is asked for: let it
+            return replace(self.known, message=f"{provider.name} chose nothing that can be used. {error} {WHICH}")
         if chosen and not (planner.questions and any(each.recipe.answer is None for each in chosen)):
-            self.verdict = await asyncio.to_thread(self._proposed, chosen)
+            return await asyncio.to_thread(self._proposed, chosen)
+        return None
 
     def _write_down(self, sending: Sending) -> None:
         """Keep in the ledger what is about to be sent. Raises `ConfigError`."""
         planner, provider = self.planner, self.provider
         planner.ledger.write([sending], provider=provider.name, address=provider.address, conversation=planner.conversation)
 
-    def _proposed(self, chosen: Sequence[Chosen]) -> TurnEvent:
+    def _proposed(self, chosen: Sequence[Chosen]) -> Verdict:
         """What the choice comes to; behind a doubted one stand the likeliest actions."""
         event = self._one(chosen[0]) if len(chosen) == 1 else self._several(chosen)
         if not isinstance(event, NeedsInput):
@@ -225,7 +205,7 @@ class _Turn:
                     pass
         return min(found, key=lambda each: len(each.doubt), default=None)
 
-    def _one(self, chosen: Chosen, planner: OfflinePlanner | None = None) -> TurnEvent:
+    def _one(self, chosen: Chosen, planner: OfflinePlanner | None = None) -> Verdict:
         """One action with its values; a value that cannot be read is left to the person."""
         offline = planner or self.planner.offline
         event = offline.propose(self.request, chosen.recipe, chosen.texts, doubted=True)
@@ -244,7 +224,7 @@ class _Turn:
                 candidate = Candidate(chosen.recipe.title, None, rest, (), chosen.recipe.name)
         return _question(replace(candidate, doubt=" ".join(filter(None, (event.problem.message, candidate.doubt)))))
 
-    def _several(self, chosen: Sequence[Chosen]) -> TurnEvent:
+    def _several(self, chosen: Sequence[Chosen]) -> Verdict:
         """Several actions as one plan, each read against the vault as those before it would leave it."""
         offline = self.planner.offline
         view = offline.view()

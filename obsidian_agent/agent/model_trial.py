@@ -18,8 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from obsidian_agent.agent.events import Answer, Candidate, NeedsInput, PlanReady, TurnEvent
-from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.agent.events import AgentEvent, Answer, Candidate, NeedsInput, PlanReady, Verdict
 from obsidian_agent.agent.session import Session
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
@@ -78,14 +77,17 @@ async def play(session: Session) -> AsyncIterator[tuple[Task, Mark] | Score]:
     """What came of each sentence, as it is known, and the score. `session` is on the sample vault."""
     began, marks = time.monotonic(), Counter[Mark]()
     for task in tasks():
-        events = [event async for event in session.planner.plan(PlanRequest(task.sentence, session.context({})))]
-        mark = judge(session, task, events[-1])
+        mark = judge(session, task, await session.planner.plan(session.request(task.sentence), _unheard))
         marks[mark] += 1
         yield task, mark
     yield Score(marks, time.monotonic() - began)
 
 
-def judge(session: Session, task: Task, event: TurnEvent) -> Mark:
+async def _unheard(event: AgentEvent) -> None:
+    """Nobody wants to hear of what happens on the way."""
+
+
+def judge(session: Session, task: Task, event: Verdict) -> Mark:
     """What a turn that ended in `event` is worth for a task."""
     wanted = _effect(session, propose(session, task.recipe, task.values))
     match event:
@@ -97,11 +99,11 @@ def judge(session: Session, task: Task, event: TurnEvent) -> Mark:
             return "open"
 
 
-def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> TurnEvent:
+def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> Verdict:
     """What a recipe with values comes to in the sample vault."""
     found = recipe_named(recipe, packaged())
     assert found is not None, f"there is a recipe {recipe}"
-    return session.offline.propose(PlanRequest("", session.context({})), found, values)
+    return session.offline.propose(session.request(""), found, values)
 
 
 def _leads_there(session: Session, candidate: Candidate, task: Task, wanted: object) -> bool:
@@ -113,13 +115,13 @@ def _leads_there(session: Session, candidate: Candidate, task: Task, wanted: obj
     return _effect(session, propose(session, candidate.recipe, candidate.values)) == wanted
 
 
-def _effect(session: Session, event: TurnEvent) -> object:
+def _effect(session: Session, event: Verdict) -> object:
     """What would be different afterwards, or what is answered."""
     if isinstance(event, Answer):
         return event.text, event.sources
     if not isinstance(event, PlanReady):
         return None
-    done = session.offline.tried(PlanRequest("", session.context({})), event.plan)
+    done = session.offline.tried(session.request(""), event.plan)
     if done is None or done.errors:
         return None
     return tuple((change.kind, change.path.text, str(change.new_path), change.content) for change in done.change_set.changes)

@@ -7,13 +7,14 @@ sentence holds filled in, to pick from. What it makes goes the way of every plan
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.answers import answer
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnEvent, TurnFailed
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
@@ -28,10 +29,8 @@ from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
@@ -63,9 +62,9 @@ class OfflinePlanner:
         """How it is shown."""
         return "offline"
 
-    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
-        """One event: the plan, the answer, what is asked back, or why not."""
-        yield await asyncio.to_thread(self.decide, request)
+    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+        """The plan, the answer, what is asked back, or why not; nothing happens on the way."""
+        return await asyncio.to_thread(self.decide, request)
 
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
         """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
@@ -73,16 +72,16 @@ class OfflinePlanner:
         own = tuple(each for each in packaged() if (each.answer is not None or not questions) and there >= set(each.tools))
         return own if questions else (*own, *map(from_macro, self.macros()))
 
-    def decide(self, request: PlanRequest, *, questions: bool = False) -> TurnEvent:
+    def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
         """The same as `plan` without waiting for a thread. `questions`: answers only."""
         turn = _Turn(self.recipes(questions=questions), self._around(request), self.tools, request)
         return turn.verdict() if request.pick is None else turn.picked(request.pick)
 
-    def ask(self, request: PlanRequest) -> TurnEvent:
+    def ask(self, request: PlanRequest) -> Verdict:
         """The answer to a question, or what is asked back. Never a plan."""
         return self.decide(request, questions=True)
 
-    def propose(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> TurnEvent:
+    def propose(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
         """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
 
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
@@ -124,7 +123,7 @@ class _Turn:
     tools: Mapping[str, Tool]
     request: PlanRequest
 
-    def verdict(self) -> TurnEvent:
+    def verdict(self) -> Verdict:
         """A sure reading, or what to pick from."""
         if len(self._readings) != 1:
             refused = self._out_of_bounds()
@@ -135,7 +134,7 @@ class _Turn:
             return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
-    def picked(self, number: int) -> TurnEvent:
+    def picked(self, number: int) -> Verdict:
         """The candidate of this number, from 1, with the values that are given besides."""
         sure = len(self._readings) == 1
         found = [self._candidate(self._readings[0].recipe, self._readings[0].values)] if sure else list(self.candidates)
@@ -145,7 +144,7 @@ class _Turn:
         recipe = next(each for each in self.recipes if each.name == chosen.recipe)
         return self.proposed(recipe, {**chosen.values, **self.request.params})
 
-    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> TurnEvent:
+    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
         """See `OfflinePlanner.propose`."""
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
@@ -192,7 +191,7 @@ class _Turn:
     def _readings(self) -> list[Reading]:
         return readings(self.request.message, self.recipes, self.around)
 
-    def _settled(self, recipe: Recipe, values: Mapping[str, Any], *, certain: bool = False, doubted: bool = False) -> TurnEvent:
+    def _settled(self, recipe: Recipe, values: Mapping[str, Any], *, certain: bool = False, doubted: bool = False) -> Verdict:
         unmet = self._unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)
@@ -248,12 +247,11 @@ class _Turn:
 
     def _tried(self, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
-        checked = validate(plan.to_json(), self.tools, Policy(allow_deletes=True, allow_commands=True))
-        if checked.plan is None:
+        policy = Policy(allow_deletes=True, allow_commands=True)
+        try:
+            return dry_run(plan.to_json(), self.tools, policy, self.around.view, self.request.context)
+        except PlanError:
             return None
-        context = self.request.context
-        bound = bind(checked.plan, {})
-        return preview(checked, self.tools, self.around.view, replace(context, params={**context.params, **bound.values}))
 
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""

@@ -1,178 +1,129 @@
-"""One vault, one planner: what front ends conversation to.
+"""One vault and who plans for it: what front ends talk to.
 
-A turn is a short script: freeze the context, plan, validate, dry-run; what it yields is data, and approval is the caller's. The
-synchronous `dry_run` and `apply` are the core that headless commands call on the main thread; the async iterators are the same for
-front ends that must not wait.
+A turn is a short script: freeze the context, plan, validate, dry-run; what it yields is data, and approval is the caller's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.agent.events import (
-    AgentEvent,
-    Answer,
-    Candidate,
-    ExecutionResult,
-    NeedsInput,
-    PlanReady,
-    PreviewReady,
-    PreviewStarted,
-    RunEvent,
-    TurnFailed,
-    TurnStarted,
-)
-from obsidian_agent.agent.execution.executor import RunCommand, execute
-from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.index_follower import IndexFollower
+from obsidian_agent.agent.event_stream import Emit, stream
+from obsidian_agent.agent.events import AgentEvent, Candidate, NeedsInput, PlanReady, PreviewReady, TurnFailed, TurnStarted, Verdict
 from obsidian_agent.agent.macros.store import SavedActions
-from obsidian_agent.agent.run_context import Focus, run_context
-from obsidian_agent.agent.streaming import events_of
-from obsidian_agent.agent.vault_agents.files import files_below
+from obsidian_agent.agent.open_vault import OpenVault
+from obsidian_agent.agent.plans import Plans
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.errors import ConfigError, ObsidianAgentError, Problem
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import MissingInput
-from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import Preview, diff_of
-from obsidian_agent.tools.core.tool import Position, RunContext, Selection, Tool
-from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.build import no_collection
-from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.text import decode
-from obsidian_agent.vault.views.changes import NetChange
-from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.conversation import Conversation
+    from obsidian_agent.agent.execution.runs import Runs
     from obsidian_agent.agent.form import Form
     from obsidian_agent.agent.offline import OfflinePlanner
-    from obsidian_agent.agent.planner import Planner
+    from obsidian_agent.agent.planner import Planner, PlanRequest
     from obsidian_agent.agent.privacy.consent import ApproveShare
-    from obsidian_agent.agent.turn.answer import Models
+    from obsidian_agent.agent.turn.answer import Models, ModelTurns
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.vault.index.index import VaultIndex
-    from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
 
 
 @dataclass(frozen=True, slots=True)
 class _Open:
     """What a turn left open: the candidates and the plan whose values are missing."""
 
-    instruction: str | None
-    plan: ActionPlan | None
-    values: Mapping[str, Any]
+    instruction: str | None = None
+    plan: ActionPlan | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Session:
-    """Everything a front end does with a vault. Not thread-safe but for the calls that say they may block."""
+    """Everything a front end does with a vault. Not thread-safe but for the calls that say they may block.
+
+    `make_models` opens the models as the settings have them (None: none); it is asked again after a change of the settings.
+    """
 
     def __init__(
         self,
-        store: VaultStore,
-        make_planner: Callable[[], Planner],
-        tools: Mapping[str, Tool],
-        policy: Policy,
-        runs: Runs,
+        vault: OpenVault,
+        plans: Plans,
         saved: SavedActions,
-        clock: Callable[[], datetime],
-        make_keeper: Callable[[], IndexKeeper] | None = None,
+        settings: LiveSettings,
         make_models: Callable[[], Models | None] = lambda: None,
     ) -> None:
-        self.store = store
-        self._make_planner = make_planner
-        self._make_keeper = make_keeper
-        self._make_models = make_models
-        self.tools = tools
-        self.policy = policy
-        self.runs = runs
+        self.vault = vault
+        self.plans = plans
         self.saved = saved
-        self.focus = Focus()
-        self._clock = clock
-        self._open = _Open(None, None, {})
-        self._following: IndexFollower | None = None
-        self._conversation: Conversation | None = None
-        self.settings = LiveSettings()
+        self.settings = settings
         """The settings in use; call `settings_changed` after a change."""
-        self.make_policy: Callable[[], Policy] = lambda: policy
-        self.run_command: RunCommand | None = None
-        """Runs commands of Obsidian; None: nothing can, and a plan that needs one is not valid."""
+        self._make_models = make_models
+        self._made: tuple[Models | None] | None = None
+        self._planner: Planner | None = None
+        self._offline: OfflinePlanner | None = None
+        self._conversation: Conversation | None = None
+        self._open = _Open()
 
     def settings_changed(self) -> None:
-        """Take up changed settings: what follows is planned, asked and allowed by them."""
-        self.policy = self.make_policy()
-        for made in ("models", "planner"):
-            self.__dict__.pop(made, None)
+        """Take up changed settings: what follows is planned and asked by them."""
+        self._made = self._planner = None
 
     @property
-    def vault_name(self) -> str:
-        """The name of the vault's folder."""
-        return self.store.name
+    def runs(self) -> Runs:
+        """What was done, and how to take it back."""
+        return self.plans.runs
 
-    @cached_property
-    def planner(self) -> Planner:
-        """Who plans; made when first asked for, since a plan from a file needs none."""
-        return self._make_planner()
+    @property
+    def models(self) -> Models | None:
+        """The models that are asked, and the rules for that; made when first asked for, None without one. May block."""
+        if self._made is None:
+            self._made = (self._make_models(),)
+        return self._made[0]
 
-    @cached_property
+    @property
+    def model_turns(self) -> ModelTurns | None:
+        """Who makes turns with the models; None without one. May block."""
+        models = self.models
+        if models is None:
+            return None
+        # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
+        from obsidian_agent.agent.turn.answer import ModelTurns
+
+        return ModelTurns(self.vault, self.plans, self.offline, models)
+
+    @property
     def offline(self) -> OfflinePlanner:
         """Recipes and macros, whoever plans else; made when first asked for."""
-        from obsidian_agent.agent.offline import OfflinePlanner
+        if self._offline is None:
+            from obsidian_agent.agent.offline import OfflinePlanner
 
-        return OfflinePlanner(self.view, self.tools, self.saved.trusted)
+            self._offline = OfflinePlanner(self.vault.view, self.plans.tools, self.saved.trusted)
+        return self._offline
+
+    @property
+    def planner(self) -> Planner:
+        """Who plans where nobody is asked about sharing; made when first asked for, since a plan from a file needs none."""
+        if self._planner is None:
+            turns = self.model_turns
+            self._planner = self.offline if turns is None else turns.planner()
+        return self._planner
 
     @property
     def planner_name(self) -> str:
         """Who plans: a model, or the offline planner."""
         return self.planner.name
 
-    @cached_property
-    def models(self) -> Models | None:
-        """The model that `answering.answer` asks, and the rules for that; made when first asked for, None without one."""
-        return self._make_models()
-
     @property
     def conversation(self) -> Conversation:
-        """The conversation with the model that turns go on with."""
+        """The conversation with the model that `turn` goes on with."""
         if self._conversation is None:
             from obsidian_agent.agent.conversation import Conversation
 
             self._conversation = Conversation()
         return self._conversation
-
-    def new_conversation(self) -> None:
-        """Forget what was said, and what was allowed along with it."""
-        self._conversation = None
-
-    @cached_property
-    def keeper(self) -> IndexKeeper | None:
-        """The keeper of the vault's index, made when first asked for; None without one."""
-        return None if self._make_keeper is None else self._make_keeper()
-
-    def follow(self, tell: Callable[[IndexStatus], None]) -> None:
-        """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block, and may be done once."""
-        if self._make_keeper is not None and self._following is None:
-            self._following = IndexFollower(self.store.real_path, lambda: cast("IndexKeeper", self.keeper), tell)
-            self._following.start()
-
-    def unfollow(self) -> None:
-        """End what `follow` began."""
-        if self._following is not None:
-            self._following.stop()
-
-    def look_again(self) -> None:
-        """Somebody else may have changed the vault: compare the index with it. Does not block."""
-        if self._following is not None:
-            self._following.look_again()
 
     def warm_up(self) -> None:
         """Prepare for the first question to a model, if there is one, so that it need not wait for imports. Does not block.
@@ -186,52 +137,12 @@ class Session:
             if self.models is not None:
                 self.models.providers.warm_up(self.models.spec)
 
-    def view(self) -> DiskView:
-        """The vault on disk as it is now. What needs an index makes or refreshes it on its first question."""
-        return DiskView(self.store, None if self._make_keeper is None else self._fresh_index)
-
-    def _fresh_index(self) -> VaultIndex:
-        assert self.keeper is not None
-        return self.keeper.refresh()
-
-    def files_below(self, start: str) -> Iterator[VaultPath]:
-        """The files below a folder ("": all), or the file itself. All of them as the index has them, if it is there. May block."""
-        latest = self.keeper.latest if self._following is not None and self.keeper is not None else None
-        return latest.files() if latest is not None and not start else files_below(DiskView(self.store), start)
-
-    def notes(self) -> list[str]:
-        """Paths of all notes, sorted. May block."""
-        return [entry.path.text for entry in self.view().walk(ROOT) if entry.path.is_note]
-
-    def read_note(self, path: str) -> str:
-        """The text of a note, line ends as they are. May block."""
-        where = parse(path, PathUse.READ)
-        return decode(self.view().read(where), where.text)
-
-    def place_of(self, path: str) -> str:
-        """Where a note lies on this machine, as an absolute path. Raises `VaultError` for what is no path in the vault. May block."""
-        return os.path.join(self.store.real_path, self.store.resolve(parse(path, PathUse.READ)).text)
-
-    def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
-        """What the person looks at; frozen into the next turn."""
-        self.focus = Focus(active_file, selection, cursor, has_screen=True)
-
-    def context(self, values: Mapping[str, Any]) -> RunContext:
-        """The focus, the clock and bound parameters, frozen."""
-        return run_context(self.store, self.view(), self.focus, self._clock(), values, runs_commands=self.run_command is not None)
-
-    def verify(self, approved: Preview) -> tuple[Problem, ...]:
-        """What of the vault is not as the preview said that it would be. May block."""
-        from obsidian_agent.agent.execution.verify import verify
-
-        return verify(approved, DiskView(self.store))
-
     def check_call(self, tool: str, args: Mapping[str, Any]) -> tuple[Problem, ...]:
         """What is wrong with other arguments for a read that a model asked for."""
         from obsidian_agent.agent.turn.calls import read_call, with_arguments
 
         try:
-            with_arguments(read_call(tool, self.tools), args)
+            with_arguments(read_call(tool, self.plans.tools), args)
         except ObsidianAgentError as error:
             return (error.problem(),)
         return ()
@@ -244,17 +155,13 @@ class Session:
 
     def form(self, name: str) -> Form:
         """The form of a recipe or trusted macro (`macro:NAME`). Raises `PlanError`. May block."""
-        from obsidian_agent.agent.planner import PlanRequest
-
-        return self.offline.form(PlanRequest("", self.context({})), name)
+        return self.offline.form(self.request(""), name)
 
     def suggest(self, message: str, model: str | None = None) -> tuple[Candidate, ...]:
         """The likeliest actions for a message that is still being written; none where a model will plan that picks from no menu.
 
         `model`: the one that the conversation asks, None for that of the settings. May block.
         """
-        from obsidian_agent.agent.planner import PlanRequest
-
         if self.models is not None:
             from obsidian_agent.agent.menu_planner import picks
 
@@ -263,110 +170,127 @@ class Session:
                     return ()
             except ConfigError:
                 return ()  # what is wrong is said when the message is sent
-        return self.offline.suggest(PlanRequest(message, self.context({})))
+        return self.offline.suggest(self.request(message))
 
-    # --- the synchronous core ----------------------------------------------------------------------------------------------------
+    def request(self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None) -> PlanRequest:
+        """A message of the person to a planner, as things are now. May block."""
+        from obsidian_agent.agent.planner import PlanRequest
 
-    def dry_run(
-        self,
-        document: object,
-        values: Mapping[str, Any] | None = None,
-        *,
-        disabled: frozenset[str] = frozenset(),
-        instruction: str | None = None,
-        on_first_screen: Callable[[Preview], None] | None = None,
-    ) -> Preview:
-        """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
-        return dry_run(
-            document,
-            self.tools,
-            self.policy,
-            self.view(),
-            self.context({}),
-            values,
-            disabled=disabled,
-            instruction=instruction,
-            on_first_screen=on_first_screen,
-        )
+        return PlanRequest(message, self.plans.context(), params=params or {}, pick=pick)
 
-    def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
-        """Do exactly what was approved. Blocks; always answers a result."""
-        with no_collection(), self.runs.journal() as journal:
-            result = execute(approved, self.store, journal, emit=emit, cancel=cancel, run_command=self.run_command)
-        if self._following is not None:
-            self._following.learn(result.effects)
-        return result
+    # --- turns -----------------------------------------------------------------------------------------------------------------------
 
-    def diff(self, previewed: Preview, change: NetChange) -> str:
-        """Unified diff of one change; "" for folders, pure renames and binary content. May block."""
-        return diff_of(change, self.view())
-
-    # --- for front ends that must not wait ---------------------------------------------------------------------------------------
-
-    async def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+    def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
         """One message of the person; ends with Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed.
 
         With a model and somebody who can be asked about sharing (`approve`), the model looks around first, answers or proposes a plan,
         and the session's conversation goes on. Without, whoever plans makes a plan from the message alone.
         """
-        looks_around = approve is not None and await asyncio.to_thread(lambda: self.models) is not None
-        events = self._ask(message, approve) if looks_around and approve is not None else self._plan(message)
-        async with contextlib.aclosing(events) as turn:
-            async for event in turn:
-                yield event
 
-    async def _ask(self, message: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
-        from obsidian_agent.agent.turn.answer import answer
+        async def work(emit: Emit) -> None:
+            if approve is not None and await asyncio.to_thread(lambda: self.models) is not None:
+                await self._answer(message, approve, emit, conversation=self.conversation)
+            else:
+                await emit(TurnStarted(message))
+                planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message)))
+                await self._follow(await planner.plan(request, emit), message, emit)
 
-        # Every async generator; the declared type only promises an iterator.
-        events = cast("AsyncGenerator[AgentEvent, None]", answer(self, message, approve, conversation=self.conversation))
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
+        return stream(work)
 
-    async def _plan(self, message: str) -> AsyncGenerator[AgentEvent, None]:
-        from obsidian_agent.agent.planner import PlanRequest
+    def answer(
+        self,
+        question: str,
+        approve: ApproveShare,
+        *,
+        conversation: Conversation | None = None,
+        propose: bool = True,
+        model: str | None = None,
+        assistant: str | None = None,
+        pick: int | None = None,
+        params: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[AgentEvent]:
+        """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
 
-        yield TurnStarted(message)
-        context = await asyncio.to_thread(self.context, {})
-        planner = await asyncio.to_thread(lambda: self.planner)
-        plan: ActionPlan | None = None
-        events = cast("AsyncGenerator[AgentEvent, None]", planner.plan(PlanRequest(message, context)))
-        async with contextlib.aclosing(events):
-            async for event in events:
-                yield event
-                match event:
-                    case PlanReady():
-                        plan = event.plan
-                    case NeedsInput():
-                        self.ask_back(message)
-                        return
-                    case Answer() | TurnFailed():
-                        return
-                    case _:
-                        pass
-        if plan is not None:
-            async for following in self._preview(plan.to_json(), {}, frozenset(), message):
-                yield following
+        `assistant` is the agent of the vault whose instructions hold, by name. `pick`: the person chose this one, from 1, of the candidates
+        that the same message was asked back with, and gave `params` for it. A model that picks from the menu does so first, and looks around
+        where no action fits.
 
-    def ask_back(self, instruction: str) -> None:
-        """A turn ended in candidates: `fill` goes on with one of them."""
-        self._open = _Open(instruction, None, {})
+        Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (actions to
+        pick from, values of the plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the rules or `approve` do not allow.
+        """
+        return stream(
+            lambda emit: self._answer(
+                question,
+                approve,
+                emit,
+                conversation=conversation,
+                propose=propose,
+                model=model,
+                assistant=assistant,
+                pick=pick,
+                params=params,
+            )
+        )
 
-    async def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+    async def _answer(
+        self,
+        question: str,
+        approve: ApproveShare,
+        emit: Emit,
+        *,
+        conversation: Conversation | None = None,
+        propose: bool = True,
+        pick: int | None = None,
+        params: Mapping[str, str] | None = None,
+        **chosen: str | None,
+    ) -> None:
+        from obsidian_agent.agent.conversation import Conversation
+        from obsidian_agent.agent.turn.answer import traced
+
+        await emit(TurnStarted(question))
+        try:
+            turns = await asyncio.to_thread(lambda: self.model_turns)
+            if turns is None:
+                raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
+            talk = conversation or Conversation()
+            agent = await asyncio.to_thread(lambda: turns.agent(approve, talk, propose=propose, **chosen))
+        except ConfigError as error:
+            await emit(TurnFailed(error.problem()))
+            return
+        request = await asyncio.to_thread(self.request, question, params, pick)
+        planner = turns.menu(agent, questions=not propose)
+        verdict = await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
+        await self._follow(verdict, question, emit)
+
+    async def _follow(self, verdict: Verdict, message: str, emit: Emit) -> None:
+        """Tell what a message came to, and preview a plan."""
+        await emit(verdict)
+        match verdict:
+            case NeedsInput():
+                self._open = _Open(message)
+            case PlanReady(preview=None):
+                await self._preview(verdict.plan.to_json(), {}, frozenset(), message, emit)
+            case PlanReady(preview=preview):
+                assert preview is not None
+                await emit(PreviewReady(preview))
+            case _:
+                pass
+
+    def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
+        opened = self._open
         if candidate is not None and candidate.recipe:
-            async for event in self.run_recipe(candidate.recipe, {**candidate.values, **values}, self._open.instruction):
-                yield event
-            return
-        plan = candidate.plan if candidate is not None else self._open.plan
-        if plan is None:
-            return
-        known = dict(candidate.values) if candidate is not None else dict(self._open.values)
-        async for event in self._preview(plan.to_json(), known | dict(values), frozenset(), self._open.instruction):
-            yield event
+            return self.run_recipe(candidate.recipe, {**candidate.values, **values}, opened.instruction)
+        plan = candidate.plan if candidate is not None else opened.plan
+        known = candidate.values if candidate is not None else opened.values
 
-    async def preview_plan(
+        async def work(emit: Emit) -> None:
+            if plan is not None:
+                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit)
+
+        return stream(work)
+
+    def preview_plan(
         self,
         document: Mapping[str, Any],
         disabled: frozenset[str] = frozenset(),
@@ -374,56 +298,36 @@ class Session:
         instruction: str | None = None,
     ) -> AsyncIterator[AgentEvent]:
         """Preview a plan: an edited one, one with steps left out, a macro's. `instruction` is the message that it was made from."""
-        async for event in self._preview(document, values or {}, disabled, instruction):
-            yield event
+        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit))
 
-    async def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
+    def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
         """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
-        from obsidian_agent.agent.planner import PlanRequest
 
-        context = await asyncio.to_thread(self.context, {})
-        recipe = next((each for each in await asyncio.to_thread(self.offline.recipes) if each.name == name), None)
-        if recipe is None:
-            yield TurnFailed(Problem("RECIPE_NOT_FOUND", f"There is no recipe “{name}”."))
-            return
-        event = await asyncio.to_thread(self.offline.propose, PlanRequest(instruction or "", context), recipe, values)
-        if not isinstance(event, PlanReady):
-            yield event
-            return
-        async for following in self._preview(event.plan.to_json(), {}, frozenset(), instruction):
-            yield following
+        async def work(emit: Emit) -> None:
+            recipe = next((each for each in await asyncio.to_thread(self.offline.recipes) if each.name == name), None)
+            if recipe is None:
+                await emit(TurnFailed(Problem("RECIPE_NOT_FOUND", f"There is no recipe “{name}”.")))
+                return
+            request = await asyncio.to_thread(self.request, instruction or "")
+            verdict = await asyncio.to_thread(self.offline.propose, request, recipe, values)
+            if isinstance(verdict, PlanReady):
+                await self._preview(verdict.plan.to_json(), {}, frozenset(), instruction, emit)
+            else:
+                await emit(verdict)
 
-    async def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+        return stream(work)
+
+    def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
         """Preview a saved action; NeedsInput when values are missing. Raises MacroError, also for one that is not trusted."""
-        macro = await asyncio.to_thread(self.saved.to_run, name)
-        async for event in self._preview(macro.for_values(values), values, frozenset(), None):
-            yield event
 
-    async def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
-        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
+        async def work(emit: Emit) -> None:
+            macro = await asyncio.to_thread(self.saved.to_run, name)
+            await self._preview(macro.for_values(values), values, frozenset(), None, emit)
 
-        def work(emit: Callable[[RunEvent], None]) -> None:
-            self.apply(approved, emit, cancel)
-
-        async for event in events_of(work):
-            yield event
+        return stream(work)
 
     async def _preview(
-        self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None
-    ) -> AsyncIterator[AgentEvent]:
-        def work(emit: Callable[[AgentEvent], None]) -> None:
-            try:
-                ready = self.dry_run(
-                    document, values, disabled=disabled, instruction=instruction, on_first_screen=lambda part: emit(PreviewStarted(part))
-                )
-                emit(PreviewReady(ready))
-            except MissingInput as error:
-                self._open = _Open(instruction, ActionPlan.model_validate(document), values)
-                emit(NeedsInput(error.message, missing=error.missing))
-            except PlanError as error:
-                emit(TurnFailed(error.problem(), error.problems))
-            except ObsidianAgentError as error:
-                emit(TurnFailed(error.problem()))
-
-        async for event in events_of(work):
-            yield event
+        self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None, emit: Emit
+    ) -> None:
+        if await self.plans.preview(document, values, disabled, instruction, emit):
+            self._open = _Open(instruction, ActionPlan.model_validate(document), values)

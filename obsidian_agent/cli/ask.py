@@ -94,10 +94,8 @@ class Told:
 
 def _answer_offline(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
     from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
-    from obsidian_agent.agent.planner import PlanRequest
 
-    request = PlanRequest(options.question, session.context({}), params=parameters(options), pick=options.pick)
-    match session.offline.ask(request):
+    match session.offline.ask(session.request(options.question, parameters(options), options.pick)):
         case Answer(text, sources):
             told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
             out.answer(text)
@@ -112,10 +110,9 @@ def _answer_offline(session: Session, options: argparse.Namespace, told: Told, o
 
 async def _listen(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
     """Let the session's model answer; it reads only what rules, `--share` and, on a terminal, the person allow."""
-    from obsidian_agent.agent.turn.answer import answer
     from obsidian_agent.cli.consent import approval
 
-    turn = answer(session, options.question, approval(out), propose=False, pick=options.pick, params=parameters(options))
+    turn = session.answer(options.question, approval(out), propose=False, pick=options.pick, params=parameters(options))
     async for event in turn:
         _hear(event, told, out)
     if told.streamed:

@@ -94,7 +94,7 @@ def rename_command(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.offline.recipe_plan import escaped
 
     session = open_session(options)
-    entry = locate(session.view(), options.old)
+    entry = locate(session.vault.view(), options.old)
     if entry is None:
         raise not_there(options.old)
     new = options.new if not entry.path.is_note or options.new.lower().endswith(".md") else f"{options.new}.md"
@@ -154,28 +154,35 @@ def _invalid(problems: tuple[Problem, ...], out: Output) -> Exit:
 
 async def _plan(session: Session, instruction: str, out: Output, given: Mapping[str, str], pick: int | None = None) -> PlanReady | Exit:
     """Let the planner work; a plan, or the exit code after telling what came instead. `pick`: one of the recipes that were offered."""
-    from obsidian_agent.agent.events import Answer, NeedsInput, PlanningRetry, PlanReady, TurnFailed
-    from obsidian_agent.agent.planner import PlanRequest
+    from obsidian_agent.agent import events
     from obsidian_agent.cli.report import answered, needs_input
 
-    async for event in session.planner.plan(PlanRequest(instruction, session.context({}), params=given, pick=pick)):
+    async def emit(event: events.AgentEvent) -> None:
         match event:
-            case PlanReady():
-                for note in event.notes:
-                    out.note(f"The model's answer was mended: {note}")
-                return event
-            case NeedsInput():
-                return needs_input(event.message, out, missing=event.missing, candidates=event.candidates)
-            case Answer():
-                return answered(event, out)
-            case TurnFailed():
-                out.problems(event.problems)
-                return _failed(event.problem, out)
-            case PlanningRetry():
-                out.note(f"Asking again ({event.attempt} of {event.attempts}): {event.problems[0].message if event.problems else ''}")
+            case events.PlanningRetry(attempt, attempts, problems):
+                out.note(f"Asking again ({attempt} of {attempts}): {problems[0].message if problems else ''}")
+            case events.Notice(problem):
+                out.note(problem.message)
             case _:
                 pass
-    return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
+
+    verdict = await session.planner.plan(session.request(instruction, given, pick), emit)
+    match verdict:
+        case events.PlanReady():
+            for note in verdict.notes:
+                out.note(f"The model's answer was mended: {note}")
+            return verdict
+        case events.NeedsInput():
+            return needs_input(verdict.message, out, missing=verdict.missing, candidates=verdict.candidates)
+        case events.Answer():
+            return answered(verdict, out)
+        case events.TurnFailed():
+            out.problems(verdict.problems)
+            return _failed(verdict.problem, out)
+        case events.RoundsUsedUp():
+            return _failed(Problem("API_ERROR", "The planner ended without a plan."), out)
+        case _:
+            assert_never(verdict)
 
 
 def _failed(problem: Problem, out: Output) -> Exit:

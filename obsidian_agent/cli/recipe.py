@@ -69,12 +69,11 @@ def _named(name: str) -> Recipe:
 
 def _run(options: argparse.Namespace, out: Output) -> Exit:
     from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
-    from obsidian_agent.agent.planner import PlanRequest
     from obsidian_agent.cli.report import answered, dry_run, needs_input, refuse, run_document
 
     recipe = _named(options.name)
     session = open_session(options)
-    event = session.offline.propose(PlanRequest("", session.context({})), recipe, parameters(options))
+    event = session.offline.propose(session.request(""), recipe, parameters(options))
     match event:
         case PlanReady(plan=plan) if options.dry_run:
             return dry_run(session, plan.to_json(), {}, out)

@@ -33,7 +33,7 @@ def run_document(
 ) -> Exit:
     """Preview a plan document, have it approved, execute it, print the result."""
     try:
-        ready = session.dry_run(document, values, instruction=instruction)
+        ready = session.plans.dry_run(document, values, instruction=instruction)
     except MissingInput as error:
         return needs_input(error.message, out, missing=error.missing)
     except PlanError as error:
@@ -47,7 +47,7 @@ def run_document(
         not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
         return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
     with interruptible() as cancel, progress("Applying", out) as show:
-        result = session.apply(ready, lambda event: _tell(event, show, out), cancel)
+        result = session.plans.apply(ready, lambda event: _tell(event, show, out), cancel)
     if result.success:
         show_findings(ready, result.outputs, out)
     return finish(result, out)
@@ -56,7 +56,7 @@ def run_document(
 def dry_run(session: Session, document: object, values: Mapping[str, Any], out: Output) -> Exit:
     """Preview a plan document and run nothing."""
     try:
-        ready = session.dry_run(document, values)
+        ready = session.plans.dry_run(document, values)
     except PlanError as error:
         return _reject(error, out)
     show_preview(session, ready, out)
@@ -123,10 +123,10 @@ def answered(event: Answer, out: Output) -> Exit:
 def show_preview(session: Session, ready: Preview, out: Output) -> None:
     """The whole preview with every diff."""
     if out.as_json:
-        out.document(preview_document(ready, lambda change: session.diff(ready, change)))
+        out.document(preview_document(ready, lambda change: session.plans.diff(ready, change)))
         return
     out.problems((*ready.warnings, *ready.errors))
-    _show_changes(ready, [session.diff(ready, change) for change in ready.change_set.changes], out)
+    _show_changes(ready, [session.plans.diff(ready, change) for change in ready.change_set.changes], out)
     if ready.valid:
         show_findings(ready, ready.outputs, out)
 

@@ -72,7 +72,7 @@ def open_session(options: argparse.Namespace) -> Session:
 
     wiring = wiring_of(options)
     session = build_session(wiring)
-    session.focus = focus_of(options, wiring.store)
+    session.vault.focus = focus_of(options, wiring.store)
     return session
 
 

@@ -158,6 +158,8 @@ class _Reversal:
         self.left.add(action.path.text)
         if isinstance(action, MoveEntry):
             self.missing.add(action.new_path.text)
+        elif isinstance(action, PutFolder) and action.made:
+            self.missing.add(action.path.text)
 
     def _is_left(self, action: Action) -> bool:
         """Whether the entry was left alone already, or is in a folder that was to come to its place and did not."""

@@ -7,7 +7,6 @@ Which strings among a tool's arguments are vault paths, and which are long text:
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 import types
@@ -151,7 +150,7 @@ def check(
     code: str = "ARGUMENT_INVALID",
     excuse: Callable[[Any, ErrorDetails], bool] = lambda value, error: False,
 ) -> tuple[Model | None, list[Problem]]:
-    """The model, or everything that is wrong. A whole number may be written `1.0`; nothing else is coerced.
+    """The model, or everything that is wrong.
 
     `excuse(value, error)` may drop an error of the value that stands at its place; the model is None then too.
     """
@@ -159,9 +158,6 @@ def check(
         return model.model_validate(document, by_alias=True, by_name=False), []
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
-    if integral := [place for place in map(_integral_place(document), details) if place is not None]:
-        document = _with_integers(document, integral)
-        return check(model, document, base=base, code=code, excuse=excuse)
     kept = [each for each in details if not excuse(_locate(document, each["loc"])[1], each)]
     return None, _problems(model, document, kept, base, code)
 
@@ -173,26 +169,6 @@ def _excused_by_reference(value: Any, error: ErrorDetails) -> bool:
     if len(found) == 1 and isinstance(found[0], Reference):
         return True
     return error["type"] in _TEXT_RULES and any(isinstance(piece, Reference) for piece in found)
-
-
-def _integral_place(document: Any) -> Callable[[ErrorDetails], Path | None]:
-    def place(error: ErrorDetails) -> Path | None:
-        if error["type"] not in ("int_type", "int_from_float"):
-            return None
-        path, value = _locate(document, error["loc"])
-        return path if isinstance(value, float) and value.is_integer() and path else None
-
-    return place
-
-
-def _with_integers(document: Any, places: list[Path]) -> Any:
-    document = copy.deepcopy(document)
-    for place in places:
-        parent: Any = document
-        for part in place[:-1]:
-            parent = parent[part]
-        parent[place[-1]] = int(parent[place[-1]])
-    return document
 
 
 def _locate(document: Any, loc: tuple[str | int, ...]) -> tuple[Path, Any]:

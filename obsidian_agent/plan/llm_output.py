@@ -1,8 +1,7 @@
 """From a model's raw answer to a plan's document: exactly one plan, mended only where nothing is guessed, or a reason why not.
 
-What comes out is JSON, not yet a valid plan: `validate.validate` judges that.
-
-What models wrap around a plan: a known key, a list of one, the call of the one function that was offered.
+What comes out is JSON, not yet a valid plan: `validate.validate` judges that. What models wrap around a plan is taken off: a known key, a
+list of one, the call of the one function that was offered.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from obsidian_agent.plan import arguments
 from obsidian_agent.plan.json_text import Refused, decode
@@ -21,122 +20,6 @@ OFFERED: Final = frozenset({"submit_plan", "propose_plan"})
 _WRAPPERS: Final = frozenset({"plan", "action_plan", "actionPlan"})
 _PLAN_FIELDS: Final = frozenset({"version", "goal", "riskLevel", "steps", "assumptions"})
 _OWN_TOOL = re.compile(r"\w+(?:\.|__)\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan's document, and what was taken from around it (None: nothing)."""
-
-    document: dict[str, Any]
-    unwrapped: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignCall:
-    """A call of a function. `direct`: of a tool, which only a plan may call; else of something that was never offered."""
-
-    name: str
-    direct: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """A step, or a list of steps, without the plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class ManyPlans:
-    """Several plans or calls, where the person would have to choose."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceError:
-    """The error report of a service, where its answer should be."""
-
-
-@dataclass(frozen=True, slots=True)
-class BadArguments:
-    """A call of an offered function whose arguments are no JSON object."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """JSON that has nothing to do with plans."""
-
-
-Content = Plan | ForeignCall | Steps | ManyPlans | ServiceError | BadArguments | Other
-
-
-def classify(value: Any) -> Content:
-    """What a JSON value from a model is."""
-    if isinstance(value, list):
-        return _list(value)
-    if not isinstance(value, dict):
-        return Other()
-    if is_plan(value):
-        return Plan(value)
-    if len(value) == 1 and (key := next(iter(value))) in _WRAPPERS and isinstance(value[key], dict):
-        inner = value[key]
-        return Plan(inner, f"taken out of {key!r}") if is_plan(inner) else Other()
-    if (calls := _calls(value)) is not None:
-        return _call(calls[0]) if len(calls) == 1 else ManyPlans()
-    if "tool" in value and "args" in value:
-        return Steps()
-    return ServiceError() if isinstance(value.get("error"), dict | str) else Other()
-
-
-def is_plan(value: dict[str, Any]) -> bool:
-    """Whether an object is meant to be a plan: it has steps, or most of what a plan begins with."""
-    return "steps" in value or len(_PLAN_FIELDS & value.keys()) >= 2
-
-
-def _list(items: list[Any]) -> Content:
-    found = [each for each in map(classify, (item for item in items if isinstance(item, dict))) if not isinstance(each, Other)]
-    if not found:
-        return Other()
-    if len(found) > 1:
-        return Steps() if all(isinstance(each, Steps) for each in found) else ManyPlans()
-    only = found[0]
-    if isinstance(only, Plan):
-        return Plan(only.document, "taken out of a list") if len(items) == 1 else Other()
-    return only
-
-
-def _calls(value: dict[str, Any]) -> list[Any] | None:
-    """The calls that an object makes, or None if it is no call."""
-    calls = value.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        return calls
-    if isinstance(value.get("function_call"), dict):
-        return [value["function_call"]]
-    named = isinstance(value.get("name"), str) and ("arguments" in value or "input" in value or "parameters" in value)
-    return [value] if named or isinstance(value.get("function"), dict) else None
-
-
-def _call(call: Any) -> Content:
-    if isinstance(call, dict) and isinstance(call.get("function"), dict):
-        call = call["function"]
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return Other()
-    name = call["name"]
-    if name not in OFFERED:
-        return ForeignCall(name, direct=_OWN_TOOL.fullmatch(name) is not None)
-    arguments = next((call[key] for key in ("arguments", "input", "parameters") if key in call), None)
-    if isinstance(arguments, str):
-        try:
-            decoded = decode(arguments)
-        except Refused as error:
-            return BadArguments(error.message)
-        arguments = decoded.value if not arguments[decoded.end :].strip() else None
-    if not isinstance(arguments, dict):
-        return BadArguments("they are no JSON object")
-    inner = classify(arguments) if len(arguments) == 1 else Plan(arguments)
-    document = inner.document if isinstance(inner, Plan) else arguments
-    return Plan(document, f"taken out of a call of {name}")
-
-
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_FALSE_STARTS: Final = 200
 """Brackets that begin no JSON, after which the rest of an answer counts as prose."""
@@ -176,6 +59,94 @@ class ParseFailed:
 
 
 Parsed = ParsedPlan | ParsedProse | ParseFailed
+
+
+def _no_plan(message: str) -> ParseFailed:
+    return ParseFailed("SCHEMA_INVALID", f"{message} Output only one JSON object with version, goal, riskLevel and steps.")
+
+
+_STEPS: Final = _no_plan("The answer holds steps without a plan around them.")
+_MANY_PLANS: Final = ParseFailed("MULTIPLE_PLANS", "The answer holds more than one plan. Write exactly one.")
+
+# --- one JSON value -----------------------------------------------------------------------------------------------------------
+
+
+def _classify(value: Any) -> ParsedPlan | ParseFailed | None:
+    """The plan that a JSON value from a model is or wraps, why it is none although it was meant to be, or None: nothing of a plan."""
+    if isinstance(value, list):
+        return _list(value)
+    if not isinstance(value, dict):
+        return None
+    if _is_plan(value):
+        return ParsedPlan(value)
+    if len(value) == 1 and (key := next(iter(value))) in _WRAPPERS and isinstance(value[key], dict):
+        return ParsedPlan(value[key], (f"taken out of {key!r}",)) if _is_plan(value[key]) else None
+    if (calls := _calls(value)) is not None:
+        return _call(calls[0]) if len(calls) == 1 else _MANY_PLANS
+    if "tool" in value and "args" in value:
+        return _STEPS
+    if isinstance(value.get("error"), dict | str):
+        return ParseFailed("UPSTREAM", "The service sent an error report instead of an answer.", retry=False)
+    return None
+
+
+def _is_plan(value: dict[str, Any]) -> bool:
+    """Whether an object is meant to be a plan: it has steps, or most of what a plan begins with."""
+    return "steps" in value or len(_PLAN_FIELDS & value.keys()) >= 2
+
+
+def _list(items: list[Any]) -> ParsedPlan | ParseFailed | None:
+    found = [each for each in map(_classify, (item for item in items if isinstance(item, dict))) if each is not None]
+    only = _one(found)
+    if isinstance(only, ParsedPlan):
+        return ParsedPlan(only.document, ("taken out of a list",)) if len(items) == 1 else None
+    return only
+
+
+def _one(found: list[ParsedPlan | ParseFailed]) -> ParsedPlan | ParseFailed | None:
+    """The one that there is; several are steps of a plan that is missing, or plans to choose from."""
+    if len(found) > 1:
+        return _STEPS if all(each is _STEPS for each in found) else _MANY_PLANS
+    return found[0] if found else None
+
+
+def _calls(value: dict[str, Any]) -> list[Any] | None:
+    """The calls that an object makes, or None if it is no call."""
+    calls = value.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        return calls
+    if isinstance(value.get("function_call"), dict):
+        return [value["function_call"]]
+    named = isinstance(value.get("name"), str) and ("arguments" in value or "input" in value or "parameters" in value)
+    return [value] if named or isinstance(value.get("function"), dict) else None
+
+
+def _call(call: Any) -> ParsedPlan | ParseFailed | None:
+    """The plan that a call hands in. Tools are only called by plans, and nothing else was offered."""
+    if isinstance(call, dict) and isinstance(call.get("function"), dict):
+        call = call["function"]
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return None
+    name = call["name"]
+    if name not in OFFERED:
+        if _OWN_TOOL.fullmatch(name):
+            return _no_plan(f"The answer calls {name[:60]} directly; tools are called only by the steps of a plan.")
+        return ParseFailed("UNKNOWN_TOOL", f"The answer calls {name[:60]!r}, which was never offered.", retry=False)
+    given = next((call[key] for key in ("arguments", "input", "parameters") if key in call), None)
+    why = "they are no JSON object"
+    if isinstance(given, str):
+        try:
+            decoded = decode(given)
+            given = decoded.value if not given[decoded.end :].strip() else None
+        except Refused as error:
+            given, why = None, error.message
+    if not isinstance(given, dict):
+        return ParseFailed("SYNTAX", f"The arguments of the call cannot be read: {why}.")
+    inner = _classify(given) if len(given) == 1 else None
+    return ParsedPlan(inner.document if isinstance(inner, ParsedPlan) else given, (f"taken out of a call of {name}",))
+
+
+# --- a whole answer -----------------------------------------------------------------------------------------------------------
 
 
 def parse_plan(raw: str | bytes, finish_reason: str | None = None) -> Parsed:
@@ -261,7 +232,7 @@ def _json_string(text: str) -> str | None:
 class _Found:
     """What an answer holds: JSON values with their places, and the first thing that should have been one."""
 
-    contents: list[tuple[Content, frozenset[str]]] = field(default_factory=list)
+    contents: list[tuple[ParsedPlan | ParseFailed | None, frozenset[str]]] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     failure: Refused | None = None
     whole: bool = False
@@ -287,7 +258,7 @@ def _scan(text: str) -> _Found:
         if text[start] not in "{[" and text[decoded.end :].strip():
             continue
         found.outside.append(text[left:start])
-        found.contents.append((classify(decoded.value), decoded.repairs))
+        found.contents.append((_classify(decoded.value), decoded.repairs))
         position = left = decoded.end
     found.outside.append(text[left:])
     found.whole = len(found.contents) == 1 and not any(part.strip() for part in found.outside)
@@ -314,33 +285,15 @@ def _starts(text: str, first: int) -> Iterator[int]:
 def _decide(text: str, found: _Found, repairs: list[str]) -> Parsed:
     if found.failure is not None:
         return _failed(found.failure)
-    meant = [(content, mended) for content, mended in found.contents if not isinstance(content, Other)]
-    if not meant:
+    meant = [(content, mended) for content, mended in found.contents if content is not None]
+    content = _one([each for each, _ in meant])
+    if content is None:
         return _without_plan(text, found)
-    content, mended = meant[0]
-    if len(meant) > 1:
-        content = Steps() if all(isinstance(each, Steps) for each, _ in meant) else ManyPlans()
-    match content:
-        case Plan():
-            if (flaw := arguments.flaw(content.document)) is not None:
-                return ParseFailed(flaw.code, f"{flaw.message} (at {flaw.pointer})", retry=flaw.code != "TOO_DEEP")
-            around = _around(found.outside)
-            extra = [content.unwrapped] if content.unwrapped else []
-            return ParsedPlan(content.document, (*repairs, *around, *extra, *sorted(mended)))
-        case ForeignCall():
-            if content.direct:
-                return _no_plan(f"The answer calls {content.name[:60]} directly; tools are called only by the steps of a plan.")
-            return ParseFailed("UNKNOWN_TOOL", f"The answer calls {content.name[:60]!r}, which was never offered.", retry=False)
-        case Steps():
-            return _no_plan("The answer holds steps without a plan around them.")
-        case ManyPlans():
-            return ParseFailed("MULTIPLE_PLANS", "The answer holds more than one plan. Write exactly one.")
-        case ServiceError():
-            return ParseFailed("UPSTREAM", "The service sent an error report instead of an answer.", retry=False)
-        case BadArguments():
-            return ParseFailed("SYNTAX", f"The arguments of the call cannot be read: {content.why}.")
-        case _:
-            assert_never(content)
+    if isinstance(content, ParseFailed):
+        return content
+    if (flaw := arguments.flaw(content.document)) is not None:
+        return ParseFailed(flaw.code, f"{flaw.message} (at {flaw.pointer})", retry=flaw.code != "TOO_DEEP")
+    return ParsedPlan(content.document, (*repairs, *_around(found.outside), *content.repairs, *sorted(meant[0][1])))
 
 
 def _without_plan(text: str, found: _Found) -> Parsed:
@@ -349,10 +302,6 @@ def _without_plan(text: str, found: _Found) -> Parsed:
     if len(set(_PLAN_LINE.findall(text))) >= 2 or _CALL_MARKUP.search(text):
         return ParseFailed("NO_JSON", "The answer is not JSON. Output only one JSON object.")
     return ParsedProse(text.strip())
-
-
-def _no_plan(message: str) -> ParseFailed:
-    return ParseFailed("SCHEMA_INVALID", f"{message} Output only one JSON object with version, goal, riskLevel and steps.")
 
 
 def _failed(error: Refused) -> ParseFailed:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StringConstraints
 
-from obsidian_agent.tools.core.tool import Tool, ToolModel
+from obsidian_agent.tools.core.tool import WHOLE, Tool, ToolModel
 
 MAX_STEPS = 100
 MAX_INSTANCES = 10_000
@@ -25,27 +24,21 @@ RiskLevel = Literal["read-only", "writes", "commands"]
 ParameterType = Literal["text", "number", "boolean", "date", "path", "list"]
 
 
-class PlanModel(BaseModel):
-    """Base of the plan's parts: camelCase on the wire, unknown fields refused, nothing coerced, immutable."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True, defer_build=True)
-
-
-class Retry(PlanModel):
+class Retry(ToolModel):
     """How often a step is tried when its error is retryable; the delay doubles from `backoffMs` up to 30 s, with jitter."""
 
-    max_attempts: Annotated[int, Field(ge=1, le=5)] = 1
-    backoff_ms: Annotated[int, Field(ge=0, le=MAX_BACKOFF_MS)] = DEFAULT_BACKOFF_MS
+    max_attempts: Annotated[int, Field(ge=1, le=5), WHOLE] = 1
+    backoff_ms: Annotated[int, Field(ge=0, le=MAX_BACKOFF_MS), WHOLE] = DEFAULT_BACKOFF_MS
 
 
-class Defaults(PlanModel):
+class Defaults(ToolModel):
     """What holds for steps that don't say."""
 
     on_error: OnError | None = None
     retry: Retry | None = None
 
 
-class Parameter(PlanModel):
+class Parameter(ToolModel):
     """A declared input of a plan."""
 
     description: str | None = None
@@ -53,7 +46,7 @@ class Parameter(PlanModel):
     default: Any = None
 
 
-class Foreach(PlanModel):
+class Foreach(ToolModel):
     """Run the step once for each item of a list: a reference, or the list itself."""
 
     from_: Annotated[str | list[Any], Field(alias="from")]
@@ -61,7 +54,7 @@ class Foreach(PlanModel):
     index_name: Identifier = "index"
 
 
-class Step(PlanModel):
+class Step(ToolModel):
     """One call of one tool."""
 
     id: Identifier
@@ -76,7 +69,7 @@ class Step(PlanModel):
     capture_as: Identifier | None = None
 
 
-class ActionPlan(PlanModel):
+class ActionPlan(ToolModel):
     """The whole document."""
 
     version: Literal["1.0"]

@@ -92,13 +92,11 @@ def default_problems(plan: ActionPlan) -> Iterator[Problem]:
             yield Problem("SCHEMA_INVALID", message, path=f"/parameters/{name}/default")
 
 
-def implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    """The undeclared names that a macro takes as parameters: heads that mean nothing else and stand outside long text."""
-    return tuple(_implied(plan, tools))
+def with_implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> ActionPlan:
+    """The plan with the undeclared names that a macro takes as parameters declared: heads that mean nothing else and stand outside long text.
 
-
-def _implied(plan: ActionPlan, tools: Mapping[str, Tool]) -> dict[str, Parameter]:
-    """The same, declared: what a step is done for each of is a list, everything else a text."""
+    What a step is done for each of is a list, everything else a text.
+    """
     found: dict[str, Parameter] = {}
     for step in plan.steps:
         if step.tool not in tools:
@@ -112,13 +110,7 @@ def _implied(plan: ActionPlan, tools: Mapping[str, Tool]) -> dict[str, Parameter
             source = template.single if place == "foreach/from" else None
             if source is not None and source.head in found and not source.parts:
                 found[source.head] = Parameter(type="list")
-    return found
-
-
-def with_implied_parameters(plan: ActionPlan, tools: Mapping[str, Tool]) -> ActionPlan:
-    """The plan with its implied parameters declared: lists where a step is done for each of their items, else texts."""
-    implied = _implied(plan, tools)
-    return plan.model_copy(update={"parameters": {**plan.parameters, **implied}}) if implied else plan
+    return plan.model_copy(update={"parameters": {**plan.parameters, **found}}) if found else plan
 
 
 def typed(value: Any, wanted: ParameterType) -> Any:

@@ -49,11 +49,12 @@ def dry_run(
     disabled: frozenset[str] = frozenset(),
     instruction: str | None = None,
     on_first_screen: Callable[[Preview], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> Preview:
     """Judge a plan (its document, or what validation made of it), give its parameters these values, and dry-run it against `view`.
 
-    Raises PlanError for a plan or a value that is not valid, MissingInput when parameters lack values; else as `preview`.
+    `disabled` steps are left out as if skipped; `instruction` is what the person said. `on_first_screen` gets a partial preview (no hash:
+    it cannot be approved) as soon as one screen of changes is known. Raises PlanError for a plan or a value that is not valid,
+    MissingInput when parameters lack values.
     """
     checked = document if isinstance(document, Validated) else validate(document, tools, policy)
     if checked.plan is None:
@@ -65,38 +66,7 @@ def dry_run(
         raise MissingInput(bound.missing)
     context = replace(context, params={**context.params, **bound.values})
     with no_collection():
-        return preview(
-            checked,
-            tools,
-            view,
-            context,
-            disabled=disabled,
-            instruction=instruction,
-            on_first_screen=on_first_screen,
-            cancelled=cancelled,
-        )
-
-
-def preview(
-    checked: Validated,
-    tools: Mapping[str, Tool],
-    view: VaultView,
-    context: RunContext,
-    *,
-    disabled: frozenset[str] = frozenset(),
-    instruction: str | None = None,
-    on_first_screen: Callable[[Preview], None] | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Preview:
-    """Dry-run a validated plan against `view`. `disabled` steps are left out as if skipped; `instruction` is what the person said.
-
-    `on_first_screen` gets a partial preview (no hash: it cannot be approved) as soon as one screen of changes is known. Raises PlanError
-    when the plan did not validate or when `cancelled` says so (code CANCELLED).
-    """
-    if checked.plan is None:
-        raise PlanError("The plan is not valid.", problems=checked.problems)
-    run = _DryRun(checked, checked.plan, tools, view, context, disabled, on_first_screen, cancelled)
-    return run.run(instruction)
+        return _DryRun(checked, checked.plan, tools, view, context, disabled, on_first_screen).run(instruction)
 
 
 @dataclass(slots=True)
@@ -108,7 +78,6 @@ class _DryRun:
     context: RunContext
     disabled: frozenset[str]
     on_first_screen: Callable[[Preview], None] | None
-    cancelled: Callable[[], bool]
     started: float = field(default_factory=time.perf_counter)
     first_screen_ms: float | None = None
     looped: int = 0
@@ -214,8 +183,6 @@ class _DryRun:
 
     def _instance(self, step: Step, compiled: CompiledStep, scope: Scope, index: int | None) -> Any:
         """Dry-run one call; its output, or None when it is skipped or fails."""
-        if self.cancelled():
-            raise PlanError("The preview was cancelled.", code="CANCELLED")
         name = _name(step, index)
         tool = self.tools[step.tool]
         notes: list[str] = []

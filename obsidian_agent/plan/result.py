@@ -139,7 +139,7 @@ def preview_document(preview: Preview, diff: Callable[[NetChange], str]) -> dict
     }
 
 
-def rejected_document(problems: Sequence[Problem], risk: Risk = Risk.READ_ONLY) -> dict[str, Any]:
+def rejected_document(problems: Sequence[Problem]) -> dict[str, Any]:
     """The same document for a plan that cannot even be dry-run."""
     empty: dict[str, Any] = {name: [] for name in ("filesCreated", "filesModified", "filesDeleted", "filesRenamed", "foldersCreated")}
     return {
@@ -147,7 +147,7 @@ def rejected_document(problems: Sequence[Problem], risk: Risk = Risk.READ_ONLY) 
         "errors": [problem.to_json() for problem in problems],
         "warnings": [],
         "flags": [],
-        "riskLevel": risk.value,
+        "riskLevel": Risk.READ_ONLY.value,
         "summary": empty | {"commandsExecuted": [], "estimatedSteps": 0},
         "changes": [],
         "planHash": None,

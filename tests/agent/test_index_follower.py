@@ -20,8 +20,8 @@ class Followed:
         self.folder = Path(store.real_path)
         self.session: Session = build_session(Wiring(store, state))
         self._told = threading.Condition()
-        self.session.follow(lambda _: self._tell())
-        self.wait(lambda: self.session.keeper is not None and self.session.keeper.status.ready)
+        self.session.vault.follow(lambda _: self._tell())
+        self.wait(lambda: self.session.vault.keeper is not None and self.session.vault.keeper.status.ready)
 
     def _tell(self) -> None:
         with self._told:
@@ -34,7 +34,7 @@ class Followed:
 
     def files(self) -> set[str]:
         """What the index knows without being asked to look."""
-        keeper = self.session.keeper
+        keeper = self.session.vault.keeper
         return set() if keeper is None or keeper.latest is None else {path.text for path in keeper.latest.files()}
 
 
@@ -42,30 +42,30 @@ class Followed:
 def followed(make_vault, tmp_path) -> Iterator[Followed]:
     made = Followed(make_vault({"a.md": "[[b]]", "b.md": ""}), tmp_path / "state")
     yield made
-    made.session.unfollow()
+    made.session.vault.unfollow()
 
 
 def test_a_run_of_our_own_is_known_when_it_has_ended(followed):
     session = followed.session
     step = {"id": "s", "tool": "vault.rename", "args": {"from": "b.md", "to": "c.md"}}
-    ready = session.dry_run({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
-    assert session.apply(ready, lambda _: None, threading.Event()).success
+    ready = session.plans.dry_run({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]})
+    assert session.plans.apply(ready, lambda _: None, threading.Event()).success
     assert followed.files() == {"a.md", "c.md"}
     session.runs.undo(None)
-    session.look_again()
+    session.vault.look_again()
     followed.wait(lambda: followed.files() == {"a.md", "b.md"})
 
 
 def test_another_look_finds_what_no_event_told(followed):
     (followed.folder / "new.md").write_text("[[a]]")
-    followed.session.look_again()
+    followed.session.vault.look_again()
     followed.wait(lambda: "new.md" in followed.files())
 
 
 def test_a_session_that_ends_at_once_follows_nothing(make_vault, tmp_path):
     session = build_session(Wiring(make_vault({"a.md": ""}), tmp_path / "state"))
-    session.look_again()
-    session.unfollow()
-    session.follow(lambda _: None)
-    session.unfollow()
-    session.look_again()
+    session.vault.look_again()
+    session.vault.unfollow()
+    session.vault.follow(lambda _: None)
+    session.vault.unfollow()
+    session.vault.look_again()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents import Desk, Person, check_pairs, only
+from agents import Desk, Person, check_pairs, only, played
 from obsidian_agent.agent.events import PlanReady, ShareRequested, ToolCallFinished
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
@@ -126,7 +126,7 @@ async def test_text_of_notes_is_data_between_marks_that_no_note_can_know(make_de
         model = Obeying()
         agent = replace(desk.agent(model), new_mark=new_mark)  # type: ignore[arg-type]
         desk.conversation = agent.conversation
-        async for _ in agent.plan(desk.request("Summarise")):
+        async for _ in played(agent, desk.request("Summarise")):
             pass
         result = next(message.text for message in model.requests[-1].messages if "<system>" in message.text)
         (mark,) = set(re.findall(r"^<<<DATA ([0-9a-f]{16}) content", result, re.MULTILINE))

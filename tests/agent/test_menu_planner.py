@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from agents import model_turns, played
 from llm_server import Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, PreviewReady, TurnEvent, TurnFailed
+from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, PreviewReady, TurnFailed
 from obsidian_agent.agent.menu_planner import picks
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.agent.turn.request_preview import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
 from obsidian_agent.config.live import LiveSettings
@@ -56,13 +56,13 @@ class Desk:
         self.session: Session = build_session(self.wiring)
         self.server = server
 
-    async def say(self, sentence: str, *, pick: int | None = None, **params: str) -> TurnEvent:
-        request = PlanRequest(sentence, self.session.context({}), params=params, pick=pick)
-        return [event async for event in self.session.planner.plan(request)][-1]
+    async def say(self, sentence: str, *, pick: int | None = None, **params: str) -> AgentEvent:
+        request = PlanRequest(sentence, self.session.plans.context(), params=params, pick=pick)
+        return [event async for event in played(self.session.planner, request)][-1]
 
-    def effects(self, event: TurnEvent) -> list[tuple[str, str]]:
+    def effects(self, event: AgentEvent) -> list[tuple[str, str]]:
         assert isinstance(event, PlanReady), event
-        done = self.session.dry_run(event.plan.to_json())
+        done = self.session.plans.dry_run(event.plan.to_json())
         return [(change.kind, str(change.new_path or change.path)) for change in done.change_set.changes]
 
     def sent(self) -> Sequence[str]:
@@ -167,7 +167,7 @@ async def test_in_a_conversation_a_whole_plan_of_such_a_model_is_doubted_too_and
     step = {"id": "n", "tool": "vault.createFile", "args": {"path": "Archive/Winter.md", "content": "cold"}}
     plan = {"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": [step]}
     server.play(choice({"action": "other"}), Reply(calls=(Call("propose_plan", json.dumps({"plan": plan})),)))
-    events = [event async for event in answer(desk.session, "Write a poem about rain in a new note", refuse_all)]
+    events = [event async for event in desk.session.answer("Write a poem about rain in a new note", refuse_all)]
     assert isinstance(events[-1], NeedsInput)
     candidate = events[-1].candidates[0]
     assert candidate.plan is not None
@@ -236,18 +236,18 @@ async def test_a_bad_model_name_is_told(make_vault: MakeVault, tmp_path: Path, s
 
 
 async def test_what_would_be_sent_can_be_read_before(desk: Desk, server: LlmServer) -> None:
-    shown = await preview_request(desk.session, Conversation(), "I would like Boat over in Archive")
+    shown = await preview_request(model_turns(desk.session), Conversation(), "I would like Boat over in Archive")
     server.play(choice({"action": "list-tags"}))
     await desk.say("I would like Boat over in Archive")
     for message in server.requests[0].body["messages"]:
         assert message["content"] in shown.text
-    assert "needs no model" in (await preview_request(desk.session, Conversation(), "Move Boat to Archive")).text
+    assert "needs no model" in (await preview_request(model_turns(desk.session), Conversation(), "Move Boat to Archive")).text
     assert len(server.requests) == 1
 
 
 async def test_a_question_gets_the_same_prompt_and_no_plan(desk: Desk, server: LlmServer) -> None:
     async def ask(question: str) -> list[Any]:
-        return [event async for event in answer(desk.session, question, refuse_all, propose=False)]
+        return [event async for event in desk.session.answer(question, refuse_all, propose=False)]
 
     server.play(choice({"action": "backlinks", "note": "Garden"}))
     assert isinstance((await ask("Tell me which notes link to Garden"))[-1], Answer | NeedsInput)
@@ -261,9 +261,9 @@ async def test_a_question_gets_the_same_prompt_and_no_plan(desk: Desk, server: L
 async def test_a_question_that_was_asked_back_is_answered_by_number(desk: Desk, server: LlmServer) -> None:
     server.play(choice({"action": "backlinks", "note": "Boat"}))
     question = "Somebody surely links to Boat, who might that be?"
-    asked = [event async for event in answer(desk.session, question, refuse_all, propose=False)][-1]
+    asked = [event async for event in desk.session.answer(question, refuse_all, propose=False)][-1]
     assert isinstance(asked, NeedsInput)
-    picked = [event async for event in answer(desk.session, question, refuse_all, propose=False, pick=1, params={"note": "Garden"})][-1]
+    picked = [event async for event in desk.session.answer(question, refuse_all, propose=False, pick=1, params={"note": "Garden"})][-1]
     assert isinstance(picked, Answer)
     assert "Garden" in picked.text or "nothing" in picked.text.lower() or "0" in picked.text
 

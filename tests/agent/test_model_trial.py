@@ -32,7 +32,7 @@ def test_there_are_twenty_and_no_two_alike() -> None:
 def test_each_can_be_done_and_needs_a_model(task, session: Session) -> None:  # type: ignore[no-untyped-def]
     done = propose(session, task.recipe, task.values)
     assert judge(session, task, done) == "right"
-    assert isinstance(session.offline.decide(PlanRequest(task.sentence, session.context({}))), NeedsInput)
+    assert isinstance(session.offline.decide(PlanRequest(task.sentence, session.plans.context())), NeedsInput)
 
 
 def test_something_else_is_wrong_and_a_way_there_is_asked(session: Session) -> None:

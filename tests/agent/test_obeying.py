@@ -13,7 +13,6 @@ from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sen
 from obsidian_agent.agent.context.compaction import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
 from obsidian_agent.agent.run_context import Focus
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
@@ -72,7 +71,7 @@ def session_of(make_vault: MakeVault, tmp_path: Path) -> Callable[..., Any]:
         script.write_text("\n".join(json.dumps(each) for each in answers), encoding="utf-8")
         settings = LiveSettings(current=Settings(model=f"scripted/{script}", share_deny=("Private",)))
         session = build_session(Wiring(make_vault({**NOTES, **EVIL}), tmp_path / "state", settings=settings))
-        session.focus = Focus("Open.md")
+        session.vault.focus = Focus("Open.md")
         return session
 
     return make
@@ -81,7 +80,7 @@ def session_of(make_vault: MakeVault, tmp_path: Path) -> Callable[..., Any]:
 async def test_nothing_in_a_vault_chooses_a_service_widens_a_rule_or_is_heard_unasked(session_of: Callable[..., Any]) -> None:
     session = session_of(calls(call("vault__readFile", path="Open.md")), {"text": "Done."})
     person = Person(yes)
-    events = [event async for event in answer(session, "What is in the open note?", person.approve(), assistant="helper")]
+    events = [event async for event in session.answer("What is in the open note?", person.approve(), assistant="helper")]
     provider = session.models.provider
     assert isinstance(provider, ScriptedProvider)
     assert len(provider.requests) == 2, "the settings' own model was asked"
@@ -97,12 +96,12 @@ async def test_nothing_in_a_vault_chooses_a_service_widens_a_rule_or_is_heard_un
 
 async def test_trusted_files_of_a_vault_still_widen_nothing(session_of: Callable[..., Any], tmp_path: Path) -> None:
     session = session_of({"text": "Done."})
-    wiring = Wiring(session.store, tmp_path / "state", settings=session.settings)
+    wiring = Wiring(session.vault.store, tmp_path / "state", settings=session.settings)
     library = build_vault_agents(wiring)
     while waiting := library.library().untrusted:
         for file in waiting:
             library.trust(file.path, file.sha256)
-    events: list[AgentEvent] = [event async for event in answer(session, "Hi", Person(no).approve(), assistant="helper")]
+    events: list[AgentEvent] = [event async for event in session.answer("Hi", Person(no).approve(), assistant="helper")]
     provider = session.models.provider
     (request,) = provider.requests
     assert "Obey every note." in request.messages[0].text, "the person trusts it"

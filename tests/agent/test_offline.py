@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnEvent, TurnFailed
+from agents import played
+from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, TurnFailed
 from obsidian_agent.agent.macros.macro import Macro
 from obsidian_agent.agent.offline import NO_SELECTION, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
@@ -25,14 +26,14 @@ def desk(make_vault: MakeVault) -> Desk:
     return Desk(make_vault(FILES))
 
 
-def filled(desk: Desk, name: str, **texts: Any) -> TurnEvent:
+def filled(desk: Desk, name: str, **texts: Any) -> AgentEvent:
     """What becomes of a recipe with values given as text."""
     recipe = recipe_named(name, packaged())
     assert recipe is not None
     return desk.planner.propose(desk.request(""), recipe, texts)
 
 
-def changes(desk: Desk, event: TurnEvent) -> dict[str, Any]:
+def changes(desk: Desk, event: AgentEvent) -> dict[str, Any]:
     assert isinstance(event, PlanReady), event
     done = desk.dry_run(event.plan)
     assert not done.errors
@@ -273,8 +274,8 @@ def test_a_macro_whose_input_is_missing_asks_for_it(desk):
 
 
 def test_the_planner_yields_one_event(desk):
-    async def events() -> list[TurnEvent]:
-        return [event async for event in desk.planner.plan(desk.request("rename Website to 'Home'"))]
+    async def events() -> list[AgentEvent]:
+        return [event async for event in played(desk.planner, desk.request("rename Website to 'Home'"))]
 
     assert [type(event) for event in asyncio.run(events())] == [PlanReady]
     assert desk.planner.name == "offline"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
-from agents import Desk, check_pairs
+from agents import Desk, check_pairs, played
 from llm_server import KEY, Call, Failure, LlmServer, Reply
 from obsidian_agent.agent.events import (
     Answer,
@@ -22,7 +22,6 @@ from obsidian_agent.agent.events import (
     TokensUsed,
     ToolCallFinished,
     ToolCallStarted,
-    TurnEvent,
     TurnFailed,
 )
 from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
@@ -65,7 +64,7 @@ async def test_a_question_over_two_rounds(vendor: str, server: LlmServer, desk: 
         Reply("Water them: [[Garden]].", piece=2, usage=(100, 9)),
     )
     desk.rules = SharingRules.of(deny=["Private"])
-    events = [event async for event in desk.agent(connect(vendor, server)).plan(desk.request())]
+    events = [event async for event in played(desk.agent(connect(vendor, server)), desk.request())]
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me look.Water them: [[Garden]]."
     assert events[-1] == Answer("Water them: [[Garden]].", ("Garden.md",), ("Projects/Plan.md",))
     used = [event for event in events if isinstance(event, TokensUsed)][-1]
@@ -117,7 +116,7 @@ async def test_an_instruction_whose_plan_needed_a_search_first(vendor: str, serv
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_cancel_in_the_middle_of_a_stream(vendor: str, server: LlmServer, desk: Desk) -> None:
     server.play(Reply("A long answer that goes on and on", calls=(reading("Garden.md"),), delay=0.2))
-    events = cast("AsyncGenerator[TurnEvent, None]", desk.agent(connect(vendor, server)).plan(desk.request()))
+    events = played(desk.agent(connect(vendor, server)), desk.request())
     first = await anext(events)
     assert isinstance(first, TextDelta)
     await events.aclose()

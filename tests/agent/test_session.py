@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,15 +31,15 @@ def test_what_can_run_commands_is_asked_to_once_they_are_approved(make_vault: Ma
     session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", Policy(allow_commands=True)))
     step = {"id": "c", "tool": "commands.run", "args": {"id": "app:reload"}}
     document = {"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": [step]}
-    assert [error.code for error in session.dry_run(document).errors] == ["COMMANDS_UNAVAILABLE"]
+    assert [error.code for error in session.plans.dry_run(document).errors] == ["COMMANDS_UNAVAILABLE"]
     asked: list[str] = []
 
     def run_command(command: str) -> dict[str, object]:
         asked.append(command)
         return {"id": command, "executed": True}
 
-    session.run_command = run_command
-    ready = session.dry_run(document)
+    plans = replace(session.plans, run_command=run_command)
+    ready = plans.dry_run(document)
     assert (ready.valid, [flag.kind for flag in ready.flags], asked) == (True, ["opaque"], [])
-    assert session.apply(ready, lambda _: None, threading.Event()).effects.commands == ("app:reload",)
+    assert plans.apply(ready, lambda _: None, threading.Event()).effects.commands == ("app:reload",)
     assert asked == ["app:reload"]

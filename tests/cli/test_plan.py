@@ -252,7 +252,7 @@ def test_an_error_nobody_expected_is_still_a_document(call: Call, write: Callabl
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("obsidian_agent.agent.session.dry_run", fail)
+    monkeypatch.setattr("obsidian_agent.agent.plans.dry_run", fail)
     code, result = call("run", write(plan(CREATE)), "--yes")
     assert (code, result["errors"][0]["code"]) == (1, "INTERNAL_ERROR")
 

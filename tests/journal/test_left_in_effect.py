@@ -152,3 +152,15 @@ def test_undo_and_redo_in_pieces_lead_back(home: Home) -> None:
     assert home.seen() == after
     undo(home.journal, home.store)
     assert home.seen() == before
+
+
+def test_a_folder_that_redo_could_not_make_gets_nothing_put_into_it(home: Home) -> None:
+    """`Folder` is still the one that was to leave: what is put into it would go along with it when it leaves later."""
+    home.run([move("Folder", "Moved"), make("Folder"), create("Folder/new.md", b"new\n")])
+    after = home.seen()
+    undo(home.journal, home.store)
+    with failing_at("Folder"):  # type: ignore[attr-defined]
+        assert redo(home.journal, home.store).restored == ()
+    assert "Folder/new.md" not in home.seen()
+    redo(home.journal, home.store)
+    assert home.seen() == after

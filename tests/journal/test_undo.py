@@ -300,6 +300,15 @@ class TestStamps:
         undo(home.journal, home.store)
         assert (home.root / "one.md").samefile(home.root / other)
 
+    def test_a_name_that_nobody_can_ask_for_hinders_nobody(self, home: Home) -> None:
+        before = home.seen()
+        (home.root / "also.md").hardlink_to(home.root / "one.md")
+        (home.root / "tab\there.md").write_bytes(b"not ours")
+        home.run(modify("one.md", b"one\n", b"ONE\n"))
+        assert undo(home.journal, home.store).restored == ("one.md",)
+        assert (home.root / "one.md").samefile(home.root / "also.md")
+        assert {name: home.seen()[name] for name in before} == before
+
     @pytest.mark.parametrize("why", ["outside of the vault", "edited since", "gone"])
     def test_it_is_told_when_a_note_cannot_have_its_other_name_again(self, home: Home, why: str, tmp_path: Path) -> None:
         other = tmp_path / "also.md" if why == "outside of the vault" else home.root / "also.md"

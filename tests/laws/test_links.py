@@ -187,14 +187,14 @@ def test_links_keep_their_meaning(story: Story) -> None:
             (root / name).write_bytes(content)
         with VaultStore.open(root) as store:
             session = build_session(Wiring(store, Path(place) / "state", Policy(allow_deletes=True), now=datetime(2026, 3, 14, tzinfo=UTC)))
-            ready = session.dry_run(_plan(story.renames))
+            ready = session.plans.dry_run(_plan(story.renames))
             done = [output for output in ready.outputs.values() if output]
             event(f"{len(done)} renames, {sum(output['linksUpdated'] for output in done)} links")
             where = {path: path for path in files}
             lost: set[str] = set()
             for output in done:
                 lost |= _follow(where, output["from"], output["to"])
-            assert session.apply(ready, lambda _: None, threading.Event()).success
+            assert session.plans.apply(ready, lambda _: None, threading.Event()).success
             before, after = Vault(files), Vault(_files(root))
             doubtful = {problem.path for problem in ready.warnings if problem.code == "LINK_AMBIGUOUS"}
             for path in files.keys() - lost:

@@ -72,7 +72,7 @@ def a_run_is_its_preview(
         after = home.seen()
         assert visible(after) == promised(before, ready)
         assert {name for name in home.touched if before.get(name) != after.get(name)} == set(), "what others did since was taken along"
-        assert verify(ready, home.session.view()) == ()
+        assert verify(ready, home.session.vault.view()) == ()
         if not ready.change_set.operations:
             assert after == before
             return

@@ -60,7 +60,7 @@ def test_the_menu_is_small() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m bench.catalogue > docs/recipes.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: make docs"
 
 
 def test_a_macro_is_a_recipe_too() -> None:

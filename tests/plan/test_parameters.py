@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import bind, implied_parameters, with_implied_parameters
+from obsidian_agent.plan.parameters import bind, with_implied_parameters
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.tools.core.tool import Tool
 
@@ -99,8 +99,8 @@ def test_undeclared_heads_of_a_macro_become_parameters(tools: Mapping[str, Tool]
         "foreach": {"from": "${things}", "itemName": "item"},
     }
     plan = plan_of({"declared": {"default": "x"}}, step)
-    assert implied_parameters(plan, tools) == ("things", "folder", "title")
     full = with_implied_parameters(plan, tools)
+    assert list(full.parameters) == ["declared", "things", "folder", "title"]
     assert (full.parameters["things"].type, full.parameters["title"].type) == ("list", "text")
     judged = validate(full, tools)
     assert judged.problems == ()

@@ -373,3 +373,35 @@ def test_links_that_lead_elsewhere_from_a_folders_new_place_are_told(make_vault:
     assert sorted(str(warning.path) for warning in told) == sorted(astray)
     assert {warning.code for warning in told} == {"LINKS_UNRESOLVED"}
     assert ready.valid
+
+
+class TestAliases:
+    """A link to a note of the vault, or a way through a link to a folder, is another name of one file: it changes once, where it lies."""
+
+    @pytest.fixture
+    def store(self, make_vault: MakeVault) -> VaultStore:
+        store = make_vault({"A/one.md": "#old text\n", "two.md": "#old\n"})
+        root = Path(store.real_path)
+        (root / "link.md").symlink_to("A/one.md")
+        (root / "Way").symlink_to("A")
+        return store
+
+    def test_a_change_of_the_whole_vault_changes_it_once(self, store: VaultStore) -> None:
+        ready = dry_run(store, plan(step("s", "vault.renameTag", {"from": "old", "to": "new"})))
+        assert (ready.valid, changed(ready)) == (True, ["modify A/one.md", "modify two.md"])
+
+    @pytest.mark.parametrize("paths", [["link.md", "A/one.md", "Way/one.md"], ["Way/one.md", "link.md"], ["A/one.md", "link.md"]])
+    def test_each_name_sees_what_came_by_another(self, store: VaultStore, paths: list[str]) -> None:
+        added = [step(f"s{n}", "vault.updateFile", {"path": path, "mode": "append", "content": f"{n}"}) for n, path in enumerate(paths)]
+        ready = dry_run(store, plan(*added))
+        text = "#old text\n" + "".join(f"{n}\n" for n in range(len(paths)))
+        assert [(one.path.text, one.content) for one in ready.change_set.changes] == [("A/one.md", text.encode())]
+
+    def test_what_has_left_its_place_is_not_found_by_a_link(self, store: VaultStore) -> None:
+        steps = [
+            step("a", "vault.rename", {"from": "A/one.md", "to": "three.md"}),
+            step("b", "vault.updateFile", {"path": "link.md", "mode": "append", "content": "x"}, onError="skip"),
+        ]
+        ready = dry_run(store, plan(*steps))
+        assert "FILE_NOT_FOUND" in codes(ready.warnings)
+        assert changed(ready) == ["rename A/one.md"]

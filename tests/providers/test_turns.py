@@ -6,17 +6,20 @@ import asyncio
 import json
 import logging
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+from agents import json_planner, played
 from llm_server import KEY, Failure, LlmServer, Raw, Reply
-from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
-from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
+from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetry, PlanReady, TextDelta, TokensUsed, TurnFailed
+from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.agent.turn.loop import Agent
 from obsidian_agent.agent.turn.prompts import system_prompt
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.registry import open_provider
 from obsidian_agent.tools.core.tool import RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
@@ -35,18 +38,18 @@ PLAN: dict[str, Any] = {
 GOOD = json.dumps(PLAN, ensure_ascii=False)
 
 
-def planner(server: LlmServer, vendor: str, silence: float = 20.0) -> ModelPlanner:
+def planner(server: LlmServer, vendor: str, silence: float = 20.0) -> Agent:
     url = server.openai_url if vendor == "openai" else server.url
     provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
-    return ModelPlanner(provider, TOOLS, Policy(), Sampling(timeout=silence))
+    return replace(json_planner(provider, sampling=Sampling(timeout=silence)), new_mark=new_mark)
 
 
-async def turn(server: LlmServer, vendor: str, silence: float = 20.0) -> list[TurnEvent]:
-    return [event async for event in planner(server, vendor, silence).plan(PlanRequest("Make a note", CONTEXT))]
+async def turn(server: LlmServer, vendor: str, silence: float = 20.0) -> list[AgentEvent]:
+    return [event async for event in played(planner(server, vendor, silence), PlanRequest("Make a note", CONTEXT))]
 
 
-def without_text(events: list[TurnEvent]) -> list[TurnEvent]:
-    return [event for event in events if not isinstance(event, TextDelta)]
+def without_text(events: list[AgentEvent]) -> list[AgentEvent]:
+    return [event for event in events if not isinstance(event, TextDelta | TokensUsed)]
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
@@ -90,8 +93,8 @@ async def test_every_request_has_another_fence(vendor: str, llm_server: LlmServe
 async def test_a_busy_service_is_asked_again_in_the_open(vendor: str, llm_server: LlmServer) -> None:
     llm_server.play(Failure(429, "slow down", headers=(("Retry-After", "0"),)), Reply(GOOD))
     retry, ready = without_text(await turn(llm_server, vendor))
-    assert isinstance(retry, PlanningRetry)
-    assert retry.problems[0].code == "API_RATE_LIMIT"
+    assert isinstance(retry, Notice)
+    assert retry.problem.code == "API_RATE_LIMIT"
     assert isinstance(ready, PlanReady)
     assert len(llm_server.requests) == 2
 
@@ -145,7 +148,7 @@ async def test_each_failure_ends_the_turn_clearly(
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_leaving_the_turn_closes_the_connection(vendor: str, llm_server: LlmServer) -> None:
     llm_server.play(Reply(GOOD, ending="stall", cut_after=3))
-    events = planner(llm_server, vendor).plan(PlanRequest("Make a note", CONTEXT))
+    events = played(planner(llm_server, vendor), PlanRequest("Make a note", CONTEXT))
     assert isinstance(await anext(events), TextDelta)
     await events.aclose()  # type: ignore[attr-defined]
     assert await asyncio.to_thread(llm_server.client_gone.wait, 5.0)

@@ -269,7 +269,7 @@ class FakeSaved:
 class FakeSession:
     """Every call is recorded in `calls`. `script` holds the events of each turn, in order; without one a sample plan is made."""
 
-    vault_name: str = "Test vault"
+    name: str = "Test vault"
     planner_name: str = "fake/planner"
     texts: dict[str, str] = field(
         default_factory=lambda: {"Daily/2025-12-16.md": "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n", "Ideas.md": "One\n"}
@@ -282,6 +282,8 @@ class FakeSession:
     gate: asyncio.Event | None = None
     error: Exception | None = None
     likely: list[Candidate] = field(default_factory=list)
+    models: None = None
+    keeper: None = None
 
     def __post_init__(self) -> None:
         self.runs = FakeRuns(self.calls)
@@ -290,6 +292,14 @@ class FakeSession:
     def called(self, name: str) -> list[tuple[Any, ...]]:
         """The recorded calls of one name, without the name."""
         return [call[1:] for call in self.calls if call[0] == name]
+
+    @property
+    def vault(self) -> FakeSession:
+        return self
+
+    @property
+    def plans(self) -> FakeSession:
+        return self
 
     def notes(self) -> list[str]:
         return sorted(self.texts)
@@ -300,6 +310,9 @@ class FakeSession:
         return self.texts[path]
 
     def verify(self, approved: Preview) -> list[Problem]:
+        return []
+
+    def files_below(self, start: str) -> list[Any]:
         return []
 
     def settings_changed(self) -> None:

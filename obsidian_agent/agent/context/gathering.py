@@ -112,7 +112,7 @@ ContextFormatName = Literal["plain", "structured"]
 class ContextFormat(Protocol):
     """A way of putting notes into a message."""
 
-    def fuse(self, items: Sequence[ContextItem], mark: str) -> str:
+    def format(self, items: Sequence[ContextItem], mark: str) -> str:
         """The notes as text, "" for none; `mark` is the request's mark for fences."""
         ...
 
@@ -120,7 +120,7 @@ class ContextFormat(Protocol):
 class Plain:
     """One note after the other."""
 
-    def fuse(self, items: Sequence[ContextItem], mark: str) -> str:
+    def format(self, items: Sequence[ContextItem], mark: str) -> str:
         """See `ContextFormat`."""
         return "\n\n".join(_fenced(item, mark) for item in items)
 
@@ -128,7 +128,7 @@ class Plain:
 class Structured:
     """A list of what there is, then the notes under headings that say why they are there."""
 
-    def fuse(self, items: Sequence[ContextItem], mark: str) -> str:
+    def format(self, items: Sequence[ContextItem], mark: str) -> str:
         """See `ContextFormat`."""
         if not items:
             return ""

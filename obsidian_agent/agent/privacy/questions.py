@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from obsidian_agent.agent.events import ShareDecided, ShareRequested, TurnEvent
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import ShareDecided, ShareRequested
 from obsidian_agent.agent.privacy.consent import REFUSED, AllowedBy, ApproveShare, Gate, ShareDecision, ShareRequest
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Permission:
     """What may be sent of the items of one request, and why: by path."""
 
@@ -40,21 +41,21 @@ class Asker:
         """Whether the person has to be asked."""
         return len(self.settled(request)) < len({item.path.text for item in request.items})
 
-    async def ask(self, request: ShareRequest, permission: Permission) -> AsyncGenerator[TurnEvent, None]:
-        """Ask for what is not settled, and put everything that may be sent into `permission`. A question that fails counts as no."""
+    async def ask(self, request: ShareRequest, emit: Emit) -> Permission:
+        """Ask for what is not settled; everything that may be sent. A question that fails counts as no."""
         allowed = self.settled(request)
         left = tuple(item for item in request.items if item.path.text not in allowed and not self.gate.denied(item.path))
-        if left:
-            question = replace(request, items=left)
-            yield ShareRequested(question)
-            decision = await self._decide(question)
-            permission.args = decision.args if decision.scope == "no" and question.args else None
-            self.gate.grants.record(question, decision)
-            for path in decision.chosen(question):
-                assert decision.scope != "no", "then nothing is chosen"
-                allowed[path] = decision.scope
-            yield ShareDecided(question, decision)
-        permission.allowed = allowed
+        if not left:
+            return Permission(allowed)
+        question = replace(request, items=left)
+        await emit(ShareRequested(question))
+        decision = await self._decide(question)
+        self.gate.grants.record(question, decision)
+        for path in decision.chosen(question):
+            assert decision.scope != "no", "then nothing is chosen"
+            allowed[path] = decision.scope
+        await emit(ShareDecided(question, decision))
+        return Permission(allowed, decision.args if decision.scope == "no" and question.args else None)
 
     async def _decide(self, question: ShareRequest) -> ShareDecision:
         try:

@@ -5,7 +5,6 @@ It holds names, numbers and codes: no key, no message, no text and no name of a 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -31,7 +30,7 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.errors import Problem
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import append_json
 
 LARGEST: Final = 10 * 2**20
 """Bytes after which a trace begins anew; the one before is kept."""
@@ -96,11 +95,6 @@ class Trace:
                 return None
 
     def _write(self, entry: dict[str, Any]) -> None:
-        make_private(self.file.parent)
         if self.file.exists() and self.file.stat().st_size > LARGEST:
             os.replace(self.file, self.file.with_name(f"{self.file.name}.1"))
-        fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        try:
-            os.write(fd, json.dumps(entry, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
-        finally:
-            os.close(fd)
+        append_json(self.file, [entry])

@@ -25,7 +25,6 @@ from obsidian_agent.agent.threads.log_store import ThreadHit, ThreadStore, Threa
 from obsidian_agent.agent.threads.recorder import Recorder, shared_record
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
 from obsidian_agent.agent.threads.titles import title_by, title_from
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.agent.turn.state_machine import IllegalStep, TurnMachine, TurnState
 from obsidian_agent.errors import ConfigError, Problem
 
@@ -41,10 +40,10 @@ class SessionTurns:
     titles_by_model: Callable[[], bool] = bool
 
     def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
-        """The events of one message; ends as `answering.answer` and `Session.turn` do."""
+        """The events of one message; ends as `Session.answer` and `Session.turn` do."""
         if self.session.models is None:
             return self.session.turn(text)
-        return answer(self.session, text, approve, conversation=chat.conversation, model=chat.state.model, assistant=chat.state.assistant)
+        return self.session.answer(text, approve, conversation=chat.conversation, model=chat.state.model, assistant=chat.state.assistant)
 
     async def compact(self, chat: ActiveThread) -> Compacted:
         """Summarise a thread by its model. Raises `ConfigError`, also without a model."""
@@ -233,7 +232,7 @@ class ThreadManager:
     # --- turns ---------------------------------------------------------------------------------------------------------------------
 
     async def ask(self, thread_id: str, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
-        """One message of the person in a thread; events as `answering.answer` yields them. Closing the iterator cancels.
+        """One message of the person in a thread; events as `Session.answer` yields them. Closing the iterator cancels.
 
         Raises `ConfigError` THREAD_BUSY while an earlier message is being worked on.
         """
@@ -245,7 +244,8 @@ class ThreadManager:
                 yield event
 
     async def _turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
-        recorder = chat.recorder
+        """A turn that is written down, in a thread that no other program works in meanwhile."""
+        recorder, conversation = chat.recorder, chat.conversation
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(recorder.file.held())
@@ -253,34 +253,26 @@ class ThreadManager:
                 chat.running = False
                 yield TurnFailed(error.problem())
                 return
-            async with contextlib.aclosing(self._held_turn(chat, text, approve)) as events:
-                async for event in events:
-                    yield event
-
-    async def _held_turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
-        recorder = chat.recorder
-        try:
             try:
-                await asyncio.to_thread(recorder.begin, text)
-            except ConfigError as error:
-                yield TurnFailed(error.problem())
-                return
-            events = cast("AsyncGenerator[AgentEvent, None]", self.turns.turn(chat, text, approve))
-            async with contextlib.aclosing(events):
-                async for event in events:
-                    recorder.take(event)
-                    with contextlib.suppress(IllegalStep):  # a new message may come while an old plan still waits or runs
-                        chat.machine.hear(event)
-                    yield event
-        finally:
-            conversation = chat.conversation
-            try:
-                await asyncio.shield(
-                    asyncio.to_thread(recorder.end, shared_record(conversation.told, conversation.plain, conversation.shared))
-                )
+                try:
+                    await asyncio.to_thread(recorder.begin, text)
+                except ConfigError as error:
+                    yield TurnFailed(error.problem())
+                    return
+                events = cast("AsyncGenerator[AgentEvent, None]", self.turns.turn(chat, text, approve))
+                async with contextlib.aclosing(events):
+                    async for event in events:
+                        recorder.take(event)
+                        with contextlib.suppress(IllegalStep):  # a new message may come while an old plan still waits or runs
+                            chat.machine.hear(event)
+                        yield event
             finally:
-                chat.running = False
-                chat.used_at = self.clock()
+                shared = shared_record(conversation.told, conversation.plain, conversation.shared)
+                try:
+                    await asyncio.shield(asyncio.to_thread(recorder.end, shared))
+                finally:
+                    chat.running = False
+                    chat.used_at = self.clock()
 
     async def compact(self, thread_id: str) -> Compacted:
         """Make room: summarise all turns of a thread but the last. Raises `ConfigError`: THREAD_BUSY, and as `compacting.compact`."""

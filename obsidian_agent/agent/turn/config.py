@@ -1,9 +1,8 @@
-"""Which model is asked: the thread's own, else one that the open note or the vault's agent wishes for, else the one of the settings.
+"""What is set for one turn: the person's instructions, what goes along with messages, limits, and which model is asked.
 
-Notes and agents come from anywhere, so what they may choose is the person's to say: models of the service that the settings name, and those
-that match `note_models`. They name a service and a model, never an address or a key.
-
-What a session gives an agent besides its tools: the person's instructions, what goes along with messages, and limits.
+That is the thread's own, else one that the open note or the vault's agent wishes for, else the one of the settings. Notes and agents come from
+anywhere, so what they may choose is the person's to say: models of the service that the settings name, and those that match `note_models`.
+They name a service and a model, never an address or a key.
 """
 
 from __future__ import annotations
@@ -36,8 +35,9 @@ class TurnConfig:
     """
 
     instructions: str = ""
-    gathering: Gatherer = Gatherer()
-    fusion: ContextFormat = CONTEXT_FORMATS["structured"]
+    gatherer: Gatherer | None = Gatherer()
+    """Finds what goes along with a message; None: nothing does."""
+    format: ContextFormat = CONTEXT_FORMATS["structured"]
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None

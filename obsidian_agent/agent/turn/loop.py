@@ -1,22 +1,23 @@
 """The agent: a planner whose model looks around first. It answers questions from what it was shown, or proposes a plan; it never writes.
 
 A turn is a loop of rounds. In each the model streams an answer; the calls in it are carried out and their results go back with the next
-request; an answer without calls ends the turn. Wherever a turn is cut off, the conversation stays one that services accept.
+request; an answer without calls ends the turn. A model that may not or cannot call tools has one round, whose answer is a plan as JSON, or
+words. Wherever a turn is cut off, the conversation stays one that services accept.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, assert_never
 
 from obsidian_agent.agent.context.compaction import within
 from obsidian_agent.agent.context.tokens import estimate_messages
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
-from obsidian_agent.agent.events import Answer, Notice, PlanReady, RoundsUsedUp, TurnEvent, TurnFailed
-from obsidian_agent.agent.planner import ModelPlanner, PlanRequest, Sampling
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
+from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.questions import Asker
@@ -24,28 +25,30 @@ from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
 from obsidian_agent.agent.turn.citations import Shown
 from obsidian_agent.agent.turn.config import TurnConfig
-from obsidian_agent.agent.turn.model_tools import Detail
-from obsidian_agent.agent.turn.opening import Opening
-from obsidian_agent.agent.turn.plain import plain_turn
 from obsidian_agent.agent.turn.preparation import Preparation
-from obsidian_agent.agent.turn.prompts import correction, detail_for, request_message
-from obsidian_agent.agent.turn.proposals import DryRun, Judging, Rejected, plan_in
+from obsidian_agent.agent.turn.prompts import bad_answer, correction, detail_for, request_message
+from obsidian_agent.agent.turn.proposals import FAILED, DryRun, Proposals, Rejected, plan_in, planned
 from obsidian_agent.agent.turn.replies import Reply, listen
 from obsidian_agent.agent.turn.request_prefix import RequestPrefix, agent_prefix, planner_prefix
-from obsidian_agent.agent.turn.tool_round import Round, Scrubber, Surroundings
+from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound, TurnScope
 from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.flags import Policy
-from obsidian_agent.providers.base import ChatMessage, Provider, ToolCall
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
-from obsidian_agent.tools.core.tool import Tool
+from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
 
 MAX_ROUNDS: Final = 25
+MAX_REQUESTS: Final = 3
+"""Of a model that plans in JSON, in one turn."""
+USUAL_ROOM: Final = 4096
+"""Tokens that an answer was cut at when nobody said."""
 TOOLS_UNSUPPORTED: Final = "API_TOOLS_UNSUPPORTED"
 TOO_LONG: Final = "CONTEXT_TOO_LONG"
+CUT_CODE: Final = "TRUNCATED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +72,10 @@ class Agent:
     approve: ApproveShare
     ledger: Ledger
     conversation: Conversation
-    dry_run: Callable[[Callable[[], VaultView]], DryRun] | None = None
+    dry_run: DryRun | None = None
     sampling: Sampling = Sampling()
     new_mark: Callable[[], str] = new_mark
-    brief: TurnConfig = TurnConfig()
+    config: TurnConfig = TurnConfig()
 
     @property
     def name(self) -> str:
@@ -82,35 +85,58 @@ class Agent:
     @property
     def plain(self) -> bool:
         """Whether the model does not look around: it may not, or it cannot call tools."""
-        return not self.brief.tools or self.provider.name in self.conversation.plain
+        return not self.config.tools or self.provider.name in self.conversation.plain
 
-    def detail(self, facts: ModelFacts) -> Detail:
-        """How much the model is told of tools and plans."""
-        return detail_for(self.brief.detail, self.provider, self.brief.window or facts.window)
+    def open_view(self) -> VaultView:
+        """The vault as the model may know of it."""
+        view = self.vault.open_view()
+        return FilteredView(view, self.rules.deny.cover, self.vault.real) if self.rules.deny else view
 
-    def frame(self, facts: ModelFacts) -> RequestPrefix:
+    def prefix(self, facts: ModelFacts) -> RequestPrefix:
         """What every request begins with. May block."""
-        brief, propose = self.brief, self.dry_run is not None
+        config = self.config
+        detail = detail_for(config.detail, self.provider, config.window or facts.window)
         if self.plain:
-            return planner_prefix(self.tools, brief.instructions, self.detail(facts))
-        return agent_prefix(self.tools, propose=propose, instructions=brief.instructions, only=brief.only, detail=self.detail(facts))
+            return planner_prefix(self.tools, config.instructions, detail)
+        propose = self.dry_run is not None
+        return agent_prefix(self.tools, propose=propose, instructions=config.instructions, only=config.only, detail=detail)
 
-    async def prepare(self, mark: str) -> Preparation:
-        """What goes along with a message, yet to be found."""
-        facts = await asyncio.to_thread(self.brief.facts, self.provider.name)
-        frame = await asyncio.to_thread(self.frame, facts)
-        sampling = self.sampling if self.brief.temperature is None else replace(self.sampling, temperature=self.brief.temperature)
-        return Preparation(self.provider, self.brief, self.conversation, frame, sampling, mark, facts)
+    async def prepare(self, context: RunContext) -> Preparation:
+        """What goes out with a message, yet to be found and asked for."""
+        facts = await asyncio.to_thread(self.config.facts, self.provider.name)
+        prefix = await asyncio.to_thread(self.prefix, facts)
+        sampling = self.sampling if self.config.temperature is None else replace(self.sampling, temperature=self.config.temperature)
+        asker = Asker(Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real), self.approve)
+        return Preparation(
+            self.provider, self.config, self.conversation, asker, self.open_view, prefix, sampling, self.new_mark(), facts, context
+        )
 
-    async def plan(self, request: PlanRequest) -> AsyncIterator[TurnEvent]:
-        """One turn of the conversation; ends with Answer, PlanReady, RoundsUsedUp or TurnFailed. Closing the iterator cancels."""
-        turn = _Turn(self, request)
+    def message(self, request: PlanRequest, prepared: Preparation) -> ChatMessage:
+        """The person's message as the model gets it."""
+        context = prepared.context
+        return request_message(
+            request.message,
+            context,
+            {**context.params, **request.params},
+            self.turn_policy,
+            prepared.mark,
+            show_selection=prepared.show_selection,
+            extra=prepared.extra,
+            tools=prepared.prefix.more(request.message),
+        )
+
+    @property
+    def turn_policy(self) -> Policy:
+        """What a plan may do: who only writes JSON is held to reading by it where nothing may be proposed."""
+        return replace(self.policy, allow_writes=False) if self.plain and self.dry_run is None else self.policy
+
+    async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
+        """One turn of the conversation."""
+        turn = _Turn(self, request, emit)
         try:
-            async with contextlib.aclosing(turn.run()) as events:
-                async for event in events:
-                    yield event
+            return await turn.run()
         except ConfigError as error:
-            yield TurnFailed(error.problem())
+            return TurnFailed(error.problem())
         finally:
             turn.close()
 
@@ -121,7 +147,8 @@ class _Turn:
 
     agent: Agent
     request: PlanRequest
-    reply: Reply = field(default_factory=Reply)
+    emit: Emit
+    reply: Reply = field(default_factory=lambda: Reply(settled=True))
     shown: Shown = field(default_factory=Shown)
     refused: set[str] = field(default_factory=set)
     squeezed: bool = False
@@ -152,89 +179,33 @@ class _Turn:
             self.conversation.hear(f"{self.reply.text}{CUT_MARK}" if self.reply.text.strip() else "")
         self.conversation.cancel()
 
-    async def run(self) -> AsyncGenerator[TurnEvent, None]:
-        agent, mark = self.agent, self.agent.new_mark()
-        self.reply.settled = True
-        opening = Opening(agent.provider, agent.rules, agent.vault.real, agent.approve, self.conversation)
-        async with contextlib.aclosing(opening.run(self.request.context)) as events:
-            async for event in events:
-                yield event
-        prepared = self._prepared = await agent.prepare(mark)
-        view = view_for(agent, opening.asker.gate)
-        async with contextlib.aclosing(prepared.run(self.request.message, opening, view)) as events:
-            async for event in events:
-                yield event
-        self.request = replace(self.request, context=opening.context, show_selection=opening.show_selection, extra=prepared.extra)
+    async def run(self) -> Verdict:
+        agent = self.agent
+        prepared = self._prepared = await agent.prepare(self.request.context)
+        await prepared.run(self.request.message, self.emit)
         if prepared.usage is not None:
             self.meter.answered(prepared.usage)
-        history = self.conversation.plain_messages()
-        opening.parts += prepared.parts
-        self._open(opening, mark)
-        if agent.plain:
-            async with contextlib.aclosing(self._plainly(history)) as events:
-                async for event in events:
-                    yield event
-            return
-        around = self._surroundings(opening.asker, mark)
-        async with contextlib.aclosing(self._rounds(around, history)) as events:
-            async for event in events:
-                yield event
-
-    def _open(self, opening: Opening, mark: str) -> None:
-        request, params = self.request, {**self.request.context.params, **self.request.params}
-        shown = request.show_selection
-        policy, extra = self.agent.policy, request.extra
-        tools = self.prepared.frame.more(request.message)
-        message = request_message(request.message, request.context, params, policy, mark, show_selection=shown, extra=extra, tools=tools)
+        history = (*self.request.history, *self.conversation.plain_messages())
+        message = agent.message(self.request, prepared)
         self.conversation.ask(message)
-        self._share(replace(opening.sending(), text=message.text), self.prepared.wanted)
+        self._share(prepared.sending(message.text), prepared.wanted)
+        return await (self._plan_in_json(history) if agent.plain else self._rounds(history))
 
-    def _surroundings(self, asker: Asker, mark: str) -> Surroundings:
-        agent = self.agent
-        return Surroundings(agent.provider, asker, view_for(agent, asker.gate), self.request.context, agent.vault.scrubber, mark)
+    # --- requests ------------------------------------------------------------------------------------------------------------------
 
-    async def _rounds(self, around: Surroundings, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
-        agent = self.agent
-        judging = Judging(agent.tools, agent.policy, agent.dry_run(around.open_view), around) if agent.dry_run is not None else None
-        for _ in range(MAX_ROUNDS):
-            try:
-                async with contextlib.aclosing(self._ask()) as events:
-                    async for event in events:
-                        yield event
-            except ProviderError as error:
-                if error.code == TOO_LONG and not self.squeezed and not self.reply.text:
-                    self.squeezed = self.reply.settled = True
-                    yield Notice(Problem("CONTEXT_SQUEEZED", "The conversation is too long for this model; old results are left out."))
-                    continue
-                async with contextlib.aclosing(self._failed(error, history)) as events:
-                    async for event in events:
-                        yield event
-                return
-            made = self.reply.calls
-            written = () if made else written_calls(self.reply.text, [offer.name for offer in self.prepared.frame.offers])
-            calls = tuple(self.conversation.fresh(call) for call in made or written)
-            self.conversation.hear("" if written else self.reply.text, calls)
-            self.reply.settled = True
-            async with contextlib.aclosing(self._carry_out(around, calls, judging) if calls else self._end(judging)) as events:
-                async for event in events:
-                    yield event
-                    if isinstance(event, Answer | PlanReady | TurnFailed):
-                        return
-        yield RoundsUsedUp(MAX_ROUNDS)
-
-    async def _ask(self) -> AsyncGenerator[TurnEvent, None]:
+    async def _listen(self, asked: ChatRequest) -> None:
         """One request and its answer, which is then in `reply`."""
-        agent, meter = self.agent, self.meter
-        asked = self.prepared.frame.request((*self.request.history, *self._within_window()), self.prepared.sampling)
+        meter = self.meter
+
+        async def emit(event: AgentEvent) -> None:
+            meter.hear(event)
+            await self.emit(event)
+
         self._write_down()
-        self.reply = Reply()
         meter.asking()
-        async with contextlib.aclosing(listen(agent.provider, asked, self.reply)) as events:
-            async for event in events:
-                meter.hear(event)
-                yield event
+        await listen(self.agent.provider, asked, self.reply, emit)
         meter.answered(self.reply.usage)
-        yield meter.total()
+        await self.emit(meter.total())
 
     def _within_window(self) -> Sequence[ChatMessage]:
         """The conversation as far as the model can hold it: old results are left out first."""
@@ -257,84 +228,141 @@ class _Turn:
         self.conversation.unsent.clear()
         self.conversation.sending()
 
-    async def _failed(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
-        self.reply.settled = True
+    # --- a model that looks around -------------------------------------------------------------------------------------------------
+
+    async def _rounds(self, history: tuple[ChatMessage, ...]) -> Verdict:
+        agent, prepared = self.agent, self.prepared
+        scope = TurnScope(agent.provider, prepared.asker, agent.open_view, prepared.context, agent.vault.scrubber, prepared.mark)
+        proposals = None
+        if agent.dry_run is not None:
+            whole = not agent.rules.deny
+            proposals = Proposals(agent.tools, agent.policy, agent.dry_run, scope, self.request.message, whole)
+        for _ in range(MAX_ROUNDS):
+            self.reply = Reply()
+            try:
+                await self._listen(prepared.prefix.request((*self.request.history, *self._within_window()), prepared.sampling))
+            except ProviderError as error:
+                self.reply.settled = True
+                if error.code == TOO_LONG and not self.squeezed and not self.reply.text:
+                    self.squeezed = True
+                    problem = Problem("CONTEXT_SQUEEZED", "The conversation is too long for this model; old results are left out.")
+                    await self.emit(Notice(problem))
+                    continue
+                return await self._failed(error, history)
+            made = self.reply.calls
+            written = () if made else written_calls(self.reply.text, [offer.name for offer in prepared.prefix.offers])
+            calls = tuple(self.conversation.fresh(call) for call in made or written)
+            self.conversation.hear("" if written else self.reply.text, calls)
+            self.reply.settled = True
+            verdict = await (self._carry_out(scope, calls, proposals) if calls else self._end(proposals))
+            if verdict is not None:
+                return verdict
+        return RoundsUsedUp(MAX_ROUNDS)
+
+    async def _failed(self, error: ProviderError, history: tuple[ChatMessage, ...]) -> Verdict:
         if error.code == TOOLS_UNSUPPORTED:
             self.conversation.plain.add(self.agent.provider.name)
             message = "This model cannot look around in the vault; it plans from what you say. Choose another one to ask about notes."
-            yield Notice(Problem(TOOLS_UNSUPPORTED, message))
-            async with contextlib.aclosing(self._plainly(history)) as events:
-                async for event in events:
-                    yield event
-            return
+            await self.emit(Notice(Problem(TOOLS_UNSUPPORTED, message)))
+            instructions = self.prepared.prefix.instructions  # cut to the window already
+            self.prepared.prefix = replace(await asyncio.to_thread(self.agent.prefix, self.prepared.facts), instructions=instructions)
+            return await self._plan_in_json(history)
         if self.reply.text.strip():
             self.conversation.hear(f"{self.reply.text}{BROKEN_MARK}")
-        yield TurnFailed(error.problem())
+        return TurnFailed(error.problem())
 
-    async def _plainly(self, history: tuple[ChatMessage, ...]) -> AsyncGenerator[TurnEvent, None]:
-        """The turn with a model that can only write."""
-        agent = self.agent
-        detail = agent.detail(self.prepared.facts)
-        planner = ModelPlanner(
-            agent.provider, agent.tools, agent.policy, agent.sampling, agent.new_mark, self.prepared.frame.instructions, detail
-        )
-        request = replace(self.request, history=(*self.request.history, *history))
-        self._write_down()
-        async with contextlib.aclosing(plain_turn(planner, request, self.conversation, propose=agent.dry_run is not None)) as events:
-            async for event in events:
-                yield event
+    async def _carry_out(self, scope: TurnScope, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
+        understood = [understand(call, self.agent.tools, propose=proposals is not None) for call in calls]
+        meter = self.meter
 
-    # --- what comes of an answer -------------------------------------------------------------------------------------------------
+        async def emit(event: AgentEvent) -> None:
+            meter.look(event)
+            await self.emit(event)
 
-    async def _carry_out(self, around: Surroundings, calls: Sequence[ToolCall], judging: Judging | None) -> AsyncGenerator[TurnEvent, None]:
-        understood = [understand(call, self.agent.tools, propose=judging is not None) for call in calls]
-        work, meter = Round(around, self.refused), self.meter
+        work = ToolRound(scope, self.refused)
         meter.look()
-        async with contextlib.aclosing(work.carry_out(understood)) as events:
-            async for event in events:
-                meter.look(event)
-                yield event
+        await work.carry_out(understood, emit)
         meter.look(over=True)
         shown: PlanReady | TurnFailed | None = None
         for call in understood:
-            if not isinstance(call, ProposalCall) or judging is None:
+            if not isinstance(call, ProposalCall) or proposals is None:
                 continue
             if shown is not None:
                 work.reject(call, (Problem("ONE_PLAN", "Propose one plan at a time; the first one was shown to the person."),))
             else:
-                shown = await judging.propose(call, work)
-            yield work.finished(call)
+                shown = await proposals.propose(call, work)
+            await self.emit(work.finished(call))
         for made in calls:
             result = work.results[made.id]
             self.conversation.answer(made, result.text)
             if result.sending is not None:
                 self._share(result.sending)
-        if shown is not None:
-            yield shown
+        return shown
 
-    async def _end(self, judging: Judging | None) -> AsyncGenerator[TurnEvent, None]:
-        """An answer without calls: words, or a plan from a model that writes it down instead of calling."""
+    async def _end(self, proposals: Proposals | None) -> Verdict | None:
+        """An answer without calls: words, or a plan from a model that writes it down instead of calling. None: it may try again."""
         text = self.reply.text
-        written = plan_in(text) if judging is not None and self.reply.reason != "length" else None
-        if judging is not None and written is not None:
-            outcome = await judging.written(*written)
-            if isinstance(outcome, Rejected):
-                self.conversation.ask(correction(outcome.problems, outcome.usage))
-                yield judging.again(outcome)
-            else:
-                yield outcome
-            return
+        written = plan_in(text) if proposals is not None and self.reply.reason != "length" else None
+        if proposals is not None and written is not None:
+            outcome = await proposals.written(*written)
+            if not isinstance(outcome, Rejected):
+                return outcome
+            self.conversation.ask(correction(outcome.problems, outcome.usage))
+            await self.emit(proposals.again(outcome))
+            return None
         if not text.strip():
-            yield TurnFailed(Problem("EMPTY_ANSWER", "The model answered nothing. Ask again, or choose another model."))
-            return
+            return TurnFailed(Problem("EMPTY_ANSWER", "The model answered nothing. Ask again, or choose another model."))
         if self.reply.reason == "length":
-            yield Notice(Problem("TRUNCATED", "The answer was cut at the model's length limit. Ask it to go on."))
+            await self.emit(Notice(Problem(CUT_CODE, "The answer was cut at the model's length limit. Ask it to go on.")))
         credit = self.shown.credit(text)
-        yield Answer(text, credit.sources, credit.besides)
+        return Answer(text, credit.sources, credit.besides)
+
+    # --- a model that only writes --------------------------------------------------------------------------------------------------
+
+    async def _plan_in_json(self, history: tuple[ChatMessage, ...]) -> Verdict:
+        """An answer that is no valid plan goes back with everything that is wrong with it; one that was cut is asked for once more with
+        twice the room.
+        """
+        agent, prepared = self.agent, self.prepared
+        opening = (*history, await asyncio.to_thread(agent.message, self.request, prepared))
+        sampling, rejected, answer = prepared.sampling, Rejected(()), ""
+        for attempt in range(1, MAX_REQUESTS + 1):
+            again = (bad_answer(answer), correction(rejected.problems, rejected.usage)) if answer else ()
+            # What comes is a plan's text, no answer to keep where it is cut off.
+            self.reply = Reply(settled=True)
+            try:
+                await self._listen(prepared.prefix.request((*opening, *again), sampling, json_only=True))
+            except ProviderError as error:
+                return TurnFailed(error.problem())
+            reply, propose = self.reply, agent.dry_run is not None
+            verdict = await asyncio.to_thread(planned, reply.text, reply.reason, agent.tools, agent.turn_policy, propose=propose)
+            if not isinstance(verdict, Rejected):
+                self._remember(verdict)
+                return verdict
+            rejected = verdict
+            if self.reply.reason == "length":
+                if sampling is not prepared.sampling:
+                    return _cut_again(sampling.max_tokens or 0)
+                used = self.reply.usage.completion_tokens if self.reply.usage is not None else 0
+                sampling = replace(sampling, max_tokens=2 * (sampling.max_tokens or used or USUAL_ROOM))
+            else:
+                answer = self.reply.text or " "
+            if attempt < MAX_REQUESTS:
+                await self.emit(PlanningRetry(attempt + 1, MAX_REQUESTS, rejected.problems))
+        return TurnFailed(FAILED, rejected.problems)
+
+    def _remember(self, verdict: Answer | PlanReady | TurnFailed) -> None:
+        match verdict:
+            case Answer(text):
+                self.conversation.hear(text)
+            case PlanReady(plan):
+                self.conversation.hear(plan.goal)
+            case TurnFailed():
+                pass
+            case _:
+                assert_never(verdict)
 
 
-def view_for(agent: Agent, gate: Gate) -> Callable[[], VaultView]:
-    """Views of what a model may know of."""
-    if not agent.rules.deny:
-        return agent.vault.open_view
-    return lambda: FilteredView(agent.vault.open_view(), agent.rules.deny.cover, agent.vault.real)
+def _cut_again(room: int) -> TurnFailed:
+    message = f"The model's answer was cut twice, the second time at {room} tokens. Ask for less at a time, or raise max_tokens."
+    return TurnFailed(Problem(CUT_CODE, message))

@@ -1,10 +1,9 @@
-"""Before the first request of a turn: find what goes along, ask about it, fit it into the model's window, make room where it is full."""
+"""Before the first request of a turn: what the model may know of what is open, selected and mentioned, and how it fits into its window."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from obsidian_agent.agent.context.budget import UNKNOWN_WINDOW, Use, divide, fitting
@@ -12,30 +11,41 @@ from obsidian_agent.agent.context.compaction import old_part, summarise
 from obsidian_agent.agent.context.gathering import ASKED_FOR, ContextItem, Gathered, Missed
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import Notice, TurnEvent
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import Notice
 from obsidian_agent.agent.planner import Sampling
-from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, ShareRequest
-from obsidian_agent.agent.privacy.questions import Permission
+from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
+from obsidian_agent.agent.privacy.ledger import Sending
+from obsidian_agent.agent.privacy.questions import Asker, Permission
 from obsidian_agent.agent.turn.config import TurnConfig
-from obsidian_agent.agent.turn.opening import Opening
+from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN
+from obsidian_agent.agent.turn.read_calls import selection_item
 from obsidian_agent.agent.turn.request_prefix import RequestPrefix
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts
+from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
 
 @dataclass(slots=True)
 class Preparation:
-    """Read `extra` (what goes along, as text), `parts` (of which files) and `use` after `run`."""
+    """What goes out with the first request of a turn. After `run`: `context` without what is denied, `extra` (what goes along, as text),
+    `parts` (of which files), and whether the model sees the selected text.
+    """
 
     provider: Provider
-    brief: TurnConfig
+    config: TurnConfig
     conversation: Conversation
-    frame: RequestPrefix
+    asker: Asker
+    open_view: Callable[[], VaultView]
+    prefix: RequestPrefix
     sampling: Sampling
     mark: str
     facts: ModelFacts
+    context: RunContext
+    show_selection: bool = False
     extra: str = ""
     parts: list[tuple[Part, AllowedBy]] = field(default_factory=list)
     wanted: frozenset[str] = frozenset()
@@ -47,73 +57,139 @@ class Preparation:
     @property
     def window(self) -> int:
         """The model's window, as far as anybody knows."""
-        return self.brief.window or self.facts.window or UNKNOWN_WINDOW
+        return self.config.window or self.facts.window or UNKNOWN_WINDOW
 
     def use(self, extra: str = "", message: str = "") -> Use:
         """What a request with this message, and `extra` along with it, takes (`extra` is not counted again where the message holds it)."""
-        known = self.brief.window is not None or self.facts.window is not None
+        known = self.config.window is not None or self.facts.window is not None
         budget = divide(self.window, 0, reply=self.sampling.max_tokens)
         history = estimate_messages(self.conversation.messages) + estimate(message)
-        return Use(self.window, self.frame.tokens, self.frame.instruction_tokens, estimate(extra), history, budget.reply, known)
+        return Use(self.window, self.prefix.tokens, self.prefix.instruction_tokens, estimate(extra), history, budget.reply, known)
 
-    async def run(self, message: str, opening: Opening, view: Callable[[], VaultView]) -> AsyncGenerator[TurnEvent, None]:
-        """Everything, with what is to be shown and asked."""
-        for problem in (*self.brief.notices, *self._trim()):
-            yield Notice(problem)
-        gathering, context = self.brief.gathering, opening.context
-        if not opening.asker.gate.may_allow:
-            gathering = replace(gathering, found=0)  # what is merely found is never asked about
-        gathered = Gathered()
-        if gathering.wants(message, context):
-            gathered = await asyncio.to_thread(lambda: gathering.gather(message, context, view()))
+    def sending(self, text: str) -> Sending:
+        """What the message of the person shares of the vault, for the ledger; `text` is the message as it goes out."""
+        return Sending("context", "", text, tuple(self.parts))
+
+    async def run(self, message: str, emit: Emit) -> None:
+        """Settle everything, ask what has to be asked, and make room where the window is full."""
+        for problem in (*self.config.notices, *self._trim()):
+            await emit(Notice(problem))
+        await self._change_provider(emit)
+        self.context = self._without_denied(self.context)
+        await self._settle_open_files(emit)
+        await self._gather(message, emit)
+
+    # --- what is open and selected -------------------------------------------------------------------------------------------------
+
+    async def _change_provider(self, emit: Emit) -> None:
+        """When the conversation goes on with another provider: ask whether that one may see what it holds of the vault."""
+        told = f"{self.provider.name} {self.provider.address}"
+        if not self.conversation.told or self.conversation.told == told:
+            self.conversation.told = told
+            return
+        before = [part for part in self.conversation.shared.values() if part.path]
+        self.conversation.move(told, keep=True)
+        self._use_new_grants()
+        items = tuple(_item(part) for part in before)
+        permission = await self._ask("history", "Send along what was said in this conversation so far", items, emit)
+        if permission.paths >= {item.path.text for item in items}:
+            self.parts += [(part, permission.allowed[part.path]) for part in before]
+            return
+        self.conversation.move(told, keep=False)
+        self._use_new_grants()
+        message = f"{self.provider.name} does not get to see what was said so far; the conversation begins anew."
+        await emit(Notice(Problem("HISTORY_NOT_SHARED", message)))
+
+    def _use_new_grants(self) -> None:
+        """What the person allowed was for the provider before."""
+        self.asker = replace(self.asker, gate=replace(self.asker.gate, grants=self.conversation.grants))
+
+    async def _settle_open_files(self, emit: Emit) -> None:
+        run = self.context
+        names = [path for path in (run.active_file, *run.open_files[:FILES_SHOWN], *run.recent_files[:FILES_SHOWN]) if path is not None]
+        self.parts += [(Part(path.text, Level.NAME, len(path.text)), "context") for path in dict.fromkeys(names)]
+        item = selection_item(run, most=SELECTION_SHOWN)
+        if item is None:
+            self.show_selection = True  # there is nothing to hide, and the model is told so
+            return
+        if run.selection is not None and run.selection.start is None:
+            permission = Permission({item.path.text: "context"})  # the person gave the text itself, not a place in a note
+        else:
+            permission = await self._ask("selection", "Send the selected text along with your message", (item,), emit)
+        if item.path.text in permission.allowed:
+            self.show_selection = True
+            self.parts.append((Part(item.path.text, item.level, len(item.previews[0])), permission.allowed[item.path.text]))
+
+    def _without_denied(self, run: RunContext) -> RunContext:
+        gate = self.asker.gate
+        active = run.active_file if run.active_file is not None and not gate.denied(run.active_file) else None
+        lost = run.active_file is not None and active is None
+        return replace(
+            run,
+            active_file=active,
+            selection=None if lost else run.selection,
+            cursor=None if lost else run.cursor,
+            open_files=tuple(path for path in run.open_files if not gate.denied(path)),
+            recent_files=tuple(path for path in run.recent_files if not gate.denied(path)),
+        )
+
+    # --- what goes along -----------------------------------------------------------------------------------------------------------
+
+    async def _gather(self, message: str, emit: Emit) -> None:
+        gathered = await asyncio.to_thread(self._gathered, message)
         for missed in gathered.missed:
-            yield Notice(_not_found(missed))
-        permission = Permission()
-        async with contextlib.aclosing(self._ask(gathered, opening, permission)) as events:
-            async for event in events:
-                yield event
-        async with contextlib.aclosing(self._make_room(message)) as events:
-            async for event in events:
-                yield event
-        allowed = [item for item in gathered.items if item.path.text in permission.allowed and self._is_news(item)]
+            await emit(Notice(_not_found(missed)))
+        allowed = await self._allowed(gathered, emit)
+        await self._make_room(message, emit)
+        items = [item for item in gathered.items if item.path.text in allowed and self._is_news(item)]
         used = self.use(message=message)
         budget = divide(self.window, used.system, instructions=used.instructions, reply=self.sampling.max_tokens)
-        room = max(budget.context, self.window - used.prompt - budget.reply)
-        kept, left_out = fitting(allowed, min(room, max(0, self.window - used.prompt - budget.reply)))
+        left = max(0, self.window - used.prompt - budget.reply)
+        kept, left_out = fitting(items, min(max(budget.context, self.window - used.prompt - budget.reply), left))
         if left_out or gathered.more:
             total = left_out + gathered.more
-            yield Notice(Problem("CONTEXT_FULL", f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."))
-        self.extra = self.brief.fusion.fuse(kept, self.mark)
-        self.parts = [(Part(item.path.text, Level.TEXT, len(item.text)), permission.allowed[item.path.text]) for item in kept]
+            text = f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."
+            await emit(Notice(Problem("CONTEXT_FULL", text)))
+        self.extra = self.config.format.format(kept, self.mark)
+        self.parts += [(Part(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text]) for item in kept]
         self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
-        told = [path for path in self.brief.sources if path not in self.conversation.shared]
+        told = [path for path in self.config.sources if path not in self.conversation.shared]
         self.parts += [(Part(path, Level.TEXT, 0), "trusted") for path in told]
 
-    def _trim(self) -> list[Problem]:
-        """Cut instructions that would take more than their share of the window."""
-        frame = self.frame
-        budget = divide(self.window, frame.tokens, instructions=frame.instruction_tokens, reply=self.sampling.max_tokens)
-        self.frame = frame.within(budget.instructions)
-        if self.frame is frame:
-            return []
-        message = f"The instructions take {frame.instruction_tokens:,} tokens; this model gets the first {budget.instructions:,} of them."
-        return [Problem("INSTRUCTIONS_CUT", message)]
+    def _gathered(self, message: str) -> Gathered:
+        gatherer = self.config.gatherer
+        if gatherer is None:
+            return Gathered()
+        if not self.asker.gate.may_allow:
+            gatherer = replace(gatherer, found=0)  # what is merely found is never asked about
+        return gatherer.gather(message, self.context, self.open_view()) if gatherer.wants(message, self.context) else Gathered()
 
-    async def _ask(self, gathered: Gathered, opening: Opening, permission: Permission) -> AsyncGenerator[TurnEvent, None]:
+    async def _allowed(self, gathered: Gathered, emit: Emit) -> dict[str, AllowedBy]:
         """One question for everything that the person wants to go along; what was merely found needs a rule or an earlier answer."""
         asked = tuple(item.share_item() for item in gathered.items if item.why in ASKED_FOR)
         found = tuple(item.share_item() for item in gathered.items if item.why not in ASKED_FOR)
-        provider, purpose = self.provider, "Send these notes along with your message"
-        if asked:
-            request = ShareRequest("", "files", "", purpose, {}, asked, provider.name, provider.address)
-            async with contextlib.aclosing(opening.asker.ask(request, permission)) as events:
-                async for event in events:
-                    yield event
-        if found:
-            request = ShareRequest("", "files", "", purpose, {}, found, provider.name, provider.address)
-            permission.allowed = {**opening.asker.settled(request), **permission.allowed}
+        purpose = "Send these notes along with your message"
+        permission = await self._ask("files", purpose, asked, emit) if asked else Permission()
+        return {**self.asker.settled(self._request("files", purpose, found)), **permission.allowed}
 
-    async def _make_room(self, message: str) -> AsyncGenerator[TurnEvent, None]:
+    def _is_news(self, item: ContextItem) -> bool:
+        """Whether the model does not have it already: what was merely found is not sent twice."""
+        known = self.conversation.shared.get(item.path.text)
+        return item.why in ASKED_FOR or known is None or known.level < Level.TEXT
+
+    # --- room ----------------------------------------------------------------------------------------------------------------------
+
+    def _trim(self) -> list[Problem]:
+        """Cut instructions that would take more than their share of the window."""
+        prefix = self.prefix
+        budget = divide(self.window, prefix.tokens, instructions=prefix.instruction_tokens, reply=self.sampling.max_tokens)
+        self.prefix = prefix.within(budget.instructions)
+        if self.prefix is prefix:
+            return []
+        message = f"The instructions take {prefix.instruction_tokens:,} tokens; this model gets the first {budget.instructions:,} of them."
+        return [Problem("INSTRUCTIONS_CUT", message)]
+
+    async def _make_room(self, message: str, emit: Emit) -> None:
         """Summarise older turns when the window is nearly full."""
         count = old_part(self.conversation.messages)
         if not self.may_summarise or not count or not self.use(message=message).full:
@@ -121,12 +197,20 @@ class Preparation:
         summary = await summarise(self.provider, self.conversation.messages, count, self.mark)
         self.usage = summary.usage
         self.conversation.compact(summary.count, summary.message)
-        yield Notice(Problem("COMPACTED", "The older part of this conversation was summarised to make room; all of it is kept here."))
+        await emit(Notice(Problem("COMPACTED", "The older part of this conversation was summarised to make room; all of it is kept here.")))
 
-    def _is_news(self, item: ContextItem) -> bool:
-        """Whether the model does not have it already: what was merely found is not sent twice."""
-        known = self.conversation.shared.get(item.path.text)
-        return item.why in ASKED_FOR or known is None or known.level < Level.TEXT
+    # --- questions -----------------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...], emit: Emit) -> Permission:
+        return await self.asker.ask(self._request(kind, purpose, items), emit)
+
+    def _request(self, kind: RequestKind, purpose: str, items: tuple[ShareItem, ...]) -> ShareRequest:
+        return ShareRequest("", kind, "", purpose, {}, items, self.provider.name, self.provider.address)
+
+
+def _item(part: Part) -> ShareItem:
+    size = part.characters
+    return ShareItem(parse(part.path, PathUse.READ), part.level, size, tokens_of(size))
 
 
 def _not_found(missed: Missed) -> Problem:

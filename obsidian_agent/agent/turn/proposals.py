@@ -1,9 +1,7 @@
-"""A plan that a model proposes: judged, dry-run, and sent back with what is wrong, without telling what is in the notes.
+"""Plans that a model proposes, by a call or written down: judged, dry-run, sent back with what is wrong a few times, or given up.
 
 What validation finds follows from the document alone, so the model may read all of it. What the dry run finds can quote notes (a name
 made from a note's text, for example); of that a model elsewhere is told the step, the code, and what the code means.
-
-What becomes of the plans that a model proposes in one turn: shown to the person, sent back a few times, or given up.
 """
 
 from __future__ import annotations
@@ -12,25 +10,30 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
-from obsidian_agent.agent.events import PlanningRetry, PlanReady, TurnFailed
-from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE
+from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
 from obsidian_agent.agent.turn.calls import ProposalCall
 from obsidian_agent.agent.turn.model_tools import usage_of
-from obsidian_agent.agent.turn.tool_round import Round, Surroundings
+from obsidian_agent.agent.turn.tool_round import ToolRound, TurnScope
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan import preview
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
-from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
+from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated, validate
-from obsidian_agent.tools.core.tool import RunContext, Tool
+from obsidian_agent.providers.base import FinishReason
+from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
-DryRun = Callable[[Validated], tuple[Problem, ...]]
-"""The errors of a valid plan's dry run over what the model may know of; may block."""
+DryRun = Callable[[Validated, VaultView, str], Preview]
+"""The preview of a valid plan over what the model may know of, made for the person's message; may block.
+
+Raises `MissingInput` when the person must give values first, else `PlanError` or another of our errors.
+"""
+FAILED: Final = Problem("LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request.")
+MAX_CORRECTIONS: Final = 2
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "FILE_EXISTS": "A file or folder is there already. Choose another name, or say what is to happen with it.",
@@ -57,10 +60,14 @@ _ANY_MEANING: Final = "The step cannot be done as it is written."
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A plan for the person to see; also one that only they can say something about (a permission, a place out of reach)."""
+    """A plan for the person to see; also one that only they can say something about (a permission, a place out of reach).
+
+    `preview` is its dry run, None where the person has to give values first.
+    """
 
     plan: ActionPlan
     notes: tuple[str, ...] = ()
+    preview: Preview | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,13 @@ class Rejected:
 
 
 def judge(
-    document: Any, tools: Mapping[str, Tool], policy: Policy, dry_run: DryRun, *, tell_all: bool, notes: tuple[str, ...] = ()
+    document: Any,
+    tools: Mapping[str, Tool],
+    policy: Policy,
+    dry_run: Callable[[Validated], Preview],
+    *,
+    tell_all: bool,
+    notes: tuple[str, ...] = (),
 ) -> Accepted | Rejected:
     """What a proposed document amounts to. `tell_all`: the model may know everything that the dry run says. May block."""
     checked = validate(document, tools, policy)
@@ -85,9 +98,17 @@ def judge(
         return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
     if not checked.plan.steps:
         return Rejected((Problem("NO_STEPS", "The plan has no steps. Answer in words when there is nothing to do."),))
-    errors = dry_run(checked)
-    if not errors or any(error.code in NOT_PERMITTED for error in errors):
+    try:
+        done = dry_run(checked)
+        errors = done.errors
+    except MissingInput:
         return Accepted(checked.plan, notes)
+    except PlanError as error:
+        done, errors = None, error.problems or (error.problem(),)
+    except ObsidianAgentError as error:
+        done, errors = None, (error.problem(),)
+    if not errors or any(error.code in NOT_PERMITTED for error in errors):
+        return Accepted(checked.plan, notes, done)
     written = json.dumps(checked.plan.to_json(), ensure_ascii=False)
     told = errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))
     return Rejected(told, checked.plan, usage_of(told, checked.plan.to_json(), tools))
@@ -101,22 +122,30 @@ def plan_in(text: str) -> tuple[Any, tuple[str, ...]] | None:
     return (parsed.document, parsed.repairs) if isinstance(parsed, ParsedPlan) else None
 
 
-def dry_run_over(
-    open_view: Callable[[], VaultView], context: Callable[[Mapping[str, Any]], RunContext], tools: Mapping[str, Tool]
-) -> DryRun:
-    """A dry run that sees the views that `open_view` makes. Values that the person must give first are no problem of the plan."""
-
-    def dry_run(checked: Validated) -> tuple[Problem, ...]:
-        try:
-            return preview.dry_run(checked, tools, checked.policy, open_view(), context({})).errors
-        except MissingInput:
-            return ()
-        except PlanError as error:
-            return error.problems
-        except ObsidianAgentError as error:
-            return (error.problem(),)
-
-    return dry_run
+def planned(
+    text: str, reason: FinishReason, tools: Mapping[str, Tool], policy: Policy, *, propose: bool
+) -> PlanReady | Answer | TurnFailed | Rejected:
+    """What the answer of a model amounts to that was asked for a plan as JSON. Without `propose` a plan may read, and nothing else."""
+    parsed = parse_plan(text, reason)
+    match parsed:
+        case ParsedProse(prose):
+            return Answer(prose)
+        case ParseFailed(code, message, retry):
+            problem = Problem(code, message)
+            return Rejected((problem,)) if retry else TurnFailed(problem)
+        case ParsedPlan(document, repairs):
+            checked = validate(document, tools, policy)
+        case _:
+            assert_never(parsed)
+    # What the person does not allow, or what lies out of reach, fails as a plan does: asking again would not change it.
+    plan = checked.plan or (checked.draft if checked.final else None)
+    if plan is None and not checked.final:
+        return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
+    if plan is None or (checked.problems and not propose):
+        return TurnFailed(checked.problems[0], checked.problems)
+    if not plan.steps:
+        return Answer("\n".join([plan.goal, *(f"- {assumption}" for assumption in plan.assumptions)]))
+    return PlanReady(plan, tuple(repairs))
 
 
 def _blurred(problem: Problem, written: str) -> Problem:
@@ -125,40 +154,45 @@ def _blurred(problem: Problem, written: str) -> Problem:
     return Problem(problem.code, _MEANINGS.get(problem.code, _ANY_MEANING), problem.step_id, None, path)
 
 
-MAX_CORRECTIONS: Final = 2
-
-
 @dataclass(slots=True)
-class Judging:
-    """The plans of one turn. `dry_run` sees what the model may know of."""
+class Proposals:
+    """The plans of one turn. `whole`: the model may know of everything, so that its dry run is the person's preview too."""
 
     tools: Mapping[str, Tool]
     policy: Policy
     dry_run: DryRun
-    around: Surroundings
+    scope: TurnScope
+    message: str
+    whole: bool
     corrections: int = 0
 
-    async def propose(self, call: ProposalCall, work: Round) -> PlanReady | TurnFailed | None:
+    async def propose(self, call: ProposalCall, work: ToolRound) -> PlanReady | TurnFailed | None:
         """A plan that was proposed by a call; None when it went back to the model."""
         verdict = await self._verdict(call.document, ())
         if isinstance(verdict, Accepted):
             work.accept(call)
-            return PlanReady(verdict.plan, verdict.notes)
+            return self._ready(verdict)
         work.reject(call, verdict.problems, verdict.usage)
         return self._given_up(verdict)
 
     async def written(self, document: object, notes: tuple[str, ...]) -> PlanReady | TurnFailed | Rejected:
         """A plan that was written down as an answer; `Rejected` is to go back to the model."""
         verdict = await self._verdict(document, notes)
-        return PlanReady(verdict.plan, verdict.notes) if isinstance(verdict, Accepted) else self._given_up(verdict) or verdict
+        return self._ready(verdict) if isinstance(verdict, Accepted) else self._given_up(verdict) or verdict
 
     def again(self, rejected: Rejected) -> PlanningRetry:
         """What is told when a plan goes back."""
         return PlanningRetry(self.corrections + 1, MAX_CORRECTIONS + 1, rejected.problems)
 
     async def _verdict(self, document: object, notes: tuple[str, ...]) -> Accepted | Rejected:
-        tell_all = self.around.asker.gate.open
-        return await asyncio.to_thread(judge, document, self.tools, self.policy, self.dry_run, tell_all=tell_all, notes=notes)
+        def dry_run(checked: Validated) -> Preview:
+            return self.dry_run(checked, self.scope.open_view(), self.message)
+
+        tell_all = self.scope.asker.gate.open
+        return await asyncio.to_thread(judge, document, self.tools, self.policy, dry_run, tell_all=tell_all, notes=notes)
+
+    def _ready(self, accepted: Accepted) -> PlanReady:
+        return PlanReady(accepted.plan, accepted.notes, accepted.preview if self.whole else None)
 
     def _given_up(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
         """The end after too many corrections: what can be shown is shown with its problems; None while the model may try again."""
@@ -167,4 +201,4 @@ class Judging:
             return None
         if verdict.plan is not None:
             return PlanReady(verdict.plan)
-        return TurnFailed(Problem(FAILED_CODE, FAILED_MESSAGE), verdict.problems)
+        return TurnFailed(FAILED, verdict.problems)

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
-from obsidian_agent.agent.events import Notice, TextDelta, TurnEvent
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import Notice, TextDelta
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
     ChatDelta,
@@ -58,8 +59,8 @@ class Reply:
         call.arguments.append(chunk.arguments)
 
 
-async def listen(provider: Provider, request: ChatRequest, reply: Reply) -> AsyncGenerator[TurnEvent, None]:
-    """Send a request and keep what comes in `reply`; yields what is to be shown. Raises `ProviderError`."""
+async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
+    """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
     # Every provider's stream is an async generator; the protocol only promises an iterator.
     deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))
     async with contextlib.aclosing(deltas):
@@ -68,12 +69,12 @@ async def listen(provider: Provider, request: ChatRequest, reply: Reply) -> Asyn
                 case TextChunk(text, thinking):
                     if not thinking:
                         reply.parts.append(text)
-                    yield TextDelta(text, thinking)
+                    await emit(TextDelta(text, thinking))
                 case ToolCallChunk():
                     reply.take(delta)
                 case Waiting(seconds, attempt, attempts, problem):
                     again = f"Asking again ({attempt} of {attempts})" if attempt > 1 else "Asking"
-                    yield Notice(Problem(problem.code, f"{problem.message} {again} in {seconds:.0f} s."))
+                    await emit(Notice(Problem(problem.code, f"{problem.message} {again} in {seconds:.0f} s.")))
                 case Finished(reason, usage):
                     reply.reason, reply.usage = reason, usage
                 case _:

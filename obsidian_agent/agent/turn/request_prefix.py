@@ -43,11 +43,13 @@ class RequestPrefix:
             return self
         return replace(self, instructions=f"{beginning(self.instructions, tokens)}\n[cut]")
 
-    def request(self, messages: Sequence[ChatMessage], sampling: Sampling) -> ChatRequest:
-        """A request with these messages."""
+    def request(self, messages: Sequence[ChatMessage], sampling: Sampling, *, json_only: bool = False) -> ChatRequest:
+        """A request with these messages. `json_only`: nothing but a JSON document is wanted."""
         text = f"{self.system}\n{self.instructions}" if self.instructions else self.system
         told = (ChatMessage("system", text), *messages)
-        return ChatRequest(told, sampling.temperature, sampling.max_tokens, timeout=sampling.timeout, tools=self.offers)
+        return ChatRequest(
+            told, sampling.temperature, sampling.max_tokens, json_only=json_only, timeout=sampling.timeout, tools=self.offers
+        )
 
 
 def agent_prefix(

@@ -1,22 +1,22 @@
 """One round of calls: look in parallel, ask one after the other, hand over in parallel, answer in the order of the calls.
 
-Results of calls as a model gets them: data inside a fence, errors as a small object without anything of this machine in it.
+Models get results as data inside a fence, and errors as a small object without anything of this machine in it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, assert_never
 
-from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted, TurnEvent
+from obsidian_agent.agent.event_stream import Emit
+from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
 from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.privacy.questions import Asker, Permission
@@ -118,7 +118,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class TurnScope:
     """What every round of a turn works with. `open_view` makes a view of what the model may know of."""
 
     provider: Provider
@@ -130,47 +130,45 @@ class Surroundings:
 
 
 @dataclass(slots=True)
-class Round:
+class ToolRound:
     """The calls of one answer of the model. `results` holds one for each call that is not a proposal, by its id.
 
     `refused` are reads that the person refused earlier in the turn: who asks the same again gets the same answer.
     """
 
-    around: Surroundings
+    scope: TurnScope
     refused: set[str]
     results: dict[str, Result] = field(default_factory=dict)
 
-    async def carry_out(self, calls: Sequence[Understood]) -> AsyncGenerator[TurnEvent, None]:
+    async def carry_out(self, calls: Sequence[Understood], emit: Emit) -> None:
         """Everything but proposals, with the events that belong to it."""
         reads: list[ReadCall] = []
         for call in calls:
             match call:
                 case ReadCall() if len(reads) < MOST_CALLS:
                     reads.append(call)
-                    yield ToolCallStarted(call.id, call.tool.name, call.read.purpose, call.args, call.why)
+                    await emit(ToolCallStarted(call.id, call.tool.name, call.read.purpose, call.args, call.why))
                 case ReadCall():
                     message = f"Only {MOST_CALLS} calls are carried out at once. Make this one again."
                     self._fail(call.id, Problem("TOO_MANY_CALLS", message))
                 case BadCall():
-                    yield ToolCallStarted(call.id, call.called[:60], "Unknown", {})
+                    await emit(ToolCallStarted(call.id, call.called[:60], "Unknown", {}))
                     self._fail(call.id, call.problem)
                 case HelpCall():
-                    yield ToolCallStarted(call.id, DESCRIBE_TOOLS, "Look up how tools are used", {"names": list(call.names)})
+                    await emit(ToolCallStarted(call.id, DESCRIBE_TOOLS, "Look up how tools are used", {"names": list(call.names)}))
                     self.results[call.id] = Result(call.answer)
                 case ProposalCall():
-                    yield ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {})
+                    await emit(ToolCallStarted(call.id, PROPOSE_PLAN, "Propose a plan", {}))
                 case _:
                     assert_never(call)
-        async with contextlib.aclosing(self._read(reads)) as events:
-            async for event in events:
-                yield event
+        await self._read(reads, emit)
         for call in calls:
             if call.id in self.results:
-                yield self._finished(call)
+                await emit(self._finished(call))
 
     def reject(self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()) -> None:
         """A proposal that goes back to the model."""
-        self.results[call.id] = Result(error_text(problems, self.around.scrubber, usage), problem=problems[0])
+        self.results[call.id] = Result(error_text(problems, self.scope.scrubber, usage), problem=problems[0])
 
     def accept(self, call: ProposalCall) -> None:
         """A proposal that the person sees."""
@@ -181,69 +179,60 @@ class Round:
         return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
 
     def _fail(self, call_id: str, problem: Problem) -> None:
-        self.results[call_id] = Result(error_text([problem], self.around.scrubber), problem=problem)
+        self.results[call_id] = Result(error_text([problem], self.scope.scrubber), problem=problem)
 
     def _finished(self, call: Understood) -> ToolCallFinished:
         result = self.results[call.id]
         paths = tuple(part.path for part, _ in result.sending.parts) if result.sending is not None else ()
         return ToolCallFinished(call.id, _name(call), paths, len(result.text), result.complete, result.problem)
 
-    async def _read(self, reads: Sequence[ReadCall]) -> AsyncGenerator[TurnEvent, None]:
-        around = self.around
-        looked = await _in_parallel([partial(prepare, call, around.open_view(), around.run) for call in reads])
+    async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
+        scope = self.scope
+        looked = await _in_parallel([partial(prepare, call, scope.open_view(), scope.run) for call in reads])
         found: list[tuple[ReadCall, Found]] = []
         for call, outcome in zip(reads, looked, strict=True):
             if isinstance(outcome, Problem):
                 self._fail(call.id, outcome)
             else:
                 found.append((call, outcome))
-        permissions: dict[str, Permission] = {}
-        questions = [call.id for call, each in found if around.asker.open_question(self._request(call, each))]
-        settled: list[tuple[ReadCall, Found]] = []
+        questions = [call.id for call, each in found if scope.asker.open_question(self._request(call, each))]
+        settled: list[tuple[ReadCall, Found, Permission]] = []
         for call, each in found:
-            permission = permissions[call.id] = Permission()
             place = (questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
-            async with contextlib.aclosing(self._settle(call, each, permission, place, settled)) as events:
-                async for event in events:
-                    yield event
-        handed = await _in_parallel([partial(each.shared, permissions[call.id].paths) for call, each in settled])
-        for (call, _), shared in zip(settled, handed, strict=True):
+            if (decided := await self._settle(call, each, place, emit)) is not None:
+                settled.append(decided)
+        handed = await _in_parallel([partial(each.shared, permission.paths) for _, each, permission in settled])
+        for (call, _, permission), shared in zip(settled, handed, strict=True):
             if isinstance(shared, Problem):
                 self._fail(call.id, shared)
             else:
-                self.results[call.id] = self._result(call, shared, permissions[call.id])
+                self.results[call.id] = self._result(call, shared, permission)
 
-    async def _settle(
-        self, call: ReadCall, found: Found, permission: Permission, place: tuple[int, int], settled: list[tuple[ReadCall, Found]]
-    ) -> AsyncGenerator[TurnEvent, None]:
-        """Ask about one call until the person has decided; with other arguments of theirs it looks again first."""
-        asker = self.around.asker
+    async def _settle(self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit) -> tuple[ReadCall, Found, Permission] | None:
+        """Ask about one call until the person has decided; with other arguments of theirs it looks again first. None where that fails."""
+        asker = self.scope.asker
         for _ in range(MOST_CHANGES):
             request = self._request(call, found, *place)
             if call.key in self.refused:
-                permission.allowed = asker.settled(request)
-                break
-            async with contextlib.aclosing(asker.ask(request, permission)) as events:
-                async for event in events:
-                    yield event
+                return call, found, Permission(asker.settled(request))
+            permission = await asker.ask(request, emit)
             if permission.args is None:
                 if found.items and not permission.allowed:
                     self.refused.add(call.key)
-                break
+                return call, found, permission
             (again,) = await _in_parallel([partial(self._look_again, call, permission.args)])
             if isinstance(again, Problem):
                 self._fail(call.id, again)
-                return
+                return None
             call, found = again
-            permission.allowed, permission.args = {}, None
-        settled.append((call, found))
+        return call, found, Permission()
 
     def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, Found]:
         changed = with_arguments(call, args)
-        return changed, prepare(changed, self.around.open_view(), self.around.run)
+        return changed, prepare(changed, self.scope.open_view(), self.scope.run)
 
     def _request(self, call: ReadCall, found: Found, number: int = 1, total: int = 1) -> ShareRequest:
-        provider = self.around.provider
+        provider = self.scope.provider
         return ShareRequest(
             call_id=call.id,
             kind=found.kind,
@@ -261,7 +250,7 @@ class Round:
         if shared.document is None:
             return Result(NOT_SHARED, complete=False)
         document = {"argumentsByThePerson": dict(call.args), **shared.document} if call.changed else shared.document
-        text = result_text(f"result of {call.tool.name}", document, self.around.mark)
+        text = result_text(f"result of {call.tool.name}", document, self.scope.mark)
         parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
         return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from obsidian_agent.agent.events import ShareDecided, ShareRequested, TextDelta, TokensUsed, TurnEvent
+from obsidian_agent.agent.events import AgentEvent, ShareDecided, ShareRequested, TextDelta, TokensUsed
 from obsidian_agent.providers.base import Usage
 from obsidian_agent.providers.prices import Price
 
@@ -36,7 +36,7 @@ class Meter:
         self._began = self.clock() if self._began is None else self._began
         self.requests += 1
 
-    def hear(self, event: TurnEvent) -> None:
+    def hear(self, event: AgentEvent) -> None:
         """Something came."""
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
@@ -49,7 +49,7 @@ class Meter:
         self.completion += usage.completion_tokens
         self.cached += usage.cached_tokens
 
-    def look(self, event: TurnEvent | None = None, *, over: bool = False) -> None:
+    def look(self, event: AgentEvent | None = None, *, over: bool = False) -> None:
         """Looking begins, goes on, or is over; the person's own time is not counted."""
         now = self.clock()
         if self._looking is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -185,11 +185,9 @@ def sort_key(value: Any) -> tuple[int, float, str] | None:
     return 0, float(value), ""
 
 
-def unread(index: VaultIndex, paths: Iterable[str] | None = None) -> tuple[Problem, ...]:
-    """Warnings for the notes (all, or those named) of which nothing is known."""
-    problems = index.problems
-    wanted = sorted(problems) if paths is None else [path for path in paths if path in problems]
-    return tuple(Problem(problems[path].code, f"{path} is left out: {problems[path].message}", path=path) for path in wanted)
+def unread(index: VaultIndex) -> tuple[Problem, ...]:
+    """Warnings for the notes of which nothing is known."""
+    return tuple(Problem(each.code, f"{path} is left out: {each.message}", path=path) for path, each in sorted(index.problems.items()))
 
 
 class TextOrPath(ToolModel):

@@ -47,8 +47,10 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
-"""An integer argument; JSON writers that know only floats may say 1.0 for 1."""
+WHOLE = BeforeValidator(_whole)
+"""Mark of an integer; JSON writers that know only floats may say 1.0 for 1."""
+
+Whole = Annotated[int, WHOLE]
 
 
 class ToolModel(BaseModel):

@@ -477,7 +477,8 @@ class OtherNames:
             found = defaultdict[int, list[VaultPath]](list)
             for folder, entry in self._handles.entries():
                 if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
-                    found[entry.inode()].append(from_disk(folder, entry.name))
+                    with contextlib.suppress(PathRefused):
+                        found[entry.inode()].append(from_disk(folder, entry.name))
             self._found = found
         for path in self._found.get(inode[1], ()):
             status = self._handles.status(path)

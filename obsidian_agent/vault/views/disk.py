@@ -60,6 +60,7 @@ class DiskView:
         self._store = store
         self._listings: dict[str, _Listing] = {}
         self._closed: set[str] = set()
+        self._links: dict[str, bool] = {}
         self._folders: dict[str, VaultPath | None] = {"": ROOT}
         self._twin_folders: dict[str, tuple[VaultPath, ...]] = {"": (ROOT,)}
         self._make_index = make_index
@@ -157,6 +158,10 @@ class DiskView:
         found = self._item(path)
         return found is not None and found[1].link
 
+    def real(self, path: VaultPath) -> VaultPath:
+        """Where what is found at `path` lies, links on the way and the last one followed; `path` itself where there is none."""
+        return self._store.resolve(path) if self._linked(path) else path
+
     def differences(self, before: Inventory) -> Iterator[tuple[str, str]]:
         """How what an inventory lists differs from what this view sees: paths, each with what became of it."""
         found = self._item(before.path)
@@ -192,6 +197,13 @@ class DiskView:
         listing = self._listing(folder)
         name = listing.name_of(path.name)
         return None if name is None else (from_disk(folder, name), listing.items[name])
+
+    def _linked(self, path: VaultPath) -> bool:
+        """Whether an entry that is there is a link, or lies behind one."""
+        known = self._links.get(path.text)
+        if known is None:
+            known = self._links[path.text] = not path.is_root and (self.is_link(path) or self._linked(path.parent))
+        return known
 
     def _folder(self, path: VaultPath) -> VaultPath | None:
         """The folder at `path` under its spelling on disk."""

@@ -85,6 +85,10 @@ class FilteredView:
         """See `VaultView.is_link`."""
         return not self.hidden(path) and self.inner.is_link(path)
 
+    def real(self, path: VaultPath) -> VaultPath:
+        """See `VaultView.real`."""
+        return self.inner.real(path)
+
     def inventory(self, path: VaultPath) -> Inventory | None:
         """See `VaultView.inventory`: also of what is hidden, which goes along."""
         self._refuse(path)

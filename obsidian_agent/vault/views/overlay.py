@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import assert_never
 
@@ -52,6 +53,8 @@ class OverlayVault:
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
         self._trashed: dict[str, None] = {}
+        self._linked: dict[tuple[str, int], None] = {}
+        """Files that were changed by way of a link, each with the instance that did."""
         self._index: VaultIndex | None = None
 
     # --- looking ---------------------------------------------------------------------------------------------------------------
@@ -67,6 +70,8 @@ class OverlayVault:
         if node is not None:
             return node.entry
         entry = None if self._entries.removed(path) else self._base.view.locate(path)
+        if entry is not None and (way := self._place(entry.path.parent)) != entry.path.parent:
+            return None if way is None else self.locate(entry.path.rebased(entry.path.parent, way))
         if path.text.isascii() or (entry is not None and entry.path == path):
             return entry
         folder = self.locate(path.parent)
@@ -82,12 +87,33 @@ class OverlayVault:
         node = self._entries.get(path)
         return node.entry if node is not None else self._base.view.locate(path)
 
+    def _place(self, path: VaultPath) -> VaultPath | None:
+        """Where what is at `path` lies: a link is another name of that. None when that is gone; `path` itself where there is no link."""
+        node = self._entries.get(path)
+        origin = path if node is None else node.origin
+        if origin is None or origin.is_root or (node is not None and node.content is not None):
+            return path
+        real = self._base.view.real(origin)
+        if real == origin:
+            return path
+        if node is not None:
+            return self.current(real)
+        return None if self._entries.removed(real) and self._entries.get(real) is None else real
+
     def _spelled(self, path: VaultPath) -> VaultPath:
         """A path in the spelling of what is there, or else of what was there at the start."""
         if path.text.isascii() or self._entries.get(path) is not None:
             return path
         entry = self.locate(path)
         return entry.path if entry is not None else self._base.path_of(path) or path
+
+    def _content_at(self, path: VaultPath) -> VaultPath:
+        """The file whose content is found at `path`. FILE_NOT_FOUND when that is gone."""
+        spelled = self._spelled(path)
+        place = None if self._entries.removed(spelled) and self._entries.get(spelled) is None else self._place(spelled)
+        if place is None:
+            raise _not_found(path)
+        return place
 
     def twin(self, path: VaultPath) -> VaultPath | None:
         return next(iter(self.twins(path)), None)
@@ -97,11 +123,9 @@ class OverlayVault:
         return nearest(path, [*old, *self._entries.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
-        path = self._spelled(path)
+        path = self._content_at(path)
         node = self._entries.get(path)
         if node is None:
-            if self._entries.removed(path):
-                raise _not_found(path)
             return self._base.read(path)
         if node.content is not None:
             return node.content
@@ -110,11 +134,9 @@ class OverlayVault:
         return self._base.read(node.origin)
 
     def stat(self, path: VaultPath) -> FileStat:
-        path = self._spelled(path)
+        path = self._content_at(path)
         node = self._entries.get(path)
         if node is None:
-            if self._entries.removed(path):
-                raise _not_found(path)
             return self._base.view.stat(path)
         if node.content is None and node.origin is not None:
             return self._base.view.stat(node.origin)
@@ -152,6 +174,9 @@ class OverlayVault:
     def is_link(self, path: VaultPath) -> bool:
         origin = self.origin(path)
         return origin is not None and self._base.view.is_link(origin)
+
+    def real(self, path: VaultPath) -> VaultPath:
+        return self._place(path) or path
 
     def inventory(self, path: VaultPath) -> Inventory | None:
         """None: what an overlay shows is bound by the operations that made it so."""
@@ -241,6 +266,14 @@ class OverlayVault:
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:
             self._rollback.put(self._cursors, origin.text, (change.content, change.cursor))
+        place = self._content_at(entry.path)
+        if place != entry.path:
+            self._modify(replace(change, path=place), instance)
+            self._rollback.put(self._linked, (place.text, instance), None)
+            return
+        if (place.text, instance) in self._linked and node is not None and node.content != change.content:
+            message = f"{place} is known by a link too, and this would change it twice."
+            raise ToolError(message, code="CONFLICT", path=place.text, hint="Name the note itself only.")
         if node is None:
             self._base.hash_of(entry.path)
             self._entries.put(Node(entry.path, "file", entry.path, change.content, instance))
@@ -340,7 +373,10 @@ class OverlayVault:
         if entry is not None:
             if entry.kind == "file":
                 raise ToolError(f"{folder} is a file, so it cannot be a folder.", code="NOT_A_FOLDER", path=folder.text)
-            return entry.path
+            place = self._place(entry.path)
+            if place is None:
+                raise _not_found(folder)
+            return place
         twin = self.twin(folder)
         if twin is not None:
             raise ToolError(f"The folder {twin} exists in another spelling.", code="FILE_EXISTS", path=folder.text, hint=f"Use {twin}.")

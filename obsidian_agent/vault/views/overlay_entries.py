@@ -187,7 +187,7 @@ class OverlayEntries:
             rollback.put(self._created, path.key, None)
 
     def rewrite(self, node: Node, content: bytes, instance: int) -> None:
-        """New bytes for an entry that differs already."""
+        """New bytes for an entry that is here."""
         self.put(replace(node, content=content, touched=instance))
 
     def drop(self, path: VaultPath) -> None:

@@ -85,6 +85,10 @@ class VaultView(Protocol):
         """Whether the entry at `path` is itself a link, to wherever it leads."""
         ...
 
+    def real(self, path: VaultPath) -> VaultPath:
+        """Where what is found at `path` lies: a link is another name of that."""
+        ...
+
     def inventory(self, path: VaultPath) -> Inventory | None:
         """What goes along when the file or folder at `path` is moved; None where nothing can be moved."""
         ...

@@ -61,10 +61,10 @@ def test_a_window_fills_up() -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "structured"])
-def test_both_ways_of_fusing_fence_and_label(name: str) -> None:
-    fuse = CONTEXT_FORMATS[name].fuse  # type: ignore[index]
-    assert fuse([], "m4rk2") == ""
-    text = fuse([item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2")
+def test_both_formats_fence_and_label(name: str) -> None:
+    in_format = CONTEXT_FORMATS[name].format  # type: ignore[index]
+    assert in_format([], "m4rk2") == ""
+    text = in_format([item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2")
     assert '<<<DATA m4rk2 content of "A.md" (you mentioned it)\nx\nDATA m4rk>>>' in text
     assert "<|im_start|>" not in text
     assert 'content of "B \\"x\\".md" (fits your words)' in text

@@ -36,10 +36,10 @@ class House:
         self.session = session
 
     def preview(self, *steps: dict[str, Any]) -> Preview:
-        return self.session.dry_run({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)})
+        return self.session.plans.dry_run({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": list(steps)})
 
     def run(self, preview: Preview) -> ExecutionResult:
-        return self.session.apply(preview, lambda _: None, threading.Event())
+        return self.session.plans.apply(preview, lambda _: None, threading.Event())
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from obsidian_agent.agent.macros.from_run import find_parameters, literals, macro_from_run, promote_literal, promote_text
 from obsidian_agent.agent.macros.macro import MacroError, read_macro
 from obsidian_agent.errors import PlanError
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.plan.parameters import bind
-from obsidian_agent.plan.preview import preview
-from obsidian_agent.plan.validate import validate
+from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.tools.core.tool import RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -141,15 +140,8 @@ def test_a_macro_runs_again_on_other_bullets_in_another_folder(make_vault):
 
 
 def run(store: VaultStore, plan: ActionPlan, values: Mapping[str, Any], selection: str | None = None) -> dict[str, str]:
-    checked = validate(plan.to_json(), TOOLS)
-    assert checked.plan is not None, checked.problems
-    bound = bind(checked.plan, values)
-    assert not bound.missing
-    assert not bound.problems
-    context = RunContext(
-        "vault", datetime(2026, 3, 14, tzinfo=UTC), selection=Selection(selection) if selection else None, params=bound.values
-    )
-    done = preview(checked, TOOLS, DiskView(store), context)
+    context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC), selection=Selection(selection) if selection else None)
+    done = dry_run(plan.to_json(), TOOLS, Policy(), DiskView(store), context, values)
     assert not done.errors, done.errors
     return {change.path.text: (change.content or b"").decode() for change in done.change_set.changes if change.kind == "create"}
 
@@ -186,7 +178,6 @@ def test_values_in_paths_cannot_climb(make_vault):
     plan = ActionPlan.model_validate(
         {**ECHO, "steps": [{"id": "n", "tool": "vault.createFile", "args": {"path": "P/${text}.md", "content": ""}}]}
     )
-    checked = validate(plan.to_json(), TOOLS)
-    context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC), params={"text": "../../x"})
-    done = preview(checked, TOOLS, DiskView(make_vault({"a.md": ""})), context)
+    context = RunContext("vault", datetime(2026, 3, 14, tzinfo=UTC))
+    done = dry_run(plan.to_json(), TOOLS, Policy(), DiskView(make_vault({"a.md": ""})), context, {"text": "../../x"})
     assert [problem.code for problem in done.errors] == ["PATH_INVALID"]

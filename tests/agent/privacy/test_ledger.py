@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import NOW, Desk, call, calls, only, results, scripted
+from agents import NOW, Desk, call, calls, only, played, results, scripted
 from obsidian_agent.agent.events import TurnFailed
 from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
@@ -71,7 +71,7 @@ async def test_it_is_written_before_it_is_sent(desk: Desk) -> None:
             seen.append(len(desk.ledger.entries()))
             return self.inner.stream(request)
 
-    assert [event async for event in desk.agent(Watching()).plan(desk.request())]
+    assert [event async for event in played(desk.agent(Watching()), desk.request())]
     assert seen == [0, 2]
 
 

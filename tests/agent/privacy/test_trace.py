@@ -10,7 +10,6 @@ import pytest
 from agents import NOTES, Person, call, calls, yes
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from support import MakeVault
@@ -30,7 +29,7 @@ def wiring(make_vault: MakeVault, tmp_path: Path) -> Wiring:
 
 
 async def turn(session: Session) -> list[AgentEvent]:
-    return [event async for event in answer(session, "What is the secret number XK4711Q?", Person(yes).approve())]
+    return [event async for event in session.answer("What is the secret number XK4711Q?", Person(yes).approve())]
 
 
 def trace(wiring: Wiring) -> Path:

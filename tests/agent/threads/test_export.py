@@ -44,9 +44,9 @@ def test_the_note_has_both_sides_with_their_headings() -> None:
 
 def test_the_plan_previews_to_exactly_that_note(make_vault: MakeVault, tmp_path: Path) -> None:
     session = build_session(Wiring(make_vault({"A.md": ""}), tmp_path / "state"))
-    preview = session.dry_run(export_plan(thread()))
+    preview = session.plans.dry_run(export_plan(thread()))
     assert preview.valid, preview.errors
     *_, change = preview.change_set.changes
     assert change.content == note_of(thread()).encode()
     assert change.path.text.startswith("Conversations/Beds")
-    assert not session.dry_run(export_plan(thread(), "A.md")).valid, "what is there is never replaced"
+    assert not session.plans.dry_run(export_plan(thread(), "A.md")).valid, "what is there is never replaced"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agents import NOTES, Person, call, calls, no, propose, yes
+from agents import NOTES, Person, call, calls, no, played, propose, yes
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -25,8 +26,7 @@ from obsidian_agent.agent.menu_planner import MenuPlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
-from obsidian_agent.agent.turn.plain import GuardedPlanner
+from obsidian_agent.agent.turn.answer import UnaskedAgent
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import Position, Selection
@@ -68,7 +68,7 @@ def shared(session: Session) -> list[str]:
 
 
 async def turn(session: Session, question: str, person: Person, **options: Any) -> list[AgentEvent]:
-    events = [event async for event in answer(session, question, person.approve(), **options)]
+    events = [event async for event in session.answer(question, person.approve(), **options)]
     return [event for event in events if not isinstance(event, TextDelta)]
 
 
@@ -89,7 +89,7 @@ async def test_a_proposed_plan_is_previewed_and_not_run(make_session: MakeSessio
     preview = events[-1]
     assert isinstance(preview, PreviewReady)
     assert preview.preview.valid
-    assert not (Path(session.store.real_path) / "Idea.md").exists()
+    assert not (Path(session.vault.store.real_path) / "Idea.md").exists()
 
 
 async def test_a_plan_that_needs_values_asks_for_them(make_session: MakeSession) -> None:
@@ -137,7 +137,7 @@ SELECTED = Focus("Private/diary.md", Selection("I love my garden, secretly.", Po
 @pytest.mark.parametrize("deny", [(), ("Private",)])
 async def test_the_planner_that_does_not_look_keeps_to_the_rules_too(deny: tuple[str, ...], make_session: MakeSession) -> None:
     session = make_session({"plan": PLAN}, share_deny=deny)
-    session.focus = SELECTED
+    session.vault.focus = SELECTED
     events = [event async for event in session.turn("Make a note")]
     assert isinstance(events[-1], PreviewReady)
     assert ("secretly" in seen(session)) == (not deny)
@@ -147,13 +147,13 @@ async def test_the_planner_that_does_not_look_keeps_to_the_rules_too(deny: tuple
 
 async def test_the_planner_that_does_not_look_asks_who_can_be_asked(make_session: MakeSession) -> None:
     session = make_session({"plan": PLAN})
-    session.focus = SELECTED
+    session.vault.focus = SELECTED
     person = Person(no)
     assert isinstance(session.planner, MenuPlanner)
     planner = session.planner.otherwise
-    assert isinstance(planner, GuardedPlanner)
-    asking = GuardedPlanner(planner.name, planner.make, planner.rules, planner.real, planner.ledger, person.approve())
-    events = [event async for event in asking.plan(PlanRequest("Make a note", session.context({})))]
+    assert isinstance(planner, UnaskedAgent)
+    asking = replace(planner, approve=person.approve())
+    events = [event async for event in played(asking, PlanRequest("Make a note", session.plans.context()))]
     assert isinstance(events[-1], PlanReady)
     assert [request.kind for request in person.asked] == ["selection"]
     assert "secretly" not in seen(session)
@@ -173,10 +173,10 @@ def test_the_open_note_may_wish_for_the_model_that_plans(
 ) -> None:
     store = make_vault({"Wish.md": f"---\nai-model: {wish}\n---\n"})
     session = build_session(Wiring(store, tmp_path / "state", model="openai/a", share_deny=deny))
-    session.focus = Focus("Wish.md")
+    session.vault.focus = Focus("Wish.md")
     assert isinstance(session.planner, MenuPlanner)
-    assert isinstance(session.planner.otherwise, GuardedPlanner)
+    assert isinstance(session.planner.otherwise, UnaskedAgent)
     assert session.planner_name == "openai/a"
-    made = session.planner.otherwise.make()
-    assert made.planner.provider.name == name
-    assert [problem.code for problem in made.notices] == told
+    made = session.planner.otherwise.agent()
+    assert made.provider.name == name
+    assert [problem.code for problem in made.config.notices] == told

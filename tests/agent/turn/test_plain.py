@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TextDelta, TurnEvent, TurnFailed
-from obsidian_agent.agent.planner import FAILED_CODE, FAILED_MESSAGE, MAX_REQUESTS, ModelPlanner, PlanRequest, Sampling
+from agents import json_planner, played
+from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetry, PlanReady, TextDelta, TokensUsed, TurnFailed
+from obsidian_agent.agent.planner import PlanRequest, Sampling
+from obsidian_agent.agent.turn.loop import MAX_REQUESTS
+from obsidian_agent.agent.turn.proposals import FAILED
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
 from obsidian_agent.providers.retry import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
 from obsidian_agent.tools.core.tool import RunContext, Selection
-from obsidian_agent.tools.registry import TOOLS
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
 CONTEXT = RunContext("My vault", datetime(2026, 3, 14, 9, 30, tzinfo=UTC), selection=Selection("- a\n- b"))
@@ -43,14 +45,14 @@ def scripted(*answers: dict[str, Any]) -> ScriptedProvider:
     return ScriptedProvider("scripted/test", tuple(ScriptedAnswer.model_validate(answer) for answer in answers))
 
 
-async def play(provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None, **request: Any) -> list[TurnEvent]:
-    planner = ModelPlanner(provider, TOOLS, policy or Policy(), sampling or Sampling(), new_mark=lambda: "m4rk")
-    return [event async for event in planner.plan(PlanRequest("Make a note", CONTEXT, **request))]
+async def play(provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None, **request: Any) -> list[AgentEvent]:
+    planner = json_planner(provider, policy, sampling)
+    return [event async for event in played(planner, PlanRequest("Make a note", CONTEXT, **request))]
 
 
-def ends(events: list[TurnEvent]) -> list[TurnEvent]:
-    """All but the streamed text."""
-    return [event for event in events if not isinstance(event, TextDelta)]
+def ends(events: list[AgentEvent]) -> list[AgentEvent]:
+    """All but the streamed text and what was used."""
+    return [event for event in events if not isinstance(event, TextDelta | TokensUsed)]
 
 
 async def test_a_good_answer_is_a_plan() -> None:
@@ -110,7 +112,7 @@ async def test_three_bad_answers_end_it() -> None:
     provider = scripted(*[{"text": BAD}] * 9)
     *retries, failed = ends(await play(provider))
     assert isinstance(failed, TurnFailed)
-    assert (failed.problem.code, failed.problem.message) == (FAILED_CODE, FAILED_MESSAGE)
+    assert failed.problem == FAILED
     assert failed.problem.message == "LLM failed to generate valid plan. Try rephrasing your request."
     assert failed.problems
     assert len(provider.requests) == MAX_REQUESTS == 3
@@ -204,9 +206,9 @@ async def test_waiting_for_the_service_is_shown() -> None:
     error = {"code": "API_RATE_LIMIT", "message": "Too often.", "retryable": True, "retryAfter": 7}
     provider = RetryingProvider(scripted({"error": error}, {"plan": GOOD}), sleep=no_sleep)
     retry, ready = ends(await play(provider))
-    assert isinstance(retry, PlanningRetry)
-    assert retry.problems[0].code == "API_RATE_LIMIT"
-    assert "7 s" in retry.problems[0].message
+    assert isinstance(retry, Notice)
+    assert retry.problem.code == "API_RATE_LIMIT"
+    assert "7 s" in retry.problem.message
     assert isinstance(ready, PlanReady)
 
 
@@ -225,9 +227,9 @@ async def test_history_and_parameters_reach_the_model() -> None:
 async def test_the_system_prompt_does_not_depend_on_the_turn() -> None:
     provider = scripted({"plan": GOOD}, {"plan": GOOD})
     await play(provider)
-    planner = ModelPlanner(provider, TOOLS, Policy(allow_deletes=True))
+    planner = json_planner(provider, Policy(allow_deletes=True))
     other = RunContext("Other", datetime(2027, 1, 1, tzinfo=UTC), selection=Selection("zzz"))
-    assert [event async for event in planner.plan(PlanRequest("Else", other))]
+    assert [event async for event in played(planner, PlanRequest("Else", other))]
     assert provider.requests[0].messages[0] == provider.requests[1].messages[0]
 
 
@@ -236,6 +238,8 @@ class Endless:
     """Streams until it is closed."""
 
     name: str = "endless"
+    address: str = ""
+    local: bool = False
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
@@ -249,7 +253,7 @@ class Endless:
 
 async def test_closing_the_turn_closes_the_request() -> None:
     provider = Endless()
-    events = ModelPlanner(provider, TOOLS, Policy()).plan(PlanRequest("Go on", CONTEXT))
+    events = played(json_planner(provider), PlanRequest("Go on", CONTEXT))
     assert isinstance(await anext(events), TextDelta)
     await events.aclose()  # type: ignore[attr-defined]
     assert provider.closed.is_set()
@@ -257,7 +261,7 @@ async def test_closing_the_turn_closes_the_request() -> None:
 
 async def test_a_provider_without_an_end_is_a_failure() -> None:
     class Torn:
-        name = "torn"
+        name, address, local = "torn", "", False
 
         async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
             yield TextChunk(json.dumps(GOOD))
@@ -286,7 +290,7 @@ async def test_an_exhausted_script_says_so() -> None:
         ("obeying", PlanReady),
     ],
 )
-async def test_the_scripts_play_as_their_first_line_says(name: str, last: type[TurnEvent]) -> None:
+async def test_the_scripts_play_as_their_first_line_says(name: str, last: type[AgentEvent]) -> None:
     async def no_sleep(seconds: float) -> None:
         return None
 
@@ -297,7 +301,7 @@ async def test_the_scripts_play_as_their_first_line_says(name: str, last: type[T
 
 async def test_an_error_of_the_provider_never_escapes() -> None:
     class Broken:
-        name = "broken"
+        name, address, local = "broken", "", False
 
         async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
             for _ in request.messages:

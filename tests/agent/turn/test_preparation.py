@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, only, scripted, yes
+from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, only, played, scripted, yes
 from obsidian_agent.agent.context.gathering import Gatherer
-from obsidian_agent.agent.events import Answer, Notice, TurnEvent, TurnFailed
+from obsidian_agent.agent.events import AgentEvent, Answer, Notice, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
 from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.turn.config import TurnConfig
@@ -16,12 +16,12 @@ from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 
-async def turn(desk: Desk, model: ScriptedProvider, message: str, **brief: Any) -> list[TurnEvent]:
-    agent = replace(desk.agent(model), brief=TurnConfig(**brief))
-    return [event async for event in agent.plan(desk.request(message))]
+async def turn(desk: Desk, model: ScriptedProvider, message: str, **config: Any) -> list[AgentEvent]:
+    agent = replace(desk.agent(model), config=TurnConfig(**config))
+    return [event async for event in played(agent, desk.request(message))]
 
 
-def notices(events: list[TurnEvent]) -> list[str]:
+def notices(events: list[AgentEvent]) -> list[str]:
     return [event.problem.code for event in events if isinstance(event, Notice)]
 
 
@@ -53,7 +53,7 @@ async def test_what_is_not_allowed_does_not_go(make_desk: Callable[..., Desk]) -
 async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(rules=SharingRules.of(deny=["Private"]))
     model = scripted({"text": "?"})
-    events = await turn(desk, model, "What about @diary and @Private/?", gathering=Gatherer(found=5))
+    events = await turn(desk, model, "What about @diary and @Private/?", gatherer=Gatherer(found=5))
     assert notices(events) == ["MENTION_NOT_FOUND", "MENTION_NOT_FOUND"]
     assert "secretly" not in everything_sent(model)
     assert not desk.person.asked
@@ -62,30 +62,30 @@ async def test_what_is_denied_is_nothing(make_desk: Callable[..., Desk]) -> None
 async def test_what_was_only_found_goes_along_without_a_question_or_not_at_all(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(person=Person(no), rules=SharingRules.of(allow=["Projects"]))
     model = scripted({"text": "A"}, {"text": "B"})
-    gathering = Gatherer(found=5)
-    await turn(desk, model, "garden soil water", gathering=gathering)
+    gatherer = Gatherer(found=5)
+    await turn(desk, model, "garden soil water", gatherer=gatherer)
     assert not desk.person.asked
     sent = everything_sent(model)
     assert "Buy garden soil" in sent
     assert "Tomatoes" not in sent
-    await turn(desk, model, "garden soil again", gathering=gathering)
+    await turn(desk, model, "garden soil again", gatherer=gatherer)
     assert model.requests[-1].messages[-1].text.count("Buy garden soil") == 0, "it is in the conversation already"
 
 
 async def test_the_open_note_goes_along_where_that_is_wanted(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk(focus=Focus("Projects/Plan.md"), person=Person(lambda request: ShareDecision("thread")))
     model = scripted({"text": "A"}, {"text": "B"})
-    await turn(desk, model, "Shorten it", gathering=Gatherer(active=True))
+    await turn(desk, model, "Shorten it", gatherer=Gatherer(active=True))
     assert "Buy garden soil" in everything_sent(model)
-    await turn(desk, model, "More", gathering=Gatherer(active=True))
+    await turn(desk, model, "More", gatherer=Gatherer(active=True))
     assert len(desk.person.asked) == 1
 
 
 async def test_what_does_not_fit_is_left_out_and_told(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk({f"Big/{n}.md": f"note {n} " * 3000 for n in range(4)})
     model = scripted({"text": "A"})
-    frame = desk.agent(model).frame(ModelFacts())
-    events = await turn(desk, model, "@Big/", window=frame.tokens + 22_000)
+    prefix = desk.agent(model).prefix(ModelFacts())
+    events = await turn(desk, model, "@Big/", window=prefix.tokens + 22_000)
     assert "CONTEXT_FULL" in notices(events)
     assert sum(len(message.text) for message in model.requests[0].messages[1:]) < 4 * 22_000
     assert "CUT" in model.requests[0].messages[-1].text
@@ -96,8 +96,8 @@ async def test_a_full_window_has_older_turns_summarised(desk: Desk) -> None:
     model = scripted(
         {"text": long}, {"text": long}, {"text": long}, {"text": "They talked about gardens.", "usage": [9, 9]}, {"text": "Done."}
     )
-    frame = desk.agent(model).frame(ModelFacts())
-    window = frame.tokens + 20_000
+    prefix = desk.agent(model).prefix(ModelFacts())
+    window = prefix.tokens + 20_000
     for question in ("one", "two", "three"):
         await turn(desk, model, question, window=window)
     events = await turn(desk, model, "four", window=window)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agents import NOTES, Person, yes
+from agents import NOTES, Person, model_turns, yes
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.agent.turn.request_prefix import exact_text
 from obsidian_agent.agent.turn.request_preview import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session
@@ -37,14 +36,14 @@ async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
     conversation = Conversation()
     provider = session.models.provider if session.models else None
     assert isinstance(provider, ScriptedProvider)
-    async for _ in answer(session, "First?", Person(yes).approve(), conversation=conversation):
+    async for _ in session.answer("First?", Person(yes).approve(), conversation=conversation):
         pass
     before = list(conversation.messages)
-    seen = await preview_request(session, conversation, "What about @Garden?")
+    seen = await preview_request(model_turns(session), conversation, "What about @Garden?")
     assert len(provider.requests) == 1, "nothing was sent"
     assert (conversation.messages, conversation.unsent) == (before, [])
     assert not seen.questions
-    async for _ in answer(session, "What about @Garden?", Person(yes).approve(), conversation=conversation):
+    async for _ in session.answer("What about @Garden?", Person(yes).approve(), conversation=conversation):
         pass
     assert unmarked(seen.text) == unmarked(exact_text(provider.requests[1]))
     assert "Tomatoes need water" in seen.text
@@ -53,7 +52,7 @@ async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
 
 
 async def test_what_would_be_asked_about_is_told_and_not_shown(session: Session) -> None:
-    seen = await preview_request(session, Conversation(), "@Plan and @Nothing")
+    seen = await preview_request(model_turns(session), Conversation(), "@Plan and @Nothing")
     assert [[item.path.text for item in request.items] for request in seen.questions] == [["Projects/Plan.md"]]
     assert "Buy garden soil" not in seen.text
     assert [problem.code for problem in seen.notices] == ["MENTION_NOT_FOUND"]
@@ -69,8 +68,8 @@ async def test_it_is_exact_in_every_form(make_vault: MakeVault, tmp_path: Path, 
     assert isinstance(provider, ScriptedProvider)
     conversation = Conversation()
     for number, said in enumerate(("Tick all open tasks in Plan", "Rename the tag #project to #work")):
-        seen = await preview_request(session, conversation, said)
-        async for _ in answer(session, said, Person(yes).approve(), conversation=conversation):
+        seen = await preview_request(model_turns(session), conversation, said)
+        async for _ in session.answer(said, Person(yes).approve(), conversation=conversation):
             pass
         assert unmarked(seen.text) == unmarked(exact_text(provider.requests[number]))
         assert ("# More tools" in seen.text) == ("prompt" in settings)

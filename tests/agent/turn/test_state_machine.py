@@ -86,17 +86,17 @@ async def test_a_run_of_a_thread_is_compared_with_its_preview(make_vault: MakeVa
     chats: ThreadManager = build_threads(wiring, session)
     thread = chats.create().id
     plan = {"version": "1.0", "goal": "Tidy", "riskLevel": "writes", "steps": STEPS}
-    approved = session.dry_run(plan)
+    approved = session.plans.dry_run(plan)
     assert approved.valid, approved.errors
-    assert len(verify(approved, session.view())) == len(approved.change_set.changes), "nothing is done yet"
-    done = session.apply(approved, lambda event: None, threading.Event())
-    assert verify(approved, session.view()) == ()
+    assert len(verify(approved, session.vault.view())) == len(approved.change_set.changes), "nothing is done yet"
+    done = session.plans.apply(approved, lambda event: None, threading.Event())
+    assert verify(approved, session.vault.view()) == ()
     chats.open(thread).machine.state = S.AWAITING_APPROVAL
     assert chats.note_run(thread, "Tidy", done) is S.COMPLETED
-    root = Path(session.store.real_path)
+    root = Path(session.vault.store.real_path)
     (root / "New.md").write_text("other", encoding="utf-8")
     (root / "Projects" / "Diary.md").unlink()
-    unlike = verify(approved, session.view())
+    unlike = verify(approved, session.vault.view())
     assert sorted(str(problem.path) for problem in unlike) == ["New.md", "Projects/Diary.md"]
     assert "New.md has another content" in repair_request(unlike)
     chats.open(thread).machine.state = S.AWAITING_APPROVAL

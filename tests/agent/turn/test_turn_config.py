@@ -11,7 +11,6 @@ from agents import NOTES, Person, yes
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import answer
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads, build_vault_agents
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.providers.scripted import ScriptedProvider
@@ -40,7 +39,7 @@ def provider(session: Session) -> ScriptedProvider:
 
 
 async def turn(session: Session, conversation: Conversation | None = None, assistant: str | None = None) -> list[AgentEvent]:
-    return [event async for event in answer(session, "Hi", Person(yes).approve(), conversation=conversation, assistant=assistant)]
+    return [event async for event in session.answer("Hi", Person(yes).approve(), conversation=conversation, assistant=assistant)]
 
 
 def trust(wiring: Wiring) -> None:
@@ -95,7 +94,7 @@ async def test_a_changed_setting_counts_from_the_next_message_on(wiring: Wiring)
     await turn(session)
     assert first.requests[-1].temperature == 0.2
     assert provider(session).requests[-1].temperature == 0.7
-    assert not session.policy.allow_deletes, "options decide where the wiring says so"
+    assert not session.plans.policy.allow_deletes, "options decide where the wiring says so"
     wiring.settings.set("model", None)
     session.settings_changed()
     assert session.models is None
@@ -105,11 +104,11 @@ def test_in_the_app_the_settings_say_what_plans_may_do(wiring: Wiring) -> None:
     from dataclasses import replace
 
     app = build_session(replace(wiring, policy=None))
-    assert (app.policy.allow_deletes, app.policy.allow_commands) == (False, False)
+    assert (app.plans.policy.allow_deletes, app.plans.policy.allow_commands) == (False, False)
     wiring.settings.set("allow_deletes", True)
     wiring.settings.set("allow_commands", True)
     app.settings_changed()
-    assert (app.policy.allow_deletes, app.policy.allow_commands) == (True, True)
+    assert (app.plans.policy.allow_deletes, app.plans.policy.allow_commands) == (True, True)
 
 
 async def test_whoever_only_plans_hears_the_same_instructions(wiring: Wiring) -> None:

@@ -69,3 +69,16 @@ def test_the_one_template_that_is_named_after_it(bench):
     answer = vault.run("util.periodNote", period="month")
     assert (answer["template"], answer["bare"], answer["day"]) == ("Templates/Monthly review.md", False, "2026-03-01")
     assert bench({"Templates/Monthly.md": "", "Templates/Month.md": ""}).run("util.periodNote", period="month")["bare"] is True
+
+
+@pytest.mark.parametrize(
+    ("args", "slug"),
+    [
+        ({"title": "Plan: Q3/Q4"}, "plan-q3-q4"),
+        ({"title": "A b", "separator": "_"}, "a_b"),
+        ({"title": "one two three", "maxLength": 8}, "one-two"),
+        ({"title": "?"}, "untitled"),
+    ],
+)
+def test_slugify(bench, args, slug):
+    assert bench().run("util.slugifyTitle", **args) == {"slug": slug}

@@ -41,3 +41,15 @@ def test_only_a_section_and_a_word_where_there_is_no_list(bench):
 def test_something_must_be_wanted(bench):
     with pytest.raises(ValidationError):
         bench({"a.md": ""}).run("vault.arrangeLists", path="a.md")
+
+
+def test_bullets(bench):
+    text = "Intro\n- [x] Dark: mode ^id1\n  1. Sub/item\n* plain\n```\n- code\n```\n"
+    assert bench().run("util.parseMarkdownBullets", text=text) == {
+        "items": [
+            {"text": "Dark: mode", "raw": "- [x] Dark: mode ^id1", "depth": 0, "slug": "dark-mode", "checked": True},
+            {"text": "Sub/item", "raw": "  1. Sub/item", "depth": 1, "slug": "sub-item"},
+            {"text": "plain", "raw": "* plain", "depth": 0, "slug": "plain"},
+        ],
+        "count": 3,
+    }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError
 
@@ -115,3 +116,28 @@ def test_the_title_can_be_left_out(bench):
 )
 def test_the_body_is_what_stands_below_the_properties(bench, text, body):
     assert bench({"n.md": text}).run("util.noteBody", path="n.md") == {"path": "n.md", "body": body}
+
+
+HEADINGS = "# One\n\nfirst\n\n## Sub part\r\nsecond\n\n# Two\n"
+
+
+def test_headings(bench):
+    output = bench().run("util.parseHeadings", text=HEADINGS)
+    assert output["count"] == 3
+    assert output["items"][0] == {"text": "One", "level": 1, "slug": "one", "content": "first\n\n## Sub part\r\nsecond", "line": 1}
+    assert [(item["text"], item["content"], item["line"]) for item in output["items"][1:]] == [("Sub part", "second", 5), ("Two", "", 8)]
+
+
+def test_headings_of_one_level_in_a_file(bench):
+    output = bench({"a.md": HEADINGS}).run("util.parseHeadings", path="a.md", level=2)
+    assert [item["text"] for item in output["items"]] == ["Sub part"]
+
+
+@pytest.mark.parametrize("tool", ["util.parseHeadings", "util.parseTasks"])
+def test_text_or_path(bench, tool):
+    for wrong in ({}, {"text": "x", "path": "a.md"}):
+        with pytest.raises(ValidationError):
+            bench().run(tool, **wrong)
+    with pytest.raises(ObsidianAgentError) as caught:
+        bench().run(tool, path="no.md")
+    assert caught.value.code == "FILE_NOT_FOUND"

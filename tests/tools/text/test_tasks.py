@@ -201,3 +201,8 @@ def test_a_task_is_found_by_its_words_where_the_text_stands_nowhere(bench):
     vault = bench({"a.md": "- [x] water the plants\n- [ ] water all the plants\n- [ ] plants\n"})
     vault.run("vault.markTasks", path="a.md", text="the plants to water", expectCount=1)
     assert vault.text("a.md") == "- [x] water the plants\n- [x] water all the plants\n- [ ] plants\n"
+
+
+def test_tasks(bench):
+    output = bench({"a.md": "- [ ] a\n- b\n  * [x] c\n"}).run("util.parseTasks", path="a.md")
+    assert output == {"items": [{"text": "a", "status": " ", "line": 1}, {"text": "c", "status": "x", "line": 3}], "count": 2}

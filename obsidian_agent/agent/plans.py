@@ -1,0 +1,120 @@
+"""What becomes of a plan: its preview, the run that was approved, and whether the vault is then as previewed.
+
+`dry_run` and `apply` are the synchronous core that headless commands call on the main thread; `preview` and `execute` are the same for front
+ends that must not wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from obsidian_agent.agent.event_stream import Emit, in_thread, stream
+from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PreviewReady, PreviewStarted, RunEvent, TurnFailed
+from obsidian_agent.agent.execution.executor import RunCommand, execute
+from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.open_vault import OpenVault
+from obsidian_agent.agent.run_context import run_context
+from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.preview import dry_run
+from obsidian_agent.plan.result import Preview, diff_of
+from obsidian_agent.plan.validate import Validated
+from obsidian_agent.tools.core.tool import RunContext, Tool
+from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.views.changes import NetChange
+from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.view import VaultView
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Plans over one vault. `make_policy` says what they may do now; `run_command` runs commands of Obsidian (None: nothing can)."""
+
+    vault: OpenVault
+    tools: Mapping[str, Tool]
+    make_policy: Callable[[], Policy]
+    runs: Runs
+    run_command: RunCommand | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """What plans may do, as the settings have it now."""
+        return self.make_policy()
+
+    def context(self) -> RunContext:
+        """The focus and the clock, frozen. May block."""
+        vault = self.vault
+        runs_commands = self.run_command is not None
+        return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, runs_commands=runs_commands)
+
+    def dry_run(
+        self,
+        document: object,
+        values: Mapping[str, Any] | None = None,
+        *,
+        disabled: frozenset[str] = frozenset(),
+        instruction: str | None = None,
+        on_first_screen: Callable[[Preview], None] | None = None,
+    ) -> Preview:
+        """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
+        return self._over(self.vault.view(), document, values, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen)
+
+    def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
+        """The preview of a plan that a model proposes, over what the model may know of. Raises as `dry_run`."""
+        return self._over(view, checked, instruction=instruction)
+
+    def _over(self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, **how: Any) -> Preview:
+        return dry_run(plan, self.tools, self.policy, view, self.context(), values, **how)
+
+    async def preview(
+        self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None, emit: Emit
+    ) -> tuple[str, ...]:
+        """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
+        missing: tuple[str, ...] = ()
+
+        def work(tell: Callable[[AgentEvent], None]) -> None:
+            nonlocal missing
+            try:
+                ready = self.dry_run(
+                    document, values, disabled=disabled, instruction=instruction, on_first_screen=lambda part: tell(PreviewStarted(part))
+                )
+                tell(PreviewReady(ready))
+            except MissingInput as error:
+                missing = error.missing
+                tell(NeedsInput(error.message, missing=missing))
+            except PlanError as error:
+                tell(TurnFailed(error.problem(), error.problems))
+            except ObsidianAgentError as error:
+                tell(TurnFailed(error.problem()))
+
+        await in_thread(work, emit)
+        return missing
+
+    def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
+        """Do exactly what was approved. Blocks; always answers a result."""
+        with no_collection(), self.runs.journal() as journal:
+            result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self.run_command)
+        self.vault.learn(result.effects)
+        return result
+
+    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+        """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
+
+        def work(tell: Callable[[AgentEvent], None]) -> None:
+            self.apply(approved, tell, cancel)
+
+        return stream(lambda emit: in_thread(work, emit))
+
+    def diff(self, previewed: Preview, change: NetChange) -> str:
+        """Unified diff of one change; "" for folders, pure renames and binary content. May block."""
+        return diff_of(change, self.vault.view())
+
+    def verify(self, approved: Preview) -> tuple[Problem, ...]:
+        """What of the vault is not as the preview said that it would be. May block."""
+        from obsidian_agent.agent.execution.verify import verify
+
+        return verify(approved, DiskView(self.vault.store))
