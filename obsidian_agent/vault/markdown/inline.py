@@ -1,6 +1,6 @@
 """Links and tags in running text, and where headings, checkboxes and block ids may be: one pass of one regular expression, over bytes.
 
-What hides text is passed over as Obsidian does: escapes, and all that scan_hiding.py knows; a comment between ``%%`` on one line hides
+What hides text is passed over as Obsidian does: escapes, and all that spans.py knows; a comment between ``%%`` on one line hides
 nothing.
 
 The destination of a Markdown link: where it ends, whether it leads out of the vault, and which file it names.
