@@ -13,8 +13,8 @@ As with the planner's, nothing from the vault stands in it, and it is the same b
 
 Which tools a small model is told of for one message, besides those it always knows: by the message's words, and without a look at the vault.
 
-A recipe that is asked for in such words shows which tools its kind of plan is made of; the words of a tool's own line count as well. Who
-asks in another language gets none of them, and the names of all the same.
+A recipe that is asked for in such words shows which tools its kind of plan is made of; the words of a tool's own line count as well,
+and those of other languages as in the search (`offline/words.py`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from typing import Any, Final
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
 from obsidian_agent.agent.turn.model_tools import Detail, envelope, signatures
 from obsidian_agent.errors import Problem
-from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.search import Menu
+from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import ChatMessage, Provider
@@ -234,14 +233,9 @@ def hint(message: str, tools: Iterable[Tool], detail: Detail) -> str:
 
 def suggested(message: str, tools: Iterable[Tool], known: Collection[str], most: int = MOST) -> tuple[Tool, ...]:
     """Tools that plans for such a message are made of, likeliest first, without those that are `known`."""
-    ranked = _menu().ranked(message)
+    ranked = packaged_menu().ranked(message)
     best = ranked[0][0]
     near = [recipe for score, recipe in ranked[:_RECIPES] if score > 0 and score >= _NEAR * best]
     there = {tool.name: tool for tool in tools}
     found = dict.fromkeys(name for recipe in near for name in recipe.tools)
     return tuple(there[name] for name in found if name in there and name not in known)[:most]
-
-
-@lru_cache(maxsize=1)
-def _menu() -> Menu:
-    return Menu(packaged())
