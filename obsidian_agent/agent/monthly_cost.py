@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +19,7 @@ from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import AroundProvider, ChatDelta, ChatRequest, Finished
 from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.providers.retry import closing
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import append_json, json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +34,17 @@ class MonthlyCost:
         """Write a request down. A disk that does not take it is no reason to lose the answer."""
         now = self.clock().isoformat(timespec="seconds")
         entry = {"time": now, "model": model, "cost": cost, "prompt": prompt, "completion": completion}
-        try:
-            make_private(self.file.parent)
-            fd = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-            try:
-                os.write(fd, json.dumps(entry).encode() + b"\n")
-            finally:
-                os.close(fd)
-        except OSError:
-            return
+        with contextlib.suppress(OSError):
+            append_json(self.file, [entry])
 
     def this_month(self) -> float:
         """US dollars spent since the first of the month, as far as prices are known."""
         month = f"{self.clock():%Y-%m}"
-        return sum(cost for entry in self._entries() if str(entry.get("time", "")).startswith(month) and (cost := _cost(entry)))
+        try:
+            entries = json_lines(self.file)
+        except OSError:
+            return 0.0
+        return sum(_cost(entry) for entry in entries if str(entry.get("time", "")).startswith(month))
 
     def refusal(self, estimate: float | None) -> Problem | None:
         """Why a request that may cost so much (None: nobody knows) must not go out; None when it may."""
@@ -63,19 +58,6 @@ class MonthlyCost:
             "Raise the spending cap in the settings, or choose another model."
         )
         return Problem("SPENDING_CAP", message)
-
-    def _entries(self) -> Iterator[Mapping[str, Any]]:
-        try:
-            lines = self.file.read_bytes().split(b"\n")
-        except OSError:
-            return
-        for line in lines:
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(entry, dict):
-                yield entry
 
 
 @dataclass(frozen=True, slots=True)

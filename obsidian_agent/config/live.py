@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass, field
@@ -26,7 +24,7 @@ from obsidian_agent.config.settings import (
     read_text,
 )
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import replace_file
 
 Source = Literal["default", "file", "environment"]
 
@@ -205,18 +203,7 @@ def _write(file: Path, text: str) -> None:
     """Replace the file: all or nothing, and nobody else's to read. A link stays one: what it leads to is replaced."""
     file = file.resolve()
     try:
-        make_private(file.parent)
-        handle, fresh = tempfile.mkstemp(dir=file.parent, prefix=".settings-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(fresh, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(fresh)
-            raise
+        replace_file(file, text.encode())
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pydantic import SecretStr
 
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import Vendor, environment_key
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import replace_file
 
 SERVICE: Final = "obsidian-agent"
 """What entries are called in a keyring; the user name is the vendor's name."""
@@ -142,18 +141,7 @@ class KeyStore:
         keys = {name: value for name, value in keys.items() if name != vendor.name} | ({vendor.name: secret} if secret else {})
         text = "".join(f'{name} = "{_escaped(value)}"\n' for name, value in sorted(keys.items()))
         try:
-            make_private(self.file.parent)
-            handle, fresh = tempfile.mkstemp(dir=self.file.parent, prefix=".keys-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                    stream.write(text)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                os.replace(fresh, self.file)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(fresh)
-                raise
+            replace_file(self.file, text.encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"The key file {self.file} cannot be written ({reason}).", code="IO_ERROR") from None

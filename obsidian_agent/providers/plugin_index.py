@@ -5,9 +5,9 @@ A copy that is too old is better than none: where the network fails it is used, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import replace_file
 
 URL = "https://raw.githubusercontent.com/obsidianmd/obsidian-releases/master/community-plugins.json"
 URL_VARIABLE = "OBSIDIAN_AGENT_PLUGIN_INDEX"
@@ -126,13 +126,8 @@ class PluginIndex:
             "fetchedAt": plugins.fetched_at.isoformat(),
             "plugins": [{name: getattr(plugin, name) for name in _FIELDS} for plugin in plugins.plugins],
         }
-        try:
-            make_private(self._file.parent)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._file.parent, delete=False) as file:
-                json.dump(document, file, ensure_ascii=False)
-            os.replace(file.name, self._file)
-        except OSError:
-            return
+        with contextlib.suppress(OSError):
+            replace_file(self._file, json.dumps(document, ensure_ascii=False).encode())
 
 
 def search(plugins: Iterable[CommunityPlugin], query: str, limit: int = 10) -> list[PluginMatch]:

@@ -282,6 +282,8 @@ class FakeSession:
     gate: asyncio.Event | None = None
     error: Exception | None = None
     likely: list[Candidate] = field(default_factory=list)
+    models: None = None
+    keeper: None = None
 
     def __post_init__(self) -> None:
         self.runs = FakeRuns(self.calls)
@@ -308,6 +310,9 @@ class FakeSession:
         return self.texts[path]
 
     def verify(self, approved: Preview) -> list[Problem]:
+        return []
+
+    def files_below(self, start: str) -> list[Any]:
         return []
 
     def settings_changed(self) -> None:

@@ -96,7 +96,7 @@ async def tour(app: Driver, bad: str) -> list[str]:
 
 def session_with(bad: str) -> FakeSession:
     """A session that says `bad` wherever it can."""
-    session = FakeSession(vault_name=bad, planner_name=bad)
+    session = FakeSession(name=bad, planner_name=bad)
     session.texts = {f"{bad}.md": f"# {bad}\n\n{bad}\n"}
     problem = Problem("X", bad, step_id=bad, instance=bad, path=bad)
     steps = [{"id": "s", "tool": bad, "args": {"text": bad, "path": f"{bad}/x"}, "preview": bad}]

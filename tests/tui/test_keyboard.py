@@ -12,15 +12,13 @@ from textual import events
 from obsidian_agent.agent.events import Candidate, NeedsInput
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.confirm import Confirm
-from obsidian_agent.tui.screens.conflicts import Conflicts
+from obsidian_agent.tui.screens.dialogs import Confirm, Modal
+from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.screens.recovery import Recovery
 from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.entry import LineEntry
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 from tui.driving import LATE, Driver, driving
 from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path
 

@@ -7,10 +7,9 @@ trusted: it is listed, but nothing finds it by words, and it runs only after it 
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parameters import bind, with_implied_parameters
 from obsidian_agent.plan.shape import shape
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.filesystem.app_folder import Document
 from obsidian_agent.vault.paths.path import VaultPath, clean_component
@@ -270,13 +269,8 @@ class MacroStore:
 
     def _keep(self, counts: Mapping[str, int]) -> None:
         """Write the counts, all or nothing. They are worth no error: a folder that cannot be written to only loses them."""
-        try:
-            make_private(self._usage.parent)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self._usage.parent, delete=False) as file:
-                json.dump(counts, file, ensure_ascii=False, indent=1)
-            os.replace(file.name, self._usage)
-        except OSError:
-            return
+        with contextlib.suppress(OSError):
+            replace_file(self._usage, json.dumps(counts, ensure_ascii=False, indent=1).encode())
 
 
 def _same(name: str, other: str) -> bool:

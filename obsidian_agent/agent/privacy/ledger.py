@@ -7,8 +7,6 @@ does not repeat their text. What cannot be written down is not sent.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +15,7 @@ from typing import Any, Final
 
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import append_json, json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +52,11 @@ class Ledger:
         """Append what is about to be sent to a provider, durably. Raises `ConfigError` LEDGER_ERROR when that is not possible."""
         now = self.clock().isoformat(timespec="milliseconds")
         head = {"time": now, "provider": provider, "address": address, "conversation": conversation}
-        lines = [json.dumps({**head, **_entry(sending)}, ensure_ascii=False) + "\n" for sending in sendings if sending.parts]
-        if not lines:
+        entries = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
+        if not entries:
             return
         try:
-            make_private(self.file.parent)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-            fd = os.open(self.file, flags, 0o600)
-            try:
-                _write_all(fd, "".join(lines).encode("utf-8", "backslashreplace"))
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            append_json(self.file, entries, durable=True)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             message = f"What would be sent cannot be written down in {self.file} ({reason}), so nothing was sent."
@@ -88,11 +79,7 @@ class Ledger:
 
     def entries(self) -> list[Mapping[str, Any]]:
         """Everything that was sent, oldest first; a line that a crash cut off is left out."""
-        try:
-            lines = self.file.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return []
-        return [found for line in lines if (found := _read(line)) is not None]
+        return [*json_lines(self.file)]
 
 
 def _entry(sending: Sending) -> dict[str, Any]:
@@ -106,16 +93,3 @@ def _entry(sending: Sending) -> dict[str, Any]:
             for part, allowed_by in sending.parts
         ],
     }
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def _read(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        document = json.loads(line)
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None

@@ -1,10 +1,7 @@
 """The threads of one vault: a file each in the person's state folder. Everything here may block.
 
-The file of one thread: lines are added, never changed; a rewrite replaces the whole file or nothing.
-
-A kill at any moment loses nothing that `add` has returned from, and a power loss nothing that came before a `flush`.
-
-Making a thread's file smaller: what no state that can be come back to needs any more is left out.
+To a thread's file lines are added; a rewrite, which leaves out what no state that can be come back to needs any more, replaces the whole
+file or nothing. A kill at any moment loses nothing that `add` has returned from, and a power loss nothing that came before a flush.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from typing import Any, Final
 
 from obsidian_agent.agent.threads.state import FORMAT, VERSIONS_KEPT, Record, Said, ThreadState, line_of, records_in, thread_of
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import make_private, replace_file
 
 _ADD = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -90,18 +87,10 @@ class ThreadFile:
 
     def replace(self, records: Iterable[Record]) -> None:
         """Put these records in the place of all that are there: all or nothing."""
-        fresh = self.path.with_name(f".{self.path.name}.new")
+        data = b"".join(line_of(record) for record in records)
         with self._lock, _told(self.path):
-            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-            try:
-                data = b"".join(line_of(record) for record in records)
-                while data:
-                    data = data[os.write(fd, data) :]
-                os.fsync(fd)
-                self.size = os.fstat(fd).st_size
-            finally:
-                os.close(fd)
-            os.replace(fresh, self.path)
+            replace_file(self.path, data)
+            self.size = len(data)
 
 
 def _lock_file(fd: int) -> bool:

@@ -7,9 +7,7 @@ Agents, skills, instructions and macros are all asked for here.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Literal, TypeVar
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
 from obsidian_agent.agent.vault_agents.files import FilesBelow, Finder, Kind, VaultAgentFile
 from obsidian_agent.errors import ConfigError, Problem
-from obsidian_agent.state_files import make_private
+from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -54,15 +52,8 @@ class TrustStore:
         self._write({name: value for name, value in self.hashes().items() if name != path})
 
     def _write(self, hashes: Mapping[str, str]) -> None:
-        fresh = self.file.with_name(f".{self.file.name}.new")
         try:
-            make_private(self.file.parent)
-            fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-            with contextlib.closing(os.fdopen(fd, "wb")) as file:
-                file.write(json.dumps(hashes, ensure_ascii=False, indent=1).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, self.file)
+            replace_file(self.file, json.dumps(hashes, ensure_ascii=False, indent=1).encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR") from error

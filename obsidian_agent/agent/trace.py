@@ -1,0 +1,100 @@
+"""A trace of what goes on between this program and models: a file of JSON lines on this machine, written only when the person wants it.
+
+It holds names, numbers and codes: no key, no message, no text and no name of a note. When it cannot be written, it ends, and nothing else does.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Answer,
+    NeedsInput,
+    Notice,
+    PlanningRetry,
+    PlanReady,
+    RoundsUsedUp,
+    ShareDecided,
+    TextDelta,
+    TokensUsed,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnFailed,
+    TurnStarted,
+)
+from obsidian_agent.errors import Problem
+from obsidian_agent.state_files import append_json
+
+LARGEST: Final = 10 * 2**20
+"""Bytes after which a trace begins anew; the one before is kept."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """Writes events of turns. `degraded` says once why it ended."""
+
+    file: Path
+    now: Callable[[], datetime]
+    clock: Callable[[], float] = time.monotonic
+    degraded: Problem | None = None
+    _calls: dict[str, float] = field(default_factory=dict)
+
+    def take(self, event: AgentEvent, conversation: str, model: str) -> Problem | None:
+        """Write an event down; the problem when that became impossible just now. Never raises."""
+        told = self._told(event)
+        if told is None or self.degraded is not None:
+            return None
+        try:
+            self._write({"time": self.now().isoformat(timespec="milliseconds"), "conversation": conversation, "model": model, **told})
+        except Exception as error:
+            self.degraded = Problem(
+                "DEGRADED", f"The trace cannot be written ({type(error).__name__}); everything else goes on without it."
+            )
+            return self.degraded
+        return None
+
+    def _told(self, event: AgentEvent) -> dict[str, Any] | None:
+        match event:
+            case TurnStarted():
+                self._calls.clear()
+                return {"event": "turn", "characters": len(event.message)}
+            case TextDelta():
+                return None
+            case ToolCallStarted():
+                self._calls[event.call_id] = self.clock()
+                return None
+            case ToolCallFinished():
+                seconds = self.clock() - self._calls.pop(event.call_id, self.clock())
+                code = event.problem.code if event.problem is not None else None
+                found = {"files": len(event.paths), "characters": event.characters, "complete": event.complete}
+                return {"event": "tool", "tool": event.tool[:60], "seconds": round(seconds, 4), "problem": code, **found}
+            case ShareDecided(request, decision):
+                return {"event": "share", "kind": request.kind, "items": len(request.items), "answer": decision.scope}
+            case TokensUsed():
+                numbers = {"prompt": event.prompt_tokens, "completion": event.completion_tokens, "cached": event.cached_tokens}
+                times = {"seconds": round(event.seconds, 4), "first": event.first and round(event.first, 4), "cost": event.cost}
+                return {"event": "usage", "requests": event.requests, **numbers, **times}
+            case Notice(problem) | TurnFailed(problem):
+                return {"event": "failed" if isinstance(event, TurnFailed) else "notice", "problem": problem.code}
+            case PlanningRetry():
+                return {"event": "retry", "attempt": event.attempt}
+            case PlanReady(plan):
+                return {"event": "plan", "steps": len(plan.steps)}
+            case Answer(text, sources):
+                return {"event": "answer", "characters": len(text), "sources": len(sources)}
+            case NeedsInput() | RoundsUsedUp():
+                return {"event": type(event).__name__}
+            case _:
+                return None
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        if self.file.exists() and self.file.stat().st_size > LARGEST:
+            os.replace(self.file, self.file.with_name(f"{self.file.name}.1"))
+        append_json(self.file, [entry])
