@@ -1,16 +1,11 @@
-"""What an index keeps of some files, in columns: as a scan finds it, and as a snapshot is written from.
-
-Files have ids, their places among the paths. Lists of ids are bytes of an `array` of kind `IDS`: they are joined and written as they are,
-and a large vault has very many of them.
-
-Columns of the index file: lists of texts and of lists of numbers, read in place from mapped bytes.
-
-Only what a question touches becomes Python objects. That is what keeps a hundred thousand notes small and a start quick.
-
-The file that keeps an index between two starts: named sections of bytes, mapped into memory when it is opened.
+"""The file that keeps an index between two starts: named sections of bytes, mapped into memory when it is opened.
 
 It is written beside its place and put there whole, so that a crash leaves the old one or the new one. A file that is not exactly as it was
 written, or was written by another version or kind of machine, does not open; then the index is built again.
+
+The sections are columns: lists of texts, of numbers, and of lists of ids, read in place. Only what a question touches becomes Python objects;
+that is what keeps a hundred thousand notes small and a start quick. Files have ids, their places among the paths; lists of ids are bytes of an
+`array` of kind `IDS`, which are joined and written as they are. `Records` are the columns as a scan finds them.
 """
 
 from __future__ import annotations
