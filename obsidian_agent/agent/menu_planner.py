@@ -21,7 +21,7 @@ from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.agent.turn.replies import Reply, listen
+from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.offline.check import doubts
