@@ -25,7 +25,7 @@ from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
+from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, packaged_menu
@@ -99,7 +99,7 @@ class MenuPlanner:
             view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
         found = list(names_in(request.message, Surroundings(view, request.context).names, packaged_menu().common))
-        text = neutral(asking(request.message, found, request.context))
+        text = neutral(menu_request(request.message, found, request.context))
         parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
         asked = ChatRequest(
             (ChatMessage("system", chooser.prompt), ChatMessage("user", text)),

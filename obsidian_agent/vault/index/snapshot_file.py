@@ -19,12 +19,12 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.index.stamps import Stamp
 
 Sections = Mapping[str, memoryview]
@@ -219,31 +219,19 @@ class UnusableIndex(Exception):
 
 def write_sections(path: Path, sections: Mapping[str, Iterable[Buffer]]) -> None:
     """Put a file with these sections at `path`, durably. OSError when the disk says no."""
-    temp = path.with_name(f"{path.name}.{os.getpid()}.new")
+    pieces: list[Buffer] = [MAGIC]
     table: dict[str, tuple[int, int]] = {}
-    try:
-        with open(temp, "wb", opener=_private) as file:
-            at = file.write(MAGIC)
-            checksum = 0
-            for name, chunks in sections.items():
-                at += file.write(b"\0" * (-at % _ALIGN))
-                start = at
-                for chunk in chunks:
-                    checksum = zlib.crc32(chunk, checksum)
-                    at += file.write(chunk)
-                table[name] = (start, at - start)
-            tail = json.dumps({"sections": table, "crc": checksum, "kind": KIND}).encode()
-            file.write(tail + len(tail).to_bytes(8, "big"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temp, path)
-    finally:
-        with suppress(FileNotFoundError):
-            temp.unlink()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+    at, checksum = len(MAGIC), 0
+    for name, chunks in sections.items():
+        pieces.append(b"\0" * (-at % _ALIGN))
+        start = at = at + len(pieces[-1])
+        for chunk in chunks:
+            checksum = zlib.crc32(chunk, checksum)
+            pieces.append(chunk)
+            at += len(chunk)
+        table[name] = (start, at - start)
+    tail = json.dumps({"sections": table, "crc": checksum, "kind": KIND}).encode()
+    replace_file(path, b"".join([*pieces, tail, len(tail).to_bytes(8, "big")]))
 
 
 def read_sections(path: Path) -> dict[str, memoryview]:
