@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,8 +77,8 @@ class Turns:
 async def _run(folder: Path, messages: int) -> dict[str, float]:
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.bootstrap import Wiring, build_session
-    from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.cli.app import build_app
     from obsidian_agent.tui.screens.main import MainScreen
     from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -90,12 +91,13 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
     vault = folder / "vault"
     vault.mkdir(exist_ok=True)
     with VaultStore.open(vault) as store:
-        app = ObsidianAgentApp(build_session(Wiring(store, folder / "state")), chats=chats)
+        app = build_app(Wiring(store, folder / "state"))
+        app.backend = replace(app.backend, threads=chats, services=replace(app.backend.services, chats=chats))
         async with app.run_test(size=(120, 40)) as pilot:
             main = app.screen
             assert isinstance(main, MainScreen)
             began = time.perf_counter()
-            await main.conversing.open(thread.id)
+            await main.open_thread(thread.id).wait()
             await pilot.pause()
             opened = time.perf_counter() - began
             prompt = main.panes.chat.prompt

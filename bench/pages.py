@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench import catalogue
-from obsidian_agent.tui import keys
+from obsidian_agent.tui.screens.help import keys_page
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys.markdown, "recipes.md": catalogue.page}
+PAGES: Mapping[str, Callable[[], str]] = {"keys.md": keys_page, "recipes.md": catalogue.page}
 
 
 def main() -> None:

@@ -65,13 +65,13 @@ def _app(folder: Path, state: Path, what: str) -> dict[str, float]:
 
 
 async def _run(folder: str, state: str, what: str, started: float) -> dict[str, float]:
-    from obsidian_agent.bootstrap import Wiring, build_session
-    from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.cli.app import build_app
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     with VaultStore.open(folder) as store:
-        session = build_session(Wiring(store, Path(state)))
-        app = ObsidianAgentApp(session)
+        app = build_app(Wiring(store, Path(state)))
+        session = app.backend.session
         async with app.run_test(size=(120, 40)) as pilot:
             found = {"frame": time.time() - started}
             if what != "frame":

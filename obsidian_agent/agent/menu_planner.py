@@ -246,7 +246,7 @@ class _Turn:
 
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
     """The planner over another state of the vault."""
-    return replace(planner, view=lambda: view, _known=[])
+    return replace(planner, view=lambda: view, _known=[], _menus=[])
 
 
 def _question(candidate: Candidate) -> NeedsInput:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output, ask, on_terminal
 from obsidian_agent.cli.parser import COMMANDS, Commands, UsageError, planner
 from obsidian_agent.cli.session_factory import find_vault, wiring_of
 from obsidian_agent.errors import ConfigError
+
+if TYPE_CHECKING:
+    from obsidian_agent.bootstrap import Wiring
+    from obsidian_agent.tui.app import ObsidianAgentApp
 
 
 def arguments(commands: Commands) -> None:
@@ -24,26 +29,20 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     _check(options)
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
+    wiring = wiring_of(options, app=True)
+    build_app(wiring, first_start=not (wiring.offline or wiring.model)).run()
+    return Exit.DONE
+
+
+def build_app(wiring: Wiring, *, first_start: bool = False) -> ObsidianAgentApp:
+    """The terminal app over all that it shows. `first_start`: who has not chosen a model yet is asked."""
     from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
     from obsidian_agent.tui.app import ObsidianAgentApp
-    from obsidian_agent.tui.themes import DARK
 
-    wiring = wiring_of(options, app=True)
     session = build_session(wiring)
-    settings = wiring.settings.current
-    chats = build_threads(wiring, session)
-    insight = build_app_services(wiring, session, chats)
-    app = ObsidianAgentApp(
-        session,
-        chats=chats,
-        insight=insight,
-        settings=wiring.settings,
-        theme=settings.theme or DARK,
-        keymap=settings.keymap,
-        first_start=not (wiring.offline or wiring.model),
-    )
-    app.run()
-    return Exit.DONE
+    threads = build_threads(wiring, session)
+    services = build_app_services(wiring, session, threads)
+    return ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, first_start=first_start)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -85,7 +85,7 @@ def _check(name: str, value: str) -> None:
 
             _known("theme", value, [*SHORT, *(theme.name for theme in THEMES), *BUILTIN_THEMES])
         case "keymap":
-            from obsidian_agent.tui.keys import KEYS
+            from obsidian_agent.tui.bindings import KEYS
 
             for key in _table(value):
                 _known("key", key, [each.id for each in KEYS])

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from textual import events
 from textual.app import App, SystemCommand
 from textual.screen import Screen
+from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
-from obsidian_agent.tui.commands import Commands
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.keyboard import Keyboard
-from obsidian_agent.tui.keys import bindings
+from obsidian_agent.tui.palette import Commands
 from obsidian_agent.tui.screens.main import MainScreen
+from obsidian_agent.tui.screens.workspace import Signals
+from obsidian_agent.tui.session_port import Backend
 from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.config.live import LiveSettings
-    from obsidian_agent.tui.port import Session
+    from obsidian_agent.tui.session_port import Session
 
 log = logging.getLogger(__name__)
 
@@ -45,31 +48,33 @@ class ObsidianAgentApp(App[None]):
         self,
         session: Session,
         *,
-        chats: ThreadManager | None = None,
-        insight: AppServices | None = None,
-        settings: LiveSettings | None = None,
-        theme: str = DARK,
-        keymap: dict[str, str] | None = None,
+        threads: ThreadManager,
+        services: AppServices,
+        settings: LiveSettings,
+        theme: str | None = None,
         first_start: bool = False,
     ) -> None:
-        """`first_start`: who has not chosen a model yet is asked."""
+        """`theme`: another one than that of the settings. `first_start`: who has not chosen a model yet is asked."""
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
-        self._session = session
-        self._chats = chats
-        self._insight = insight
-        self._settings = settings
+        self.backend = Backend(session, threads, services, settings)
+        self._signals = Signals(Signal(self, "setting_changed"), Signal(self, "thread_deleted"))
         self._first_start = first_start
         self._asking = asyncio.Lock()
         self.keyboard = Keyboard(self)
-        self._wanted_theme = SHORT.get(theme.lower(), theme)
-        self._wanted_keymap = keymap or {}
+        name = theme or settings.current.theme or DARK
+        self._wanted_theme = SHORT.get(name.lower(), name)
+
+    @property
+    def main(self) -> MainScreen:
+        """The screen below all others."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, MainScreen)
+        return screen
 
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(
-            self._session, self.approve_share, self.keyboard, self._chats, self._insight, self._settings, first_start=self._first_start
-        )
+        return MainScreen(self.backend, self._signals, self.keyboard, self.approve_share, first_start=self._first_start)
 
     def on_mount(self) -> None:
         self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
@@ -78,7 +83,7 @@ class ObsidianAgentApp(App[None]):
         else:
             self.theme = DARK
             self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
-        self.set_keymap(self._wanted_keymap)
+        self.set_keymap(self.backend.settings.current.keymap)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys are looked at before a screen, a pane or a binding gets them."""
@@ -94,7 +99,7 @@ class ObsidianAgentApp(App[None]):
 
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
-        self._session.vault.look_again()
+        self.backend.session.vault.look_again()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""
@@ -129,7 +134,7 @@ class ObsidianAgentApp(App[None]):
 
         async with self._asking:
             await self.keyboard.pause()
-            return await ask(self, request, self._session.check_call, about)
+            return await ask(self, request, self.backend.session.check_call, about)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help
@@ -138,29 +143,26 @@ class ObsidianAgentApp(App[None]):
             self.push_screen(Help())
 
     def action_copy_or_interrupt(self) -> None:
-        main = self.screen_stack[0]
-        if isinstance(main, MainScreen):
-            main.action_cancel()
+        self.main.action_cancel()
 
     async def action_quit(self) -> None:
-        main = self.screen_stack[0]
-        if not isinstance(main, MainScreen) or not main.bridge.writing:
-            if isinstance(main, MainScreen):
-                await main.talk.close()
-            self.exit()
+        if not self.main.stream.writing:
+            await self._exit_when_written()
             return
-        from obsidian_agent.tui.screens.confirm import Confirm
+
+        from obsidian_agent.tui.screens.dialogs import Confirm
 
         text = "A plan is being applied. The run stops after the current file and can be undone; quit then."
 
         def answered(yes: bool | None) -> None:
             if yes:
-                main.turns.cancel()
-                self.run_worker(self._exit_when_written(main), group="quit")
+                self.main.turn.cancel()
+                self.run_worker(self._exit_when_written(), group="quit")
 
         self.push_screen(Confirm("Quit now?", text, "Stop and quit", "Go on"), answered)
 
-    async def _exit_when_written(self, main: MainScreen) -> None:
-        await main.bridge.written()
-        await main.talk.close()
+    async def _exit_when_written(self) -> None:
+        """Let the current file and every thread be written, then end."""
+        await self.main.stream.written()
+        await self.backend.threads.close()
         self.exit()

@@ -1,67 +1,97 @@
-"""The command palette: every command by its title, and every saved action."""
+"""Everything a person can ask for by name, in one table: `/name` in the message box and an entry of the command palette."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, cast
-
-from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
-
-from obsidian_agent import terminal_text
-from obsidian_agent.tui.command_table import COMMANDS
-from obsidian_agent.tui.themes import DARK, LIGHT
-
-if TYPE_CHECKING:
-    from obsidian_agent.tui.screens.main import MainScreen
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A name, a word of explanation, and what it does."""
+class Command:
+    """A command. `action`: what Textual runs for it, on the main screen (`app.` in front: on the app).
+
+    `hint` names what may follow the name, which is then the action's parameter; `needs` says that something must.
+    """
 
     name: str
+    title: str
     help: str
-    run: Callable[[], object]
+    action: str
+    hint: str = ""
+    needs: bool = False
 
 
-class Commands(Provider):
-    """Commands of the main screen. Names of saved actions are foreign text: shown as they are, never as markup."""
+COMMANDS: tuple[Command, ...] = (
+    Command("help", "Help", "All keys and commands", "app.help"),
+    Command("new", "New conversation", "Ctrl+N", "new_thread"),
+    Command("threads", "Conversations", "Search, go on, rename, delete, export", "threads", "[WORDS]"),
+    Command("rename", "Rename the conversation", "Give it a title", "rename_thread", "TITLE", needs=True),
+    Command("export", "Export the conversation as a note", "A plan like any other", "export_thread"),
+    Command("model", "Choose a model", "For this conversation", "choose_model", "[PROVIDER/NAME or offline]"),
+    Command("context", "What would be sent", "Exactly, with its size and price", "show_context", "[MESSAGE]"),
+    Command("compact", "Make room now", "Older turns are summarised for the model", "compact"),
+    Command("sent", "What was sent", "To which model, of which notes", "show_sent"),
+    Command("files", "Notes read in this conversation", "Enter opens one", "show_files"),
+    Command("insert", "Insert the answer into the open note", "A plan like any other", "insert_answer"),
+    Command("stats", "Statistics", "Tokens, cost and times", "show_stats"),
+    Command("cache", "What is kept ready", "/cache clear puts away what nobody uses", "show_cache", "[clear]"),
+    Command("settings", "Settings", "With their defaults", "settings"),
+    Command("key", "Keep a key", "For a service, where no vault and no log sees it", "keep_key", "[PROVIDER]"),
+    Command("set", "Change a setting", "Without a value: back to its default", "change_setting", "NAME [VALUE]", needs=True),
+    Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", "tasks"),
+    Command("repair", "Repair what did not come out", "The model looks at it and proposes how", "repair"),
+    Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", "trust"),
+    Command("agent", "Choose an agent of the vault", "For this conversation", "choose_agent", "[NAME or none]"),
+    Command("plugins", "Search community plugins", "Nothing is installed", "search_plugins", "WORDS", needs=True),
+    Command("open", "Open note", "Find a note by a few letters", "open_note"),
+    Command("actions", "Show all actions", "Yours among them: find, run, change, delete, import", "actions", "[WORDS]"),
+    Command("history", "Show history", "Undo and redo earlier runs", "history"),
+    Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
+    Command("retry", "Say the last message again", "After an error, for example", "say_again"),
+    Command("selection", "Use the selection, or don't", "Ctrl+T", "toggle_selection"),
+    Command("clear", "Clear conversation", "On the screen only", "clear"),
+    Command("quit", "Quit", "Ctrl+Q", "app.quit"),
+)
 
-    async def startup(self) -> None:
-        self._commands = list(self._own())
-        screen = cast("MainScreen", self.screen)
-        for macro in await screen.bridge.call(screen.bridge.session.saved.list):
-            told = "Saved action" if macro.standing == "trusted" else "Saved action, not trusted: shown first"
-            self._commands.append(Entry(f"Run Saved Action: {terminal_text.shortened(macro.name, 200)}", told, _runner(screen, macro.name)))
-
-    def _own(self) -> Iterator[Entry]:
-        screen = cast("MainScreen", self.screen)
-        app = self.app
-        for command in COMMANDS:
-            if not command.needs:
-                yield Entry(command.title, f"{command.help} · /{command.name}", partial(command.run, screen, ""))
-        yield Entry("Theme: dark", "", lambda: setattr(app, "theme", DARK))
-        yield Entry("Theme: light", "", lambda: setattr(app, "theme", LIGHT))
-        yield Entry("Theme: choose…", "All themes", app.action_change_theme)
-
-    async def discover(self) -> Hits:
-        for command in self._commands:
-            yield DiscoveryHit(_shown(Content(command.name), command.help), command.run, command.name)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for command in self._commands:
-            score = matcher.match(command.name)
-            if score > 0:
-                yield Hit(score, _shown(matcher.highlight(command.name), command.help), command.run, command.name)
+_CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S)
 
 
-def _runner(screen: MainScreen, name: str) -> Callable[[], None]:
-    return lambda: screen.deciding.run_saved(name)
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A message that calls a command; `command` is None when there is none of this name."""
+
+    name: str
+    command: Command | None
+    rest: str
 
 
-def _shown(name: Content, help_text: str) -> Content:
-    return Content.assemble(name, (f"  {help_text}" if help_text else "", "$quiet"))
+def called(message: str) -> Called | None:
+    """The command that a message calls; None for any other message (a path that begins with a slash is one)."""
+    match = _CALL.fullmatch(message.strip())
+    if match is None or not match.group(1):
+        return None
+    name, rest = match.group(1), (match.group(2) or "").strip()
+    return Called(name, next((command for command in COMMANDS if command.name == name), None), rest)
+
+
+def starting_with(text: str) -> list[Command]:
+    """The commands that a text which is being typed may become."""
+    if not re.fullmatch(r"/[a-z]*", text):
+        return []
+    wanted = text[1:]
+    starting = [command for command in COMMANDS if command.name.startswith(wanted)]
+    inside = [command for command in COMMANDS if wanted in command.name and command not in starting]
+    return [*starting, *inside]
+
+
+def markdown() -> str:
+    """The table as it stands in docs/keys.md."""
+    rows = [
+        f"| `/{command.name}{f' {command.hint}' if command.hint else ''}` | {command.title}: {_lower(command.help)} |"
+        for command in COMMANDS
+    ]
+    return "\n".join(["## Commands", "", "| in the message | does |", "|---|---|", *rows]) + "\n"
+
+
+def _lower(text: str) -> str:
+    return text if text[:5] == "Ctrl+" or text[:1] == "/" else text[:1].lower() + text[1:]

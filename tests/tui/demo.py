@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
+from tui.driving import fake_app
 from tui.fakes import FakeSession, Macro, history_entries, plan_of
 
 NOTE = """---
@@ -40,7 +40,7 @@ Long talk with [[Anna]] about the **house**. Things that should become projects:
 
 def demo_session(pace: float = 0.05) -> FakeSession:
     """A session with something in it."""
-    session = FakeSession(vault_name="Notebook", planner_name="offline planner", pace=pace)
+    session = FakeSession(name="Notebook", planner_name="offline planner", pace=pace)
     session.runs.entries = history_entries()
     session.texts["Daily/2025-12-16.md"] = NOTE
     session.texts |= {f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)}
@@ -60,4 +60,5 @@ if __name__ == "__main__":
         folder.mkdir(parents=True, exist_ok=True)
         asyncio.run(take_all(folder, demo_session))
     else:
-        ObsidianAgentApp(demo_session(), theme=LIGHT if "light" in sys.argv else DARK).run()
+        with fake_app(demo_session(), theme=LIGHT if "light" in sys.argv else DARK) as app:
+            app.run()

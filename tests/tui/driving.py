@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
 
+from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
+from obsidian_agent.bootstrap import Wiring, build_app_services, build_threads
+from obsidian_agent.cli.app import build_app
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.keyboard import age
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.widgets.panes import Panes
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.prompt import Prompt
+from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.fakes import FakeSession
 
-ASKING = ("ask", "undo", "saved", "save", "parameter", "recovery", "thread", "elsewhere")
+if TYPE_CHECKING:
+    from obsidian_agent.agent.session import Session
+    from obsidian_agent.agent.threads.manager import ThreadManager
+
+ASKING = ("ask", "choice", "undo", "saved", "save", "parameter", "recovery", "thread", "elsewhere")
 """Workers that wait for the person, or for ever."""
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
@@ -90,7 +103,7 @@ class Driver:
     async def settle(self, *held: str) -> None:
         """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
 
-        `held`: groups of workers that the test itself holds up. Over a dialog workers may wait for the answer, so only threads count.
+        `held`: groups of workers that the test itself holds up. Over a dialog only its own workers count.
         """
         await self.until(lambda: self._quiet(held))
 
@@ -99,8 +112,12 @@ class Driver:
         return (
             not self._threads.busy
             and not any(pump.message_queue_size for pump in pumps)
-            and (len(self.app.screen_stack) > 1 or all(worker.group in (*ASKING, *held) for worker in self.app.workers))
+            and all(worker.group in (*ASKING, *held) for worker in self.app.workers if self._counts(worker.node))
         )
+
+    def _counts(self, node: DOMNode) -> bool:
+        """Whether work of this node has an end of its own: over a dialog the work of the screens below may wait for the answer."""
+        return len(self.app.screen_stack) == 1 or (node is not self.app and node.screen is self.app.screen)
 
     async def until(self, true: Callable[[], object]) -> None:
         """Until something is so, and is still so after what is ready to run has run."""
@@ -163,12 +180,50 @@ class Driver:
         return "\n".join(str(entry.render()) for entry in self.panes.chat.transcript.query(Static))
 
 
+def build_fake_app(
+    session: FakeSession,
+    store: VaultStore,
+    place: Path,
+    *,
+    threads: ThreadManager | None = None,
+    settings: LiveSettings | None = None,
+    theme: str | None = None,
+) -> ObsidianAgentApp:
+    """The app as it ships, with threads, services and settings under `place`; only the session is a fake one."""
+    wiring = Wiring(store, place / "state", settings=settings or LiveSettings())
+    real = cast("Session", session)
+    threads = threads or build_threads(wiring, real)
+    services = replace(build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None))
+    return ObsidianAgentApp(real, threads=threads, services=services, settings=wiring.settings, theme=theme)
+
+
+@contextmanager
+def fake_app(session: FakeSession, **parts: Any) -> Iterator[ObsidianAgentApp]:
+    """`build_fake_app` over an empty vault that is gone afterwards."""
+    with TemporaryDirectory() as place:
+        (Path(place) / "Vault").mkdir()
+        with VaultStore.open(Path(place) / "Vault") as store:
+            yield build_fake_app(session, store, Path(place), **parts)
+
+
 @asynccontextmanager
-async def driving(session: Any = None, size: tuple[int, int] = (120, 40), **services: Any) -> AsyncIterator[Driver]:
-    """Run the app over a session (a fake one unless given); `services` are the app's other arguments."""
+async def driving(session: FakeSession | None = None, size: tuple[int, int] = (120, 40), **parts: Any) -> AsyncIterator[Driver]:
+    """Run the app with a fake session; `parts` as in `build_fake_app`."""
     session = session or FakeSession()
-    app = ObsidianAgentApp(session, **services)
-    async with app.run_test(size=size, notifications=True) as pilot:
-        driver = Driver(app, session, pilot)
+    with fake_app(session, **parts) as app:
+        async with app.run_test(size=size, notifications=True) as pilot:
+            driver = Driver(app, session, pilot)
+            await driver.settle()
+            yield driver
+
+
+@asynccontextmanager
+async def driving_real(wiring: Wiring, size: tuple[int, int] = (120, 40), *, first_start: bool = False) -> AsyncIterator[Driver]:
+    """Run the app as the command line builds it, over a vault on disk. Never with the keyring of whoever runs this."""
+    app = build_app(wiring, first_start=first_start)
+    backend = app.backend
+    app.backend = replace(backend, services=replace(backend.services, keys=KeyStore(wiring.state / "keys.toml", lambda: None)))
+    async with app.run_test(size=size) as pilot:
+        driver = Driver(app, cast("FakeSession", backend.session), pilot)
         await driver.settle()
         yield driver

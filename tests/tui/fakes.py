@@ -236,7 +236,7 @@ class FakeSaved:
     def count(self, name: str) -> None:
         self.calls.append(("count", name))
 
-    def judge(self, document: Mapping[str, Any]) -> list[Problem]:
+    def judge(self, document: Mapping[str, Any]) -> Sequence[Problem]:
         return [] if "plan" in document else [Problem("MACRO_INVALID", "An action has a plan.")]
 
     def edit(self, name: str, document: Mapping[str, Any]) -> Macro:
@@ -282,6 +282,8 @@ class FakeSession:
     gate: asyncio.Event | None = None
     error: Exception | None = None
     likely: list[Candidate] = field(default_factory=list)
+    models: None = None
+    keeper: None = None
 
     def __post_init__(self) -> None:
         self.runs = FakeRuns(self.calls)
@@ -308,6 +310,9 @@ class FakeSession:
         return self.texts[path]
 
     def verify(self, approved: Preview) -> list[Problem]:
+        return []
+
+    def files_below(self, start: str) -> list[Any]:
         return []
 
     def settings_changed(self) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.themes import DARK, LIGHT
+from tui.driving import fake_app
 from tui.fakes import FakeSession, mixed_run, sample_answer, sample_candidates
 
 Shot = Callable[..., Coroutine[Any, Any, None]]
@@ -24,18 +24,18 @@ async def take_all(folder: Path, make: Callable[[float], FakeSession]) -> None:
 
 
 async def _tour(folder: Path, name: str, session: FakeSession, theme: str, size: tuple[int, int]) -> None:
-    app = ObsidianAgentApp(session, theme=theme)
-    async with app.run_test(size=size, notifications=True) as pilot:
+    with fake_app(session, theme=theme) as app:
+        async with app.run_test(size=size, notifications=True) as pilot:
 
-        async def shot(state: str, *, settled: bool = True) -> None:
-            if settled:
-                await settle(pilot)
-            (folder / f"{name}-{state}.svg").write_text(app.export_screenshot(simplify=True))
+            async def shot(state: str, *, settled: bool = True) -> None:
+                if settled:
+                    await settle(pilot)
+                (folder / f"{name}-{state}.svg").write_text(app.export_screenshot(simplify=True))
 
-        await shot("1-start")
-        await _reading(pilot, session, shot)
-        await _deciding(pilot, session, shot)
-        await _screens(pilot, session, shot)
+            await shot("1-start")
+            await _reading(pilot, session, shot)
+            await _deciding(pilot, session, shot)
+            await _screens(pilot, session, shot)
 
 
 async def _reading(pilot: Pilot[None], session: FakeSession, shot: Shot) -> None:

@@ -5,27 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Static
 
 from llm_server import LlmServer, Reply
 from obsidian_agent.agent.events import Candidate
-from obsidian_agent.bootstrap import Wiring, build_app_services, build_session, build_threads
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.providers.keys import KeyStore
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.first_start import FirstStart
-from obsidian_agent.tui.screens.pick import Pick
+from obsidian_agent.tui.screens.dialogs import Pick
+from obsidian_agent.tui.screens.macros import Candidates
+from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.likely import Likely
+from obsidian_agent.tui.widgets.prompt import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import Driver, driving
+from tui.driving import Driver, driving, driving_real
 from tui.fakes import FakeSession, Macro, plan_of
 
 NOTES = {
@@ -47,15 +45,8 @@ async def real(
         (vault / name).write_text(text)
     settings = settings or LiveSettings()
     with VaultStore.open(vault) as store:
-        wired = Wiring(store, tmp_path / "state", settings=settings, **wiring)  # type: ignore[arg-type]
-        session = build_session(wired)
-        insight = replace(
-            build_app_services(wired, session, build_threads(wired, session)), keys=KeyStore(tmp_path / "keys.toml", lambda: None)
-        )
-        app = ObsidianAgentApp(session, insight=insight, settings=settings, first_start=first_start)
-        async with app.run_test(size=size) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        parts = Wiring(store, tmp_path / "state", settings=settings, **wiring)  # type: ignore[arg-type]
+        async with driving_real(parts, size, first_start=first_start) as driver:
             yield driver
 
 
@@ -238,7 +229,7 @@ async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path:
         assert "unused attachments" in "\n".join(str(each.render()) for each in app.main.query_one(Transcript).query(Static)).lower()
 
 
-def rows_of(app: Driver) -> list[object]:
+def rows_of(app: Driver) -> list[Any]:
     rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
     return [row for row in rows if not isinstance(row, str)]
 

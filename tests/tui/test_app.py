@@ -37,20 +37,16 @@ from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.confirm import Confirm
-from obsidian_agent.tui.screens.conflicts import Conflicts
-from obsidian_agent.tui.screens.diff import DiffScreen
+from obsidian_agent.tui.screens.dialogs import Confirm, DiffScreen
 from obsidian_agent.tui.screens.history import History
+from obsidian_agent.tui.screens.json_editor import PlanEditor
+from obsidian_agent.tui.screens.macros import Candidates, SaveMacro
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.plan_editor import PlanEditor
-from obsidian_agent.tui.screens.recovery import Recovery
-from obsidian_agent.tui.screens.save_action import SaveAction
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.plan_list import PlanList
-from obsidian_agent.tui.widgets.progress import RunLog
-from obsidian_agent.tui.widgets.result import ResultList
+from obsidian_agent.tui.widgets.plan import PlanList
+from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
 from tui.driving import driving
 from tui.fakes import (
@@ -134,8 +130,8 @@ async def test_approving_is_locked_until_the_preview_is_complete() -> None:
     plan = plan_of()
     session = FakeSession(script=[[PlanReady(plan), PreviewStarted(sample_preview(plan))]])
     async with driving(session) as app:
-        app.main.turns.plan_ready(PlanReady(plan))
-        app.main.turns.preview_started(sample_preview(plan))
+        app.main.turn.plan_ready(PlanReady(plan))
+        app.main.turn.preview_started(sample_preview(plan))
         app.panes.go("work")
         await app.settle()
         app.wait_out_grace()
@@ -209,12 +205,12 @@ async def test_a_rejected_plan_leaves_a_note_and_can_be_brought_back() -> None:
             await app.planned()
             await app.press(key)
             assert app.stage == "idle"
-            assert app.main.turns.pending is None
+            assert app.main.turn.pending is None
         assert app.transcript().count("Plan rejected. Nothing was changed.") == 2
-        app.main.deciding.bring_back()
+        app.main.action_bring_back_plan()
         await app.settle()
         assert app.stage == "plan"
-        assert app.main.turns.pending is not None
+        assert app.main.turn.pending is not None
 
 
 async def test_planning_can_be_cancelled() -> None:
@@ -227,7 +223,7 @@ async def test_planning_can_be_cancelled() -> None:
         assert "Planning" in app.screen()
         await app.press("escape")
         assert "Cancelled. Nothing was changed." in app.transcript()
-        assert app.main.turns.engine.phase == "idle"
+        assert app.main.turn.phase == "idle"
 
 
 async def test_a_step_is_switched_off_with_a_fresh_preview() -> None:
@@ -385,7 +381,7 @@ async def test_saving_a_run_with_a_parameter() -> None:
         await app.press("m")
         await app.settle()
         screen = app.app.screen
-        assert isinstance(screen, SaveAction)
+        assert isinstance(screen, SaveMacro)
         screen.query_one("#name", Input).value = "My action"
         screen.query_one("ChoiceList").focus()
         await app.press("enter")
@@ -407,7 +403,7 @@ async def test_a_name_that_is_taken_is_asked_again() -> None:
         await app.press("m")
         app.app.screen.query_one("#name", Input).value = "Taken"
         await app.press("ctrl+s")
-        assert isinstance(app.app.screen, SaveAction)
+        assert isinstance(app.app.screen, SaveMacro)
         assert "already" in app.screen()
 
 
@@ -574,17 +570,16 @@ async def test_an_error_of_the_core_is_said_calmly() -> None:
         await app.send("Hi")
         assert "The model does not answer. Is it running?" in app.transcript()
         assert isinstance(app.app.screen, MainScreen)
-        assert app.main.turns.engine.phase == "idle"
+        assert app.main.turn.phase == "idle"
 
 
 async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted() -> None:
-    session = FakeSession(error=ValueError("broken '/home/me/Vault/Secret note.md' key sk-abcdefghijkl"))
+    session = FakeSession()
     async with driving(session) as app:
-        await app.pilot.pause()
-        app.prompt.text = "Hi"
-        await app.pilot.press("enter")
-        await app.settle()
-        assert isinstance(app.app.screen, Unexpected)
+        await app.planned()
+        session.error = ValueError("broken '/home/me/Vault/Secret note.md' key sk-abcdefghijkl")
+        await app.pilot.press("a")
+        await app.on_top(Unexpected)
         assert "An unexpected error occurred. Please try again." in app.screen()
         await app.press("c")
         copied = app.app.clipboard
@@ -592,7 +587,7 @@ async def test_an_unexpected_error_shows_a_calm_modal_whose_report_is_redacted()
         assert "Secret" not in copied
         assert "sk-abc" not in copied
         await app.press("escape")
-        assert app.main.turns.engine.phase == "idle"
+        assert app.main.turn.phase == "idle"
 
 
 async def test_quitting_while_writing_asks_first() -> None:
@@ -867,10 +862,10 @@ async def test_an_earlier_plan_never_replaces_one_that_waits() -> None:
         await app.planned("Make notes")
         await app.press("r")
         await app.planned("Make other notes")
-        waiting = app.main.turns.pending
+        waiting = app.main.turn.pending
         assert waiting is not None
         await app.send("/plan")
-        assert app.main.turns.pending is waiting
+        assert app.main.turn.pending is waiting
         assert app.session.called("preview_plan") == []
         assert "A plan waits already" in app.hint()
         app.panes.go("work")

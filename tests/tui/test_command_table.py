@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.tui.command_table import COMMANDS, called, completing
+from obsidian_agent.tui.commands import COMMANDS, called, starting_with
 
 
 def test_names_are_unique_and_can_be_written() -> None:
@@ -33,8 +33,8 @@ def test_other_messages_are_messages(message: str) -> None:
 
 
 def test_what_is_typed_is_completed() -> None:
-    assert [command.name for command in completing("/")] == [command.name for command in COMMANDS]
-    assert [command.name for command in completing("/se")][:4] == ["sent", "settings", "set", "selection"]
-    assert "threads" in [command.name for command in completing("/ad")]
-    assert completing("/sent now") == []
-    assert completing("text") == []
+    assert [command.name for command in starting_with("/")] == [command.name for command in COMMANDS]
+    assert [command.name for command in starting_with("/se")][:4] == ["sent", "settings", "set", "selection"]
+    assert "threads" in [command.name for command in starting_with("/ad")]
+    assert starting_with("/sent now") == []
+    assert starting_with("text") == []

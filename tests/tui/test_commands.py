@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from obsidian_agent.agent.plans import Plans
-from obsidian_agent.bootstrap import Wiring, build_app_services, build_session, build_threads
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.providers.keys import KeyStore
-from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.screens.dialogs import Report
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.report import Report
 from obsidian_agent.tui.screens.settings import SettingsList, SettingsScreen
 from obsidian_agent.tui.screens.trust import CustomList, Reading, Trust
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import Driver
+from tui.driving import Driver, driving_real
 
 ANSWERS = [
     {"calls": [{"name": "vault__readFile", "arguments": {"path": "Garden.md", "why": "to see"}}]},
@@ -38,14 +36,8 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
     settings = LiveSettings.load(tmp_path / "config.toml", {})
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}", share_allow=("**",), policy=None, settings=settings)
-        session = build_session(wiring)
-        chats = build_threads(wiring, session)
-        # Never the keyring of whoever runs this.
-        insight = replace(build_app_services(wiring, session, chats), keys=KeyStore(tmp_path / "keys.toml", lambda: None))
-        app = ObsidianAgentApp(session, chats=chats, insight=insight, settings=settings)
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        async with driving_real(wiring) as driver:
+            app, pilot = driver.app, driver.pilot
 
             async def call(text: str) -> str:
                 driver.prompt.text = text
@@ -80,7 +72,7 @@ async def test_the_program_tells_of_itself(tmp_path: Path) -> None:
             shown = await call("/context and now?")
             assert "Exactly this would be sent" in shown
             assert "Index of the vault" in await call("/cache")
-            await _key(driver, tmp_path / "keys.toml")
+            await _key(driver, tmp_path / "state" / "keys.toml")
 
             await _settings(driver, tmp_path / "config.toml")
             await _trust(driver)
@@ -127,7 +119,7 @@ async def _settings(driver: Driver, file: Path) -> None:
 
     await change("allow_deletes", "enter")
     assert content(file) == "allow_deletes = true\n"
-    assert driver.main.bridge.session.plans.policy.allow_deletes  # type: ignore[attr-defined]
+    assert driver.main.session.plans.policy.allow_deletes  # type: ignore[attr-defined]
     await change("theme", "enter", *"light", "enter")
     assert app.theme == "obsidian-agent-light"
     await change("temperature", "enter", "end", *"9", "enter")
@@ -188,18 +180,14 @@ async def test_what_did_not_come_out_can_be_repaired(tmp_path: Path, monkeypatch
     script.write_text("\n".join(json.dumps(answer) for answer in answers))
     with VaultStore.open(vault) as store:
         wiring = Wiring(store, tmp_path / "state", model=f"scripted/{script}")
-        session = build_session(wiring)
-        checked = Plans.verify
+        async with driving_real(wiring) as driver:
+            pilot, checked = driver.pilot, Plans.verify
 
-        def verify(plans: Plans, approved: Preview) -> tuple[Problem, ...]:
-            (vault / "Beans.md").write_text("Somebody was faster.")
-            return checked(plans, approved)
+            def verify(plans: Plans, approved: Preview) -> Sequence[Problem]:
+                (vault / "Beans.md").write_text("Somebody was faster.")
+                return checked(plans, approved)
 
-        monkeypatch.setattr(Plans, "verify", verify)
-        app = ObsidianAgentApp(session, chats=build_threads(wiring, session))
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+            monkeypatch.setattr(Plans, "verify", verify)
             for text, hint in (
                 ("/repair", "nothing to repair"),
                 ("/compact", "nothing to summarise yet"),

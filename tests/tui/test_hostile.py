@@ -96,7 +96,7 @@ async def tour(app: Driver, bad: str) -> list[str]:
 
 def session_with(bad: str) -> FakeSession:
     """A session that says `bad` wherever it can."""
-    session = FakeSession(vault_name=bad, planner_name=bad)
+    session = FakeSession(name=bad, planner_name=bad)
     session.texts = {f"{bad}.md": f"# {bad}\n\n{bad}\n"}
     problem = Problem("X", bad, step_id=bad, instance=bad, path=bad)
     steps = [{"id": "s", "tool": bad, "args": {"text": bad, "path": f"{bad}/x"}, "preview": bad}]
@@ -112,7 +112,7 @@ def session_with(bad: str) -> FakeSession:
     preview = replace(preview, instances=tuple(replace(instance, reason=bad) for instance in preview.instances))
     session.script = [
         [TextDelta(bad, thinking=True), TextDelta(bad), PlanningRetry(1, 2, (problem,)), TextDelta(bad), Answer(bad, (bad,))],
-        [NeedsInput(bad, (Candidate(bad, plan, {bad: bad}, (), 1.0), Candidate(bad, None, {}, (bad,), 0.5)))],
+        [NeedsInput(bad, (Candidate(bad, plan, {bad: bad}, (), "one"), Candidate(bad, None, {}, (bad,), "two")))],
         [TurnFailed(problem, (problem,)), PlanReady(plan, (bad,)), PreviewReady(preview)],
     ]
     result = ExecutionResult(

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.journal.journal import Journal
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, previewed, run
-from tui.driving import Driver
+from tui.driving import Driver, driving_real
 
 
 @pytest.fixture
@@ -38,11 +37,7 @@ def lose_the_last_run(base: Path) -> str:
 @asynccontextmanager
 async def opened(base: Path, name: str) -> AsyncIterator[Driver]:
     with VaultStore.open(base / name) as store:
-        session = build_session(Wiring(store, base / "state"))
-        app = ObsidianAgentApp(session)
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        async with driving_real(Wiring(store, base / "state")) as driver:
             yield driver
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from textual import events
@@ -12,15 +13,13 @@ from textual import events
 from obsidian_agent.agent.events import Candidate, NeedsInput
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
-from obsidian_agent.tui.screens.candidates import Candidates
-from obsidian_agent.tui.screens.confirm import Confirm
-from obsidian_agent.tui.screens.conflicts import Conflicts
+from obsidian_agent.tui.screens.dialogs import Confirm, Modal
+from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.screens.recovery import Recovery
 from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.entry import LineEntry
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 from tui.driving import LATE, Driver, driving
 from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path
 
@@ -30,16 +29,16 @@ def request() -> ShareRequest:
     return ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, (item,), "model", "here", number=1, total=1)
 
 
-def dialogs() -> list[Modal[object]]:
+def dialogs() -> list[Modal[Any]]:
     run = Interrupted("r1", "2025-12-16T09:30", "Tidy")
     return [
         Share(request()),
         Confirm("Undo", "Really?", "Undo"),
         Recovery(run),
         Conflicts([Conflicting("A.md", "changed")], lambda path: asyncio.sleep(0, "")),
-        Candidates("What?", [Candidate("One", plan_of(), {}, (), 1.0)]),
+        Candidates("What?", [Candidate("One", plan_of(), {}, (), "one")]),
         ValuesForm("More", [Field("name")]),
-    ]  # type: ignore[list-item]
+    ]
 
 
 @asynccontextmanager
@@ -143,7 +142,7 @@ async def test_no_question_comes_while_keys_are_coming() -> None:
 
 
 async def test_what_a_flow_asks_waits_for_a_pause_too() -> None:
-    candidate = Candidate("One", plan_of(), {}, (), 1.0)
+    candidate = Candidate("One", plan_of(), {}, (), "one")
     session = FakeSession(script=[[NeedsInput("Which?", (candidate,), ())]])
     session.gate = asyncio.Event()
     async with driving(session) as app:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from textual.binding import Binding
 
-from obsidian_agent.tui.keys import KEYS, PLACES, bindings, markdown, readable
+from obsidian_agent.tui.bindings import KEYS, PLACES, bindings, readable
+from obsidian_agent.tui.screens.help import keys_page
 
 DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
 
 
 def test_the_documentation_is_what_the_table_says() -> None:
-    assert DOCS.read_text(encoding="utf-8") == markdown(), "run: make docs"
+    assert DOCS.read_text(encoding="utf-8") == keys_page(), "run: make docs"
 
 
 def test_ids_are_unique() -> None:

@@ -9,10 +9,11 @@ from textual import events
 from textual.widgets import Footer
 
 from obsidian_agent.agent.events import PlanReady, PreviewReady
-from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
-from obsidian_agent.tui.widgets.plan_list import PlanList
+from obsidian_agent.tui.widgets.plan import PlanList
 from tui.driving import SIZES, Driver, driving
 from tui.fakes import FakeSession, Macro, change, history_entries, plan_of, preview_of, sample_answer
 
@@ -85,16 +86,14 @@ async def test_every_theme_draws_every_screen() -> None:
 
 
 async def test_an_unknown_theme_falls_back() -> None:
-    app = ObsidianAgentApp(FakeSession(), theme="no such theme")
-    async with app.run_test():
-        assert app.theme == DARK
+    async with driving(theme="no such theme") as app:
+        assert app.app.theme == DARK
 
 
 async def test_keys_can_be_rebound() -> None:
     session = FakeSession()
-    app = ObsidianAgentApp(session, keymap={"plan.approve": "f8"})
-    async with app.run_test(size=(120, 40)) as pilot:
-        driver = Driver(app, session, pilot)
+    settings = LiveSettings(current=Settings(keymap={"plan.approve": "f8"}))
+    async with driving(session, settings=settings) as driver:
         await driver.planned()
         await driver.press("a")
         assert session.called("execute") == []

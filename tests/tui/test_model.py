@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from llm_server import KEY, Call, LlmServer, Reply
-from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.widgets.sources import Source
+from obsidian_agent.tui.widgets.transcript import Source
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import Driver
+from tui.driving import Driver, driving_real
 
 NOTES = {
     "Garden.md": "# Garden\n\nWater the beans.\n",
@@ -77,10 +76,9 @@ async def test_a_question_with_two_of_three_files_then_a_plan_that_looked_first(
         (vault / name).write_text(text)
     with LlmServer(SCRIPT) as server, VaultStore.open(vault) as store:
         settings = LiveSettings(current=Settings(planning="plan"))  # what is tested is the agent, not the menu before it
-        session = build_session(Wiring(store, tmp_path / "state", model="custom/test", base_url=server.openai_url, settings=settings))
-        app = ObsidianAgentApp(session)
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
+        wiring = Wiring(store, tmp_path / "state", model="custom/test", base_url=server.openai_url, settings=settings)
+        async with driving_real(wiring) as driver:
+            pilot = driver.pilot
             driver.prompt.text = "What about the garden?"
             await pilot.press("enter")
             await question(driver)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.tui.note_search import LIMIT, NoteSearch
+from obsidian_agent.tui.screens.open_note import LIMIT, NoteSearch
 
 PATHS = ["Archive/Garden old.md", "Daily/2025-12-16.md", "Garden.md", "People/Gardner.md", "Projects/Kitchen garden.md", "Zebra.md"]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.tools.core.tool import Position
-from obsidian_agent.tui.note_text import NoteText, utf16_length
+from obsidian_agent.tui.widgets.note import NoteText, utf16_length
 
 texts = st.text(st.sampled_from("ab \t\n\r\x1b\u202e👍é"), max_size=50)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from obsidian_agent.bootstrap import Wiring, build_session
-from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import Driver
+from tui.driving import driving_real
 
 INBOX = "# Inbox\n\n- Garden\n- Kitchen 👍\n- Roof\n\nThe end.\n"
 
@@ -27,11 +26,7 @@ async def test_from_a_selection_to_notes_and_back_and_again_as_a_saved_action(tm
     (vault / "Inbox.md").write_bytes(INBOX.encode())
     before = files(vault)
     with VaultStore.open(vault) as store:
-        session = build_session(Wiring(store, tmp_path / "state"))
-        app = ObsidianAgentApp(session)
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        async with driving_real(Wiring(store, tmp_path / "state")) as driver:
             await driver.press("ctrl+o", *"inbox", "enter", "down", "down", "x", "x", "x")
             await driver.planned("Create a note for each bullet in 'Projects'")
             assert driver.stage == "plan", driver.transcript()
@@ -69,23 +64,19 @@ async def test_a_step_that_was_switched_off_is_off_in_the_saved_action(tmp_path:
         {"id": "drop", "tool": "vault.createFile", "args": {"path": "Drop.md", "content": "${read.content}"}},
     ]
     with VaultStore.open(vault) as store:
-        session = build_session(Wiring(store, tmp_path / "state"))
-        app = ObsidianAgentApp(session)
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        async with driving_real(Wiring(store, tmp_path / "state")) as driver:
             document = {"version": "1.0", "goal": "Two notes", "riskLevel": "writes", "steps": steps}
-            driver.main.turns.preview(document, frozenset(), {})
+            driver.main.turn.preview(document, frozenset(), {})
             await driver.settle()
             for step in ("keep", "read", "drop"):
-                driver.main.turns.toggle(step)
+                driver.main.turn.toggle(step)
                 await driver.settle()
             assert "Nothing to do." in driver.screen(), "every step is off"
             await driver.press("a")
-            driver.main.turns.approve(driver.main.turns.pending.preview)  # type: ignore[union-attr]
+            driver.main.turn.approve(driver.main.turn.pending.preview)  # type: ignore[union-attr]
             await driver.settle()
             assert driver.stage == "plan"
-            driver.main.turns.toggle("keep")
+            driver.main.turn.toggle("keep")
             await driver.settle()
             driver.panes.go("work")
             await driver.settle()
@@ -95,7 +86,7 @@ async def test_a_step_that_was_switched_off_is_off_in_the_saved_action(tmp_path:
             await driver.press("m")
             await driver.press("ctrl+s")
             await driver.settle()
-            (macro,) = session.saved.list()
+            (macro,) = driver.session.saved.list()
             assert [step.id for step in macro.plan.steps] == ["keep"]
 
 
@@ -104,13 +95,9 @@ async def test_what_a_plan_that_only_reads_found_is_in_the_conversation(tmp_path
     vault.mkdir()
     (vault / "Inbox.md").write_bytes(INBOX.encode())
     with VaultStore.open(vault) as store:
-        session = build_session(Wiring(store, tmp_path / "state"))
-        app = ObsidianAgentApp(session)
-        async with app.run_test(size=(120, 40)) as pilot:
-            driver = Driver(app, session, pilot)  # type: ignore[arg-type]
-            await driver.settle()
+        async with driving_real(Wiring(store, tmp_path / "state")) as driver:
             step = {"id": "find", "tool": "vault.searchText", "args": {"query": "Kitchen"}, "preview": "Look for kitchens"}
-            driver.main.turns.preview({"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": [step]}, frozenset(), {})
+            driver.main.turn.preview({"version": "1.0", "goal": "Look", "riskLevel": "read-only", "steps": [step]}, frozenset(), {})
             await driver.settle()
             driver.panes.go("work")
             await driver.settle()

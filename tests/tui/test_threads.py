@@ -13,11 +13,10 @@ from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewRe
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
-from obsidian_agent.tui.app import ObsidianAgentApp
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
-from tui.driving import Driver
-from tui.fakes import FakeSession, plan_of, sample_preview
+from tui.driving import Driver, driving
+from tui.fakes import plan_of, sample_preview
 
 
 @dataclass
@@ -63,9 +62,8 @@ async def titled(app: Driver, title: str) -> None:
 
 async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> None:
     turns = Turns()
-    app = ObsidianAgentApp(FakeSession(), chats=chats(tmp_path, turns))
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        driver = Driver(app, app._session, pilot)  # type: ignore[arg-type]
+    async with driving(threads=chats(tmp_path, turns)) as driver:
+        app, pilot = driver.app, driver.pilot
 
         async def say(text: str) -> None:
             driver.prompt.text = text
@@ -78,7 +76,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         await pilot.press("ctrl+n")
         await pilot.pause()
         assert "First of slow one." not in driver.transcript()
-        assert driver.main.turns.engine.phase == "idle"
+        assert driver.main.turn.phase == "idle"
         await say("plan two")
         await said(driver, "Here.")
         await pilot.press("ctrl+n")
@@ -89,7 +87,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         await pilot.press("f4")
         await titled(driver, "⋯ working")
         turns.go.set()
-        await driver.until(lambda: bool(driver.main.conversing._waiting) and not driver.main.talk.chats.running)  # type: ignore[union-attr]
+        await driver.until(lambda: driver.main.waiting and not driver.main.threads.running)
         await pilot.press("escape")
         assert "slow" not in driver.transcript()
         assert driver.stage == "idle"
@@ -167,9 +165,8 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
     cut.recorder._flush()
 
     # Another program on the same folder, as after a kill: nothing of the first one is closed.
-    app = ObsidianAgentApp(FakeSession(), chats=chats(tmp_path, turns))
-    async with app.run_test(size=(120, 40)) as pilot:
-        driver = Driver(app, app._session, pilot)  # type: ignore[arg-type]
+    async with driving(threads=chats(tmp_path, turns)) as driver:
+        app, pilot = driver.app, driver.pilot
 
         async def go(title: str) -> None:
             await pilot.press("f4")
@@ -184,13 +181,13 @@ async def test_a_conversation_is_resumed_after_a_kill(tmp_path: Path) -> None:
         assert "The program ended here" in driver.transcript()
         await go("Planned")
         assert driver.stage == "plan", "a plan that waited is previewed again"
-        assert app._session.called("preview_plan")  # type: ignore[attr-defined]
+        assert driver.session.called("preview_plan")
         await pilot.press("f8")
         await titled(driver, "Plans (1)")
         assert "0/3" in driver.screen()
         await pilot.press("enter")
         await driver.settle()
-        assert len(app._session.called("preview_plan")) == 2  # type: ignore[attr-defined]
+        assert len(driver.session.called("preview_plan")) == 2
         await go("Long")
         await pilot.press("f8")
         await titled(driver, "Tasks (1 of 2 done)")

@@ -2,8 +2,6 @@
 
 A front end either iterates over `ask`, or calls `start` and listens to the bus; in both cases a turn belongs to the thread that it was
 begun in, whatever is on the screen meanwhile. Everything is on disk all the time, so that putting a thread away is forgetting it.
-
-A message of a thread, worked on by what the session has: the thread's model, or the offline planner where there is none.
 """
 
 from __future__ import annotations

@@ -1,20 +1,10 @@
-"""The messages of a planning request: a system prompt that is the same bytes for the same tools, then the context, then the request.
+"""What models are told: the system prompts, the message with its context, corrections.
 
-Nothing from the vault stands in the system prompt; services can cache it, and no note can pretend to be part of it.
-
-The plan language as models are told it: the plan's form, the rules, a line for each tool, examples. In full, or short for small models.
-
-Short is a third of it: a dozen tools that most plans are made of. What a message needs besides goes along with it (`tool_choice`), so that
-the beginning of every request stays the same bytes, which services and local models remember.
-
-The system prompt of the agent: how to look around and answer, and, where it may propose changes, the plan language.
-
-As with the planner's, nothing from the vault stands in it, and it is the same bytes for the same tools.
-
-Which tools a small model is told of for one message, besides those it always knows: by the message's words, and without a look at the vault.
-
-A recipe that is asked for in such words shows which tools its kind of plan is made of; the words of a tool's own line count as well. Who
-asks in another language gets none of them, and the names of all the same.
+A system prompt is the same bytes for the same tools, so that services can keep it ready, and nothing from the vault stands in it, so that no
+note can pretend to be part of it. It comes in full, or short for small models: a third of it, with the dozen tools that most plans are made
+of. Which tools those are told of besides follows from the words of the message: a recipe that is asked for in such words shows which tools
+its kind of plan is made of, and the words of a tool's own line count as well. Who asks in another language gets none of them, and the names
+of all the same.
 """
 
 from __future__ import annotations

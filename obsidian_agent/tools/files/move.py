@@ -5,7 +5,7 @@ What that means for links, and what making a file does: links are rewritten or w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -20,10 +20,11 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.refactor.rename_links import LinkChanges, Shift, ShiftedLinks, relink, shift_of_delete, shift_of_rename
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
-def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: Entry) -> Iterator[VaultPath]:
+def find_broken_bases(view: VaultView, index: VaultIndex, shift: Shift, entry: Entry) -> Iterator[VaultPath]:
     """The bases with a link whose meaning the shift changes, or that ask for the folder `entry` by its path."""
     after = ShiftedLinks(index, shift)
     folder = re.compile(rb"inFolder\([\"'\\]*+%s[/\"'\\]" % re.escape(entry.path.text.encode())) if entry.kind == "folder" else None
@@ -36,12 +37,12 @@ def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: En
         except VaultError:
             continue
         if (folder is not None and folder.search(data)) or any(
-            _breaks(link.target, base, path, index, shift, after) for link in base_links(data)
+            _is_broken(link.target, base, path, index, shift, after) for link in base_links(data)
         ):
             yield path
 
 
-def _breaks(target: str, base: VaultPath, path: VaultPath, index: VaultIndex, shift: Shift, after: ShiftedLinks) -> bool:
+def _is_broken(target: str, base: VaultPath, path: VaultPath, index: VaultIndex, shift: Shift, after: ShiftedLinks) -> bool:
     before = index.resolve(target, base) if target else None
     return before is not None and (shift.after(before) is None or after.resolve(target, path) != shift.after(before))
 
@@ -68,19 +69,19 @@ def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdat
     return LinkUpdates(changes, done.links, (*done.problems, *_bases(ctx, shift, entry), *_unread(index)))
 
 
-def links_left(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
+def rename_warnings(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
     """Warnings for a rename that updates no links."""
     shift = shift_of_rename(ctx.view, entry, target)
     return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
 
 
-def links_lost(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
+def delete_warnings(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
     """Warnings for a deletion."""
     shift = shift_of_delete(ctx.view, entry)
     return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
 
 
-def links_caught(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
+def new_file_warnings(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
     """Warnings for a new file whose name draws links to it that lead to another file now, as Obsidian lets it."""
     if not ctx.base.index.named(file_name(path)):
         return ()
@@ -108,7 +109,7 @@ def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem,
 
 
 def _bases(ctx: ToolContext, shift: Shift, entry: Entry) -> Iterable[Problem]:
-    names = [path.text for path in bases_that_break(ctx.view, ctx.view.index, shift, entry)]
+    names = [path.text for path in find_broken_bases(ctx.view, ctx.view.index, shift, entry)]
     if names:
         message = f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
         yield Problem("BASE_NOT_UPDATED", message, path=names[0])
@@ -149,13 +150,13 @@ def rename(args: RenameInput, ctx: ToolContext) -> Proposal[RenameOutput]:
     use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
     target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
     if target.text == entry.path.text:
-        return Proposal(_renamed(entry.path, target, 0))
+        return Proposal(_rename_output(entry.path, target, 0))
     _refuse_bad_target(entry, target, args.overwrite, ctx.view)
     rename = RenameEntry(entry.path, target, overwrite=args.overwrite)
     if not args.update_links:
-        return Proposal(_renamed(entry.path, target, 0), (rename,), links_left(ctx, entry, target))
+        return Proposal(_rename_output(entry.path, target, 0), (rename,), rename_warnings(ctx, entry, target))
     links = update_links(ctx, entry, target)
-    return Proposal(_renamed(entry.path, target, links.count), (rename, *links.changes), links.warnings)
+    return Proposal(_rename_output(entry.path, target, links.count), (rename, *links.changes), links.warnings)
 
 
 def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
@@ -167,7 +168,7 @@ def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
     return path.rebased(path.parent, parent)
 
 
-def _renamed(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
+def _rename_output(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
     return RenameOutput(from_=old.text, to=new.text, path=new.text, links_updated=count)
 
 
@@ -206,10 +207,9 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
         )
     trash = _trash_target(ctx.view, entry.path)
     output = DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text)
-    return Proposal(output, (DeleteEntry(entry.path),), links_lost(ctx, entry))
+    return Proposal(output, (DeleteEntry(entry.path),), delete_warnings(ctx, entry))
 
 
 def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
     """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
-    target: Callable[[VaultPath], VaultPath] | None = getattr(view, "trash_target", None)
-    return paths.trash_path(path.name) if target is None else target(path)
+    return view.trash_target(path) if isinstance(view, OverlayVault) else paths.trash_path(path.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,18 +14,16 @@ from textual.widgets import Input
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.choices import Choice, ChoiceList
-from obsidian_agent.tui.screens.confirm import Confirm
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.json_editor import JsonEditor
-from obsidian_agent.tui.screens.modal import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.entry import LineEntry
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.tui.bridge import Bridge
-    from obsidian_agent.tui.port import Imported, Macro
+    from obsidian_agent.tui.session_port import Imported, Macro, Session
 
 
 SAVED = "Saved"
@@ -61,12 +60,12 @@ class Actions(Modal[str]):
     ]
     AUTO_FOCUS = "LineEntry"
 
-    def __init__(self, bridge: Bridge, query: str = "") -> None:
+    def __init__(self, session: Session, query: str = "") -> None:
         super().__init__(
             "Actions",
             "Nothing runs before you have seen its preview. In the list (Tab) your own can be renamed, changed, deleted, exported.",
         )
-        self._bridge = bridge
+        self._session = session
         self._query = query
         self._recipes: Sequence[Recipe] = ()
         self._macros: Sequence[Macro] = ()
@@ -79,11 +78,11 @@ class Actions(Modal[str]):
         self.run_flow("saved", self._load)
 
     async def _load(self) -> None:
-        self._recipes = await self._bridge.call(self._bridge.session.recipes)
+        self._recipes = await asyncio.to_thread(self._session.recipes)
         await self._reload()
 
     async def _reload(self, keep: str | None = None) -> None:
-        self._macros = await self._bridge.call(self._bridge.session.saved.list)
+        self._macros = await asyncio.to_thread(self._session.saved.list)
         if self.is_attached:
             self._show(f"{MACRO}{keep}" if keep is not None else None)
 
@@ -161,30 +160,30 @@ class Actions(Modal[str]):
         values = await self.app.push_screen_wait(ValuesForm("Rename the action", [Field("name", value=name)]))
         new_name = values["name"].strip() if values else name
         if new_name not in (name, terminal_text.line(name)):
-            await self._bridge.call(self._bridge.session.saved.rename, name, new_name)
+            await asyncio.to_thread(self._session.saved.rename, name, new_name)
             await self._reload(new_name)
 
     async def _change(self, name: str) -> None:
         macro = next(each for each in self._macros if each.name == name)
         head = "Change the action. What runs is previewed first, as ever; ${name} stands for an input."
-        saved = self._bridge.session.saved
+        saved = self._session.saved
         editor = JsonEditor(head, macro.to_json(), kept="The action is as it was.", check=saved.judge)
         document = await self.app.push_screen_wait(editor)
         if document is not None:
-            changed = await self._bridge.call(saved.edit, name, document)
+            changed = await asyncio.to_thread(saved.edit, name, document)
             await self._reload(changed.name)
 
     async def _delete(self, name: str) -> None:
         text = f"“{terminal_text.shortened(name, 200)}” is deleted. The notes it made stay."
         if await self.app.push_screen_wait(Confirm("Delete this action?", text, "Delete")):
-            await self._bridge.call(self._bridge.session.saved.delete, name)
+            await asyncio.to_thread(self._session.saved.delete, name)
             await self._reload()
 
     async def _export(self, name: str) -> None:
         field = Field("file", description="A path on this computer; an existing file is not replaced")
         values = await self.app.push_screen_wait(ValuesForm("Export the action", [field]))
         if values:
-            await self._bridge.call(self._bridge.session.saved.export, name, values["file"].strip())
+            await asyncio.to_thread(self._session.saved.export, name, values["file"].strip())
             self.app.notify(f"Exported to {terminal_text.shortened(values['file'], 200)}", markup=False)
 
     async def _import(self) -> None:
@@ -192,12 +191,12 @@ class Actions(Modal[str]):
         values = await self.app.push_screen_wait(ValuesForm("Import an action", [field]))
         if not values:
             return
-        saved = self._bridge.session.saved
-        imported = await self._bridge.call(saved.read, values["file"].strip())
+        saved = self._session.saved
+        imported = await asyncio.to_thread(saved.read, values["file"].strip())
         taken = any(macro.name.casefold() == imported.macro.name.casefold() for macro in self._macros)
         question = Confirm("Import this action?", _description(imported, taken), "Replace" if taken else "Import", danger=taken)
         if await self.app.push_screen_wait(question):
-            await self._bridge.call(saved.keep, imported, replacing=taken)
+            await asyncio.to_thread(saved.keep, imported, replacing=taken)
             await self._reload(imported.macro.name)
 
 

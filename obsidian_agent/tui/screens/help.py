@@ -9,9 +9,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from obsidian_agent.tui.command_table import COMMANDS
-from obsidian_agent.tui.keys import KEYS, PLACES, readable
-from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui import bindings, commands
+from obsidian_agent.tui.bindings import KEYS, PLACES, readable
+from obsidian_agent.tui.commands import COMMANDS
+from obsidian_agent.tui.screens.dialogs import Modal
 
 KEYS_WIDTH = 24
 
@@ -61,3 +62,8 @@ def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:
         (f"{first}\n", "$foreground"),
         *((f"{'':<{KEYS_WIDTH}}{line}\n", "$foreground") for line in rest),
     ]
+
+
+def keys_page() -> str:
+    """The text of docs/keys.md: all keys and commands."""
+    return bindings.markdown() + commands.markdown()

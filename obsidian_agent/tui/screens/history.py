@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,14 +12,13 @@ from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects
-    from obsidian_agent.tui.bridge import Bridge
-    from obsidian_agent.tui.port import HistoryEntry
+    from obsidian_agent.tui.session_port import HistoryEntry, Runs
 
 _SHOWN_PROBLEMS = 5
 _STYLES = {
@@ -61,9 +61,9 @@ class History(Modal[HistoryRequest]):
 
     BINDINGS = bindings("history")
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, runs: Runs) -> None:
         super().__init__("History", "Undo restores what a run changed; files that changed since are never overwritten unasked.")
-        self._bridge = bridge
+        self._runs = runs
         self._entries: Sequence[HistoryEntry] = ()
 
     def body(self) -> ComposeResult:
@@ -74,12 +74,12 @@ class History(Modal[HistoryRequest]):
         self.run_flow("history", self._reload)
 
     async def _reload(self) -> None:
-        self._entries = await self._bridge.call(self._bridge.session.runs.history)
+        self._entries = await asyncio.to_thread(self._runs.history)
         if not self.is_attached:
             return
         listing = self.query_one(HistoryList)
         listing.set_rows(self._entries, 0)
-        wrong = await self._bridge.call(self._bridge.session.runs.examine)
+        wrong = await asyncio.to_thread(self._runs.examine)
         if wrong and self.is_attached:
             self.problem(terminal_text.folded("\n".join(problem.message for problem in wrong), _SHOWN_PROBLEMS))
 
@@ -92,12 +92,12 @@ class History(Modal[HistoryRequest]):
         self.action_undo()
 
     def action_undo(self) -> None:
-        self._wish("undo")
+        self._request("undo")
 
     def action_step(self) -> None:
-        self._wish("step")
+        self._request("step")
 
-    def _wish(self, what: Literal["undo", "step"]) -> None:
+    def _request(self, what: Literal["undo", "step"]) -> None:
         entry = self.query_one(HistoryList).current
         if entry is None:
             return

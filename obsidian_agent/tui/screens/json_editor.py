@@ -1,4 +1,7 @@
-"""A JSON object to edit. Text that is no such thing stays in the editor with a message, and nothing changes."""
+"""A JSON object to edit. Text that is no such thing stays in the editor with a message, and nothing changes.
+
+The plan as JSON, to edit.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.confirm import Confirm
-from obsidian_agent.tui.widgets.entry import TextEntry
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Confirm
+from obsidian_agent.tui.widgets.safe_input import TextEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
+
 
 Check = Callable[[Mapping[str, Any]], "Sequence[Problem]"]
 
@@ -90,3 +94,11 @@ def editable(document: Mapping[str, Any]) -> str:
 
 def _escaped(char: str) -> str:
     return json.dumps(char)[1:-1] if ord(char) != 0x7F else "\\u007f"
+
+
+class PlanEditor(JsonEditor):
+    """An edited plan is checked by its preview."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        head = "Edit the plan. It is checked and previewed again before anything can be approved."
+        super().__init__(head, document, kept="The plan is as it was.")

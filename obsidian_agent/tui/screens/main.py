@@ -1,107 +1,81 @@
-"""The main screen: puts panes and flows together and says who answers which message."""
+"""The main screen: chat, note and plan side by side, and who answers which message."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
-from textual.screen import Screen
+from textual.message import Message
 from textual.widgets import Footer
 
-from obsidian_agent.tui.bridge import Bridge, merged
-from obsidian_agent.tui.garbage import Garbage
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import EventsArrived, IndexTold, NoteRequested, OutsideRequested, SettingChanged, ThreadDeleted, WorkEnded
-from obsidian_agent.tui.screens.actions import Actions
-from obsidian_agent.tui.screens.choosing import Choosing
-from obsidian_agent.tui.screens.completing import Completing
-from obsidian_agent.tui.screens.conversing import Conversing
-from obsidian_agent.tui.screens.deciding import Deciding, Wish
-from obsidian_agent.tui.screens.desk import Desk
-from obsidian_agent.tui.screens.history import History, HistoryRequest
-from obsidian_agent.tui.screens.informed import Informed
-from obsidian_agent.tui.screens.inserting import Inserting
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.commands import Command, called
+from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merged
+from obsidian_agent.tui.gc_policy import GcPolicy
+from obsidian_agent.tui.screens.dialogs import DiffScreen
+from obsidian_agent.tui.screens.history import HistoryRequest
+from obsidian_agent.tui.screens.json_editor import PlanEditor
+from obsidian_agent.tui.screens.models import ModelActions
 from obsidian_agent.tui.screens.open_note import OpenNote
-from obsidian_agent.tui.screens.room import Room
-from obsidian_agent.tui.screens.saving import Saving
-from obsidian_agent.tui.screens.sending import Sending
-from obsidian_agent.tui.screens.suggesting import Suggesting
-from obsidian_agent.tui.screens.telling import Telling
-from obsidian_agent.tui.screens.turns import Turns
-from obsidian_agent.tui.screens.undoing import Undoing
-from obsidian_agent.tui.talk import Talk
-from obsidian_agent.tui.unasked import unasked
+from obsidian_agent.tui.screens.suggestions import SuggestionActions
+from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
+from obsidian_agent.tui.screens.threads import ThreadActions
+from obsidian_agent.tui.screens.undo import UndoActions
+from obsidian_agent.tui.turn.controller import NO_SELECTION
 from obsidian_agent.tui.widgets.chat import ChatPane
-from obsidian_agent.tui.widgets.panes import Panes
+from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
+from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
 from obsidian_agent.tui.widgets.plan import PlanPane
-from obsidian_agent.tui.widgets.progress import ProgressPane
 from obsidian_agent.tui.widgets.prompt import Prompt
-from obsidian_agent.tui.widgets.result import ResultPane
-from obsidian_agent.tui.widgets.top_bar import PaneTab, TopBar
+from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.app_services import AppServices
-    from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.tui.keyboard import Keyboard
-    from obsidian_agent.tui.port import Session
     from obsidian_agent.tui.screens.router import Router
-    from obsidian_agent.tui.talk import Ask
+    from obsidian_agent.tui.screens.workspace import Signals
+    from obsidian_agent.tui.session_port import Backend
+    from obsidian_agent.tui.turn.controller import Pending
+    from obsidian_agent.tui.turn.thread import Ask
+    from obsidian_agent.vault.index.keeper import IndexStatus
 
-TIDY_SECONDS = 20.0
-WARM_UP_SECONDS = 0.5
+TIDY_SECONDS: Final = 20.0
+WARM_UP_SECONDS: Final = 0.5
 """After the first frame: what a model needs is imported while the person reads the screen."""
 
+_ABOUT_SELECTION: Final = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s+(?:selection|selected)\b", re.I)
 
-class MainScreen(Screen[None]):
-    """Chat, note and plan."""
+
+class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
+    """Its actions are what keys and the commands of the message box name; those with a subject of their own are in the classes above."""
 
     BINDINGS = bindings("main")
     AUTO_FOCUS = "Prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
 
-    def __init__(
-        self,
-        session: Session,
-        ask: Ask,
-        keyboard: Keyboard,
-        chats: ThreadManager | None = None,
-        insight: AppServices | None = None,
-        settings: LiveSettings | None = None,
-        *,
-        first_start: bool = False,
-    ) -> None:
-        super().__init__()
+    class IndexChanged(Message):
+        """How far the index of the vault is, or that it has taken in changes."""
+
+        def __init__(self, status: IndexStatus) -> None:
+            super().__init__()
+            self.status = status
+
+    def __init__(self, backend: Backend, signals: Signals, keyboard: Keyboard, ask: Ask, *, first_start: bool = False) -> None:
+        super().__init__(backend, signals, keyboard, ask)
         self._first_start = first_start
-        self.bridge = Bridge(session, lambda batch: self.post_message(EventsArrived(batch, self.bridge.dropped)))
-        self.panes = Panes(lambda preview, change: self.bridge.call(session.plans.diff, preview, change), keyboard.appeared)
-        self.desk = Desk(self, self.bridge, self.panes)
-        self.talk = Talk(self.bridge, chats, ask)
-        self.turns = Turns(self.desk, self.talk, self._state_changed, lambda event: self.desk.run(partial(self.saving.ask, event), "ask"))
-        self.saving = Saving(self.desk, self.turns)
-        self.undoing = Undoing(self.desk)
-        self.deciding: Deciding = Deciding(self.desk, self.turns, self.undoing, self.saving)
-        self.conversing: Conversing = Conversing(self.desk, self.turns, self.talk, self._state_changed)
-        self.turns.unasked = lambda preview: settings is not None and unasked(preview, settings.current)
-        informed = Informed(self.desk, insight)
-        self.room: Room = Room(self.desk, self.talk, self.turns, insight)
-        self.telling: Telling = Telling(self.desk, self.talk, informed)
-        self.choosing: Choosing = Choosing(self.desk, self.talk, self.room, informed, settings)
-        self.inserting: Inserting = Inserting(self.desk, self.turns.preview, settings)
-        self.completing = Completing(self.desk, insight)
-        self.suggesting = Suggesting(self.desk, self.talk, self.turns, self.saving)
-        self.sending: Sending = Sending(self.desk, self.turns, keyboard, lambda command, rest: command.run(self, rest))
+        self.waiting: dict[str, Pending] = {}
         self._router: Router | None = None
-        self._garbage = Garbage()
+        self._gc_policy = GcPolicy()
         self._seen: tuple[str | None, str] | None = None
+        self._warned_about: str | None = None
 
     def compose(self) -> ComposeResult:
-        session = self.bridge.session
-        yield TopBar(session.vault.name, session.planner_name)
+        yield TopBar(self.session.vault.name, self.session.planner_name)
         yield self.panes
         yield Footer()
 
@@ -110,25 +84,27 @@ class MainScreen(Screen[None]):
         width, height = self.app.size
         self.add_class(max((at, name) for at, name in self.HORIZONTAL_BREAKPOINTS if at <= width)[1])
         self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
-        self._garbage.start()
+        self._gc_policy.start()
         self.set_interval(TIDY_SECONDS, self._tidy)
-        self._state_changed()
-        self.desk.run(self._begin, "recovery")
-        if self.talk.chats is not None:
-            self.desk.run(self.conversing.watch, "elsewhere")
-        self.call_after_refresh(self.bridge.session.vault.follow, lambda status: self.post_message(IndexTold(status)))
-        self.set_timer(WARM_UP_SECONDS, self.bridge.session.warm_up)
+        self.signals.setting_changed.subscribe(self, self._setting_changed)
+        self.signals.thread_deleted.subscribe(self, self.forget_thread)
+        self.refresh_state()
+        self._begin()
+        self.watch_threads()
+        self.call_after_refresh(self.session.vault.follow, lambda status: self.post_message(self.IndexChanged(status)))
+        self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
 
+    @work(group="recovery", exit_on_error=False)
     async def _begin(self) -> None:
         """What is to be decided at the start, one thing after the other."""
-        await self.undoing.settle()
+        await self.settle_history()
         if self._first_start:
             await asyncio.sleep(WARM_UP_SECONDS)
-            await self.choosing.first()
+            await self.offer_model()
 
     def on_unmount(self) -> None:
-        self.bridge.session.vault.unfollow()
-        self._garbage.stop()
+        self.session.vault.unfollow()
+        self._gc_policy.stop()
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
 
@@ -137,87 +113,194 @@ class MainScreen(Screen[None]):
         if self._router is None:
             from obsidian_agent.tui.screens.router import Router
 
-            self._router = Router(self.turns)
-        if message.dropped != self.bridge.dropped:
-            return
-        for event in merged(message.events):
-            self._router.show(event)
+            self._router = Router(self.turn, self.panes, self)
+        if message.dropped == self.stream.dropped:
+            for event in merged(message.events):
+                self._router.show(event)
 
     @on(WorkEnded)
     def _work_ended(self, message: WorkEnded) -> None:
-        self.turns.ended(message)
-
-    @on(Prompt.Sent)
-    def _sent(self, message: Prompt.Sent) -> None:
-        self.sending.take(message.text)
+        self.turn.ended(message)
 
     def _tidy(self) -> None:
         """Every so often: put away what nobody uses."""
-        if self.turns.engine.phase == "idle":
-            self._garbage.tidy()
-            if self.talk.chats is not None:
-                self.talk.chats.tidy()
+        if self.turn.phase == "idle":
+            self._gc_policy.tidy()
+            self.threads.tidy()
 
     @on(ChatPane.Typed)
     def _typed(self) -> None:
-        self._garbage.touched()
-        self.completing.look()
-        self.suggesting.look()
+        self._gc_policy.touched()
+        self.suggest_completions()
+        self.suggest_actions()
 
     @on(Prompt.FormWanted)
     def _form_wanted(self) -> None:
-        self.suggesting.open()
-
-    @on(PlanPane.Decided)
-    @on(PlanPane.StepToggled)
-    @on(PlanPane.DetailRequested)
-    @on(ProgressPane.CancelRequested)
-    @on(ResultPane.Wanted)
-    def _wished(self, message: Wish) -> None:
-        self.deciding.answer(message)
+        self.open_form()
 
     @on(NoteRequested)
     def _note_requested(self, message: NoteRequested) -> None:
-        self.desk.run(partial(self.desk.show_note, message.path), "note", exclusive=True)
+        self.show_note(message.path)
 
     @on(OutsideRequested)
-    def _outside_requested(self, message: OutsideRequested) -> None:
-        self.desk.run(partial(self.desk.open_outside, message.path), "outside")
+    @work(group="outside", exit_on_error=False)
+    async def _outside_requested(self, message: OutsideRequested) -> None:
+        """Show a note in Obsidian, where there is a desktop."""
+        from obsidian_agent.tui.obsidian_uri import in_obsidian
 
-    @on(IndexTold)
-    def _index_told(self, message: IndexTold) -> None:
+        place = await asyncio.to_thread(self.session.vault.place_of, message.path)
+        if not await asyncio.to_thread(in_obsidian, place):
+            self.hint("There is no desktop here that could open Obsidian. Enter shows the note in this app.")
+
+    @on(IndexChanged)
+    def _index_changed(self, message: IndexChanged) -> None:
         self.query_one(TopBar).index(message.status.done, message.status.total)
 
-    @on(SettingChanged)
-    def _setting_changed(self, message: SettingChanged) -> None:
-        self.bridge.session.settings_changed()
-        self.bridge.session.warm_up()
-        self.choosing.apply(message.name)
-
-    @on(ThreadDeleted)
-    def _thread_deleted(self, message: ThreadDeleted) -> None:
-        self.conversing.deleted(message.thread_id)
+    def _setting_changed(self, name: str) -> None:
+        self.apply_setting(name)
+        self.show_usage()
 
     @on(PaneTab.Clicked)
     def _tab_clicked(self, message: PaneTab.Clicked) -> None:
         self.panes.go(message.pane)
 
     @on(Panes.Changed)
-    def _state_changed(self) -> None:
+    def refresh_state(self) -> None:
+        """What goes on, or the pane in front, has changed."""
         if self.is_mounted:
             bar = self.query_one(TopBar)
-            bar.mark(self.panes.front, waiting=self.turns.pending is not None and self.turns.engine.phase == "idle")
-            bar.name_conversation(self.talk.title)
-            seen = (self.talk.current, self.turns.engine.phase)
+            bar.mark(self.panes.front, waiting=self.turn.pending is not None and self.turn.phase == "idle")
+            bar.name_conversation(self.thread.title)
+            seen = (self.thread.id, self.turn.phase)
             if seen != self._seen and seen[1] == "idle":
-                self.room.look()
+                self.show_usage()
             self._seen = seen
-            self.suggesting.look()
+            self.suggest_actions()
+
+    # --- messages of the person -------------------------------------------------------------------------------------------------
+
+    @on(Prompt.Sent)
+    def _sent(self, message: Prompt.Sent) -> None:
+        self.take(message.text)
+
+    def take(self, text: str) -> None:
+        """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
+        selection = self.panes.attention()[1]
+        if (call := called(text)) is not None:
+            if call.command is None:
+                self.hint(f"There is no command /{call.name}. /help lists all.")
+            elif call.command.needs and not call.rest:
+                self.hint(f"Write it as /{call.command.name} {call.command.hint}.")
+            else:
+                self.hint("")
+                self.panes.chat.prompt.accept()
+                self.keyboard.used()
+                self.run_command(call.command, call.rest)
+        elif not self.is_idle():
+            return
+        elif not text:
+            self.hint("Type what should happen with the selection." if selection else NO_SELECTION)
+        elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
+            self._warned_about = text
+            self.hint(f"{NO_SELECTION}\nEnter once more sends the message without a selection.")
+        else:
+            self._warned_about = None
+            self.hint("")
+            self.panes.chat.prompt.accept()
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        self.keyboard.sent()
+        self.say("you", text)
+        self.freeze_focus()
+        self.turn.send(text)
+
+    def run_command(self, command: Command, rest: str = "") -> None:
+        """Run the action of a command; a command that takes something gets what followed its name."""
+        parameters = (rest,) if command.hint and rest else ()
+        on_app, _, action = command.action.rpartition(".")
+        self.app.call_later(self.app.run_action, (on_app, action, parameters), self)
+
+    def action_say_again(self) -> None:
+        """The last message once more."""
+        last = next((text for text in reversed(self.panes.chat.prompt.said) if called(text) is None), None)
+        if last is not None:
+            self.take(last)
+        else:
+            self.hint("There is no earlier message.")
+
+    def action_repair(self) -> None:
+        """Ask for a plan that repairs what a run left unlike its preview."""
+        if self.turn.repair and self.turn.phase == "idle":
+            self._say(self.turn.repair)
+        else:
+            self.hint("There is nothing to repair.")
+
+    # --- deciding ---------------------------------------------------------------------------------------------------------------
+
+    @on(PlanPane.Decided)
+    def _decided(self, message: PlanPane.Decided) -> None:
+        match message.decision:
+            case "approve":
+                self.turn.approve(message.preview)
+            case "cancel" if self.turn.phase == "planning":
+                self.turn.cancel()
+            case "reject" | "cancel":
+                self.turn.reject()
+            case "edit":
+                self._edit_plan()
+            case "undo":
+                self.undo_last()
+
+    def _edit_plan(self) -> None:
+        pending = self.turn.pending
+        if pending is None or self.turn.phase != "idle":
+            return
+
+        def edited(document: Mapping[str, Any] | None) -> None:
+            if document is not None:
+                self.turn.preview(document, frozenset(), pending.preview.context.params, message=pending.message)
+
+        self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
+
+    @on(PlanPane.StepToggled)
+    def _step_toggled(self, message: PlanPane.StepToggled) -> None:
+        self.turn.toggle(message.step_id)
+
+    @on(PlanPane.DetailRequested)
+    def _detail_requested(self, message: PlanPane.DetailRequested) -> None:
+        self.app.push_screen(DiffScreen(message.title, message.content))
+
+    @on(ProgressPane.CancelRequested)
+    def _cancel_requested(self) -> None:
+        self.turn.cancel()
+
+    @on(ResultPane.Wanted)
+    def _result_wanted(self, message: ResultPane.Wanted) -> None:
+        run_id, applied = message.result.run_id, self.turn.last
+        match message.what:
+            case "undo":
+                self.undo(run_id)
+            case "save":
+                if applied is not None and run_id is not None:
+                    self.save_macro(run_id, applied.preview.approved_plan)
+            case "close":
+                self.turn.close_result()
+
+    def action_bring_back_plan(self) -> None:
+        """Preview the plan again that was rejected or applied last. Not in the place of one that waits."""
+        if self.turn.pending is not None:
+            self.hint("A plan waits already. Approve or reject it; then /plan brings back the last one.")
+        elif self.turn.last is None or self.turn.phase != "idle":
+            self.hint("There is no earlier plan.")
+        else:
+            self.freeze_focus()
+            self.turn.preview_again(self.turn.last)
 
     # --- keys -----------------------------------------------------------------------------------------------------------------
 
     def action_cancel(self) -> None:
-        if not self.turns.cancel():
+        if not self.turn.cancel():
             self.panes.go("chat")
 
     def action_next_pane(self) -> None:
@@ -232,32 +315,21 @@ class MainScreen(Screen[None]):
     def action_open_note(self) -> None:
         def opened(path: str | None) -> None:
             if path is not None:
-                self.post_message(NoteRequested(path))
+                self.show_note(path)
 
-        self.app.push_screen(OpenNote(lambda: self.bridge.call(self.bridge.session.vault.notes)), opened)
-
-    def action_actions(self, query: str = "") -> None:
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self.deciding.run_action(name)
-
-        self.app.push_screen(Actions(self.bridge, query), chosen)
+        self.app.push_screen(OpenNote(partial(asyncio.to_thread, self.session.vault.notes)), opened)
 
     def action_tasks(self) -> None:
-        self.conversing.show_tasks(self.deciding)
+        """The tasks and plans of the conversation on the screen."""
+        if self.thread.id is None:
+            self.hint("This conversation has no tasks yet.")
+        else:
+            self.app.push_screen(Tasks(self.threads, self.thread.id), self._task_chosen)
 
-    def action_settings(self) -> None:
-        self.choosing.settings()
-
-    def action_threads(self) -> None:
-        self.conversing.show()
-
-    def action_new_thread(self) -> None:
-        self.conversing.new()
-
-    def action_history(self) -> None:
-        def chosen(request: HistoryRequest | None) -> None:
-            if request is not None:
-                self.deciding.history(request)
-
-        self.app.push_screen(History(self.bridge), chosen)
+    def _task_chosen(self, request: TaskRequest | None) -> None:
+        if request is None or not self.is_idle():
+            return
+        if request.what == "preview":
+            self.preview_plan(dict(request.plan.plan))
+        else:
+            self.change_history(HistoryRequest(request.what, request.plan.run_id))

@@ -1,4 +1,4 @@
-"""Open a note by a few letters of its name."""
+"""Open a note by a few letters of its name, ranked as everywhere else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from obsidian_agent.tui.note_search import NoteSearch
-from obsidian_agent.tui.screens.choices import Choice, ChoiceList
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.widgets.entry import LineEntry
+from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 
 class OpenNote(Modal[str]):
@@ -78,3 +77,23 @@ class OpenNote(Modal[str]):
 def _choice(path: str) -> Choice:
     folder, _, name = path.rpartition("/")
     return Choice(path, name.removesuffix(".md"), folder)
+
+
+LIMIT = 200
+
+
+class NoteSearch:
+    """Searches a fixed list of paths. Not thread-safe; made to be called in a thread, one call at a time."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        # Imported here: it takes as long as a few frames, and nobody waits for it in the thread that this is made in.
+        from obsidian_agent.vault.index.name_search import NameSearch
+
+        self._paths = paths
+        self._names = NameSearch(paths)
+
+    def find(self, query: str) -> list[str]:
+        """The best matches, best first, at most `LIMIT`; the first notes for an empty query."""
+        if not query.strip():
+            return list(self._paths[:LIMIT])
+        return [hit.path for hit in self._names.search(query, LIMIT).hits]

@@ -29,11 +29,12 @@ from obsidian_agent.agent.events import (
     TurnFailed,
     TurnStarted,
 )
-from obsidian_agent.tui.retelling import Cited, looked
+from obsidian_agent.tui.transcript_entries import Cited, look_in_words
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, LookEvent, RunEvent
-    from obsidian_agent.tui.screens.turns import Turns
+    from obsidian_agent.tui.turn.controller import TurnController, TurnView
+    from obsidian_agent.tui.widgets.panes import Panes
 
 PROPOSE_PLAN = "propose_plan"
 _PLAN_STARTS = ("```json\n{", "```\n{", "\n{\n")
@@ -59,18 +60,19 @@ class StreamedAnswer:
 
 
 class Router:
-    """Shows each event where it belongs; state changes go through `Turns`."""
+    """Shows each event where it belongs; what changes the state of the turn goes to its controller."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, turn: TurnController, panes: Panes, view: TurnView) -> None:
+        self._turn = turn
+        self._panes = panes
+        self._view = view
         self._answer = StreamedAnswer()
 
     def show(self, event: AgentEvent) -> None:
         """Show one event."""
-        turns = self._turns
-        chat = turns.panes.chat
+        turn, chat = self._turn, self._panes.chat
         if isinstance(event, Answer | NeedsInput | PreviewReady | TurnFailed | RoundsUsedUp | RunFinished):
-            turns.engine.concluded = True
+            turn.concluded = True
         match event:
             case TurnStarted():
                 self._answer = StreamedAnswer()
@@ -86,18 +88,18 @@ class Router:
                 chat.transcript.cite(Cited(event.sources, event.besides))
             case NeedsInput():
                 chat.transcript.end_stream(keep=False)
-                turns.needs_input(event)
+                self._view.ask(event)
             case PlanReady():
                 chat.transcript.end_stream(keep=False)
-                turns.plan_ready(event)
+                turn.plan_ready(event)
             case PreviewStarted():
-                turns.preview_started(event.partial)
+                turn.preview_started(event.partial)
             case PreviewReady():
                 chat.transcript.end_stream(keep=False)
-                turns.preview_ready(event.preview)
+                turn.preview_ready(event.preview)
             case TurnFailed():
                 chat.transcript.end_stream(mark="broke off here")
-                turns.failed(event.problem, event.problems)
+                turn.failed(event.problem, event.problems)
             case ToolCallStarted() | ToolCallFinished() | ShareRequested() | ShareDecided() | Notice() | TokensUsed() | RoundsUsedUp():
                 self._look(event)
             case RunStarted() | StepStarted() | StepFinished() | StepSkipped() | StepRetrying() | StepFailed() | RunFinished():
@@ -106,7 +108,7 @@ class Router:
                 assert_never(event)
 
     def _look(self, event: LookEvent) -> None:
-        activity, transcript = self._turns.panes.chat.activity, self._turns.panes.chat.transcript
+        activity, transcript = self._panes.chat.activity, self._panes.chat.transcript
         match event:
             case ToolCallStarted():
                 transcript.end_stream()
@@ -114,7 +116,7 @@ class Router:
                 if event.tool == PROPOSE_PLAN:
                     activity.start("Checking the plan")
                     return
-                transcript.say("note", looked(event.purpose, dict(event.args), event.why))
+                transcript.say("note", look_in_words(event.purpose, dict(event.args), event.why))
                 activity.start("Looking around")
             case ToolCallFinished():
                 if event.problem is not None:
@@ -140,7 +142,7 @@ class Router:
                 assert_never(event)
 
     def _run(self, event: RunEvent) -> None:
-        progress = self._turns.panes.work.progress
+        progress = self._panes.work.progress
         match event:
             case RunStarted():
                 progress.started(event)
@@ -155,12 +157,12 @@ class Router:
             case StepFailed():
                 progress.step_failed(event)
             case RunFinished():
-                self._turns.run_finished(event.result)
+                self._turn.run_finished(event.result)
             case _:
                 assert_never(event)
 
     def _text(self, event: TextDelta) -> None:
-        chat = self._turns.panes.chat
+        chat = self._panes.chat
         chat.activity.count(len(event.text))
         if event.thinking:
             chat.transcript.think(event.text)

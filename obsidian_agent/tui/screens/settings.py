@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -14,15 +16,17 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import SettingChanged
-from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.themes import SHORT
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
+    from textual.signal import Signal
+
     from obsidian_agent.config.live import LiveSettings, SettingRow
-    from obsidian_agent.tui.bridge import Bridge
 
     Row = SettingRow | str
 
@@ -55,10 +59,10 @@ class SettingsScreen(Modal[None]):
 
     BINDINGS = bindings("settings")
 
-    def __init__(self, bridge: Bridge, settings: LiveSettings) -> None:
+    def __init__(self, settings: LiveSettings, changed: Signal[str]) -> None:
         super().__init__("Settings", "Values in bold are not the default. Keys and passwords are never kept here.")
-        self._bridge = bridge
         self._settings = settings
+        self._changed = changed
 
     def body(self) -> ComposeResult:
         yield SettingsList()
@@ -69,7 +73,7 @@ class SettingsScreen(Modal[None]):
         self.run_flow("settings", self._reload)
 
     async def _reload(self) -> None:
-        rows = await self._bridge.call(self._settings.rows)
+        rows = await asyncio.to_thread(self._settings.rows)
         if self.is_attached:
             listing = self.query_one(SettingsList)
             listing.set_rows(grouped(rows), listing.cursor if listing.rows else 0)
@@ -116,11 +120,43 @@ class SettingsScreen(Modal[None]):
             await self._save(row, values[row.name])
 
     async def _save(self, row: SettingRow, value: Any) -> None:
-        await self._bridge.call(self._settings.set, row.name, value)
+        await asyncio.shield(self._set(row.name, value))
         if row.source == "environment":
             self.problem(f"{row.variable} is set and stronger than the file.")
         await self._reload()
-        self.app.screen_stack[0].post_message(SettingChanged(row.name))
+
+    async def _set(self, name: str, value: Any) -> None:
+        """Whoever leaves the settings meanwhile does not keep the others from being told."""
+        await asyncio.to_thread(self._settings.set, name, value)
+        self._changed.publish(name)
+
+
+class SettingActions(Workspace):
+    """Settings are shown and changed, and take effect at once."""
+
+    def action_settings(self) -> None:
+        """The settings, to be changed."""
+        self.app.push_screen(SettingsScreen(self.settings, self.signals.setting_changed))
+
+    @work(group="settings", exit_on_error=False)
+    async def action_change_setting(self, rest: str) -> None:
+        """A setting by its name, to what follows it, or back to its default."""
+        name, _, value = rest.partition(" ")
+        now = await asyncio.to_thread(self.settings.set, name, value.strip() or None)
+        self.say("note", f"{terminal_text.line(name)} is {terminal_text.shortened(shown(getattr(now, name)), 200)} now.")
+        self.signals.setting_changed.publish(name)
+
+    def apply_setting(self, name: str) -> None:
+        """A setting has changed: what of it the program and the screen show."""
+        self.session.settings_changed()
+        self.session.warm_up()
+        current = self.settings.current
+        if name == "theme":
+            theme = SHORT.get((current.theme or "dark").lower(), current.theme or "")
+            if theme in self.app.available_themes:
+                self.app.theme = theme
+        elif name == "keymap":
+            self.app.set_keymap(current.keymap)
 
 
 def grouped(rows: Sequence[SettingRow]) -> list[Row]:

@@ -11,9 +11,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,20 +13,19 @@ from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.threads.tasks import Task, TaskPlan
-    from obsidian_agent.tui.bridge import Bridge
 
 _STATES = {"open": ("○", "$quiet"), "done": ("✓", "$success"), "failed": ("✗", "$error"), "skipped": ("↷", "$warning")}
 
 
 @dataclass(frozen=True, slots=True)
-class TaskWish:
+class TaskRequest:
     """What is to happen with a plan: preview it again, or undo its run, whole or back to a step."""
 
     what: Literal["preview", "undo", "step"]
@@ -75,16 +75,15 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
                 )
 
 
-class Tasks(Modal[TaskWish]):
+class Tasks(Modal[TaskRequest]):
     """Ticks are kept with the conversation; what concerns a plan is done by the screen below."""
 
     BINDINGS = bindings("tasks")
 
-    def __init__(self, bridge: Bridge, chats: ThreadManager, thread_id: str) -> None:
+    def __init__(self, threads: ThreadManager, thread_id: str) -> None:
         super().__init__("Tasks of this conversation", "Ticks are kept with the conversation; no note is changed by them.")
-        self._bridge = bridge
-        self._chats = chats
-        self._conversation = thread_id
+        self._threads = threads
+        self._of_thread = thread_id
 
     def body(self) -> ComposeResult:
         yield TaskList(empty=" No tasks were written down here yet: - [ ] boxes, TODO:, or numbered lists of steps.")
@@ -94,7 +93,7 @@ class Tasks(Modal[TaskWish]):
         self.run_flow("tasks", self._reload)
 
     async def _reload(self) -> None:
-        rows = await self._bridge.call(rows_of, self._chats, self._conversation)
+        rows = await asyncio.to_thread(rows_of, self._threads, self._of_thread)
         if self.is_attached:
             listing = self.query_one(TaskList)
             listing.set_rows(rows, listing.cursor)
@@ -113,7 +112,7 @@ class Tasks(Modal[TaskWish]):
 
         row = event.list.rows[event.index]
         if isinstance(row, TaskPlan):
-            self.dismiss(TaskWish("preview", row))
+            self.dismiss(TaskRequest("preview", row))
         else:
             self.action_tick()
 
@@ -125,28 +124,28 @@ class Tasks(Modal[TaskWish]):
             self.run_flow("tick", partial(self._tick, row))
 
     async def _tick(self, task: Task) -> None:
-        await self._bridge.call(self._chats.tick, self._conversation, task.id, not task.done)
+        await asyncio.to_thread(self._threads.tick, self._of_thread, task.id, not task.done)
         await self._reload()
 
     def action_step(self) -> None:
-        self._wish("step")
+        self._request("step")
 
     def action_undo(self) -> None:
-        self._wish("undo")
+        self._request("undo")
 
-    def _wish(self, what: Literal["undo", "step"]) -> None:
+    def _request(self, what: Literal["undo", "step"]) -> None:
         from obsidian_agent.agent.threads.tasks import TaskPlan
 
         row = self.query_one(TaskList).current
         if isinstance(row, TaskPlan) and row.run_id is not None:
-            self.dismiss(TaskWish(what, row))
+            self.dismiss(TaskRequest(what, row))
 
 
-def rows_of(chats: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
+def rows_of(threads: ThreadManager, thread_id: str) -> Sequence[str | TaskPlan | StepLine | Task]:
     """The plans of a conversation, newest first, with their steps, then its tasks. May block."""
     from obsidian_agent.agent.threads.tasks import plans_of, tasks_of
 
-    state = chats.open(thread_id).state
+    state = threads.open(thread_id).state
     rows: list[str | TaskPlan | StepLine | Task] = []
     if plans := plans_of(state):
         rows.append(f"Plans ({len(plans)})")

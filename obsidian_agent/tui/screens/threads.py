@@ -1,4 +1,4 @@
-"""Kept conversations: find one, go on with it, rename, delete or export it."""
+"""Conversations: the list of those that are kept, going from one to another, and making a note of one or of its last answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
@@ -16,24 +17,28 @@ from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.messages import ThreadDeleted
-from obsidian_agent.tui.screens.confirm import Confirm
-from obsidian_agent.tui.screens.modal import Modal
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
-from obsidian_agent.tui.widgets.entry import LineEntry
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.transcript_entries import entries_of
+from obsidian_agent.tui.turn.controller import Pending
+from obsidian_agent.tui.widgets.row_list import VirtualList
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
+    from textual.signal import Signal
+
     from obsidian_agent.agent.threads.log_store import ThreadSummary
-    from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.tui.bridge import Bridge
+    from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
+    from obsidian_agent.tui.turn.thread import Elsewhere
+
 
 TYPING_PAUSE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadWish:
+class ThreadChoice:
     """What is to happen with a conversation; `new` needs none."""
 
     what: Literal["open", "export", "new"]
@@ -67,15 +72,15 @@ class ThreadList(VirtualList[ThreadRow]):
         return Content.assemble(left, " " * max(0, width - len(right) - left.cell_length), (right, "$quiet"))
 
 
-class Threads(Modal[ThreadWish]):
+class Threads(Modal[ThreadChoice]):
     """Dismisses with what is to be done by the screen below."""
 
     BINDINGS = bindings("threads")
 
-    def __init__(self, bridge: Bridge, chats: ThreadManager, waiting: frozenset[str], query: str = "") -> None:
+    def __init__(self, threads: ThreadManager, waiting: frozenset[str], deleted: Signal[str], query: str = "") -> None:
         super().__init__("Conversations", "They are kept on this machine. Deleting one is for good.")
-        self._bridge = bridge
-        self._chats = chats
+        self._threads = threads
+        self._deleted = deleted
         self._waiting = waiting
         self._query = query
 
@@ -93,10 +98,10 @@ class Threads(Modal[ThreadWish]):
     async def _find(self, query: str, keep: str | None = None) -> None:
         if query.strip():
             await asyncio.sleep(TYPING_PAUSE)
-            hits = await self._bridge.call(self._chats.search, query)
+            hits = await asyncio.to_thread(self._threads.search, query)
             rows = [self._row(hit.thread, hit.lines[0] if hit.lines else "") for hit in hits]
         else:
-            rows = [self._row(thread) for thread in await self._bridge.call(self._chats.summaries)]
+            rows = [self._row(thread) for thread in await asyncio.to_thread(self._threads.summaries)]
         if not self.is_attached:
             return
         self._query = query
@@ -106,7 +111,7 @@ class Threads(Modal[ThreadWish]):
         self.query_one("#found", Static).update(Content(words if rows else "No conversation holds these words." if query.strip() else ""))
 
     def _row(self, thread: ThreadSummary, found: str = "") -> ThreadRow:
-        state = "⋯ working" if thread.id in self._chats.running else "● plan" if thread.id in self._waiting else ""
+        state = "⋯ working" if thread.id in self._threads.running else "● plan" if thread.id in self._waiting else ""
         return ThreadRow(thread, state, found)
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -126,18 +131,18 @@ class Threads(Modal[ThreadWish]):
         else:
             self.dismiss(None)
 
-    # --- wishes ---------------------------------------------------------------------------------------------------------------
+    # --- what to do with one ---------------------------------------------------------------------------------------------------------------
 
     def on_virtual_list_chosen(self, event: ThreadList.Chosen) -> None:
-        self.dismiss(ThreadWish("open", event.list.rows[event.index].thread.id))
+        self.dismiss(ThreadChoice("open", event.list.rows[event.index].thread.id))
 
     def action_export(self) -> None:
         row = self.query_one(ThreadList).current
         if row is not None:
-            self.dismiss(ThreadWish("export", row.thread.id))
+            self.dismiss(ThreadChoice("export", row.thread.id))
 
     def action_new(self) -> None:
-        self.dismiss(ThreadWish("new"))
+        self.dismiss(ThreadChoice("new"))
 
     def action_rename(self) -> None:
         self._with_current(self._rename)
@@ -154,15 +159,19 @@ class Threads(Modal[ThreadWish]):
     async def _rename(self, thread: ThreadSummary) -> None:
         values = await self.app.push_screen_wait(ValuesForm("Rename the conversation", [Field("title", value=thread.title)]))
         if values:
-            await self._bridge.call(self._chats.rename, thread.id, values["title"])
+            await asyncio.to_thread(self._threads.rename, thread.id, values["title"])
             await self._find(self._query, thread.id)
 
     async def _delete(self, thread: ThreadSummary) -> None:
         text = f"“{terminal_text.shortened(thread.title, 200)}” with {thread.count:,} messages is deleted for good. What it did to notes stays."
         if await self.app.push_screen_wait(Confirm("Delete this conversation?", text, "Delete")):
-            await self._bridge.call(self._chats.delete, thread.id)
-            self.app.screen_stack[0].post_message(ThreadDeleted(thread.id))
+            await asyncio.shield(self._delete_now(thread.id))
             await self._find(self._query)
+
+    async def _delete_now(self, thread_id: str) -> None:
+        """Whoever leaves the list meanwhile does not keep the others from being told."""
+        await asyncio.to_thread(self._threads.delete, thread_id)
+        self._deleted.publish(thread_id)
 
 
 def age(time: str, now: datetime | None = None) -> str:
@@ -176,3 +185,149 @@ def age(time: str, now: datetime | None = None) -> str:
         if seconds < limit:
             return f"{int(seconds // size)} {unit}" if unit else "now"
     return f"{then:%Y-%m-%d}"
+
+
+class ThreadActions(Workspace):
+    """Holds the plans that wait in threads which are not on the screen."""
+
+    waiting: dict[str, Pending]
+
+    # --- the list -------------------------------------------------------------------------------------------------------------
+
+    def action_threads(self, query: str = "") -> None:
+        """The list of conversations."""
+        self.app.push_screen(Threads(self.threads, frozenset(self.waiting), self.signals.thread_deleted, query), self._thread_chosen)
+
+    def _thread_chosen(self, choice: ThreadChoice | None) -> None:
+        if choice is None:
+            return
+        match choice.what:
+            case "open":
+                self.open_thread(choice.thread_id)
+            case "export":
+                self.action_export_thread(choice.thread_id)
+            case "new":
+                self.action_new_thread()
+            case _:
+                assert_never(choice.what)
+
+    # --- going there ----------------------------------------------------------------------------------------------------------
+
+    def action_new_thread(self) -> None:
+        """A conversation that begins with the next message."""
+        if self._leave(None):
+            self.panes.chat.transcript.clear()
+            self.panes.chat.welcome()
+            self.turn.take_up(None)
+            self.panes.go("chat")
+
+    @work(group="threads", exclusive=True, exit_on_error=False)
+    async def open_thread(self, thread_id: str) -> None:
+        """Go on with a conversation: as it was, with its plan if one waits, with its stream if it still comes."""
+        if thread_id == self.thread.id:
+            return
+        chat = await asyncio.to_thread(self.threads.open, thread_id)
+        if not self._leave(thread_id):
+            return
+        transcript = self.panes.chat.transcript
+        transcript.retell(entries_of(chat.state.said))
+        pending = self.waiting.pop(thread_id, None)
+        self.turn.take_up(pending)
+        if chat.running:
+            if chat.partial:
+                transcript.stream(chat.partial)
+            self.turn.start(self.thread.follow(), "Thinking")
+        elif pending is None:
+            self._offer_plan(chat)
+        if self.turn.pending is None:
+            self.panes.go("chat")
+        self.refresh_state()
+
+    def _leave(self, thread_id: str | None) -> bool:
+        """Put away what is on the screen; False while a plan is being applied."""
+        if not self.is_not_writing():
+            return False
+        if self.thread.id is not None and self.turn.pending is not None:
+            self.waiting[self.thread.id] = self.turn.pending
+        self.thread.id = thread_id
+        self.turn.let_go()
+        self.hint("")
+        return True
+
+    def _offer_plan(self, chat: ActiveThread) -> None:
+        """A plan that was made in this conversation, and neither applied nor talked about since, is previewed again."""
+        last = chat.state.said[-1] if chat.state.said else None
+        plan = last.data.get("plan") if last is not None and last.role == "plan" else None
+        if isinstance(plan, dict):
+            message = next((said.text for said in reversed(chat.state.said) if said.role == "person"), None)
+            self.preview_plan(plan, message=message)
+
+    def forget_thread(self, thread_id: str) -> None:
+        """A conversation is gone for good."""
+        self.waiting.pop(thread_id, None)
+        if thread_id == self.thread.id:
+            self.turn.pending = None
+            self.action_new_thread()
+
+    @work(group="threads", exit_on_error=False)
+    async def action_rename_thread(self, title: str) -> None:
+        """Give the conversation on the screen a title."""
+        if self.thread.id is None:
+            self.hint("There is no conversation to rename yet.")
+            return
+        kept = await asyncio.to_thread(self.threads.rename, self.thread.id, title)
+        self.say("note", f"This conversation is called “{terminal_text.line(kept)}” now.")
+        self.refresh_state()
+
+    # --- as notes -------------------------------------------------------------------------------------------------------------
+
+    @work(group="threads", exit_on_error=False)
+    async def action_export_thread(self, thread_id: str | None = None) -> None:
+        """A conversation (the one on the screen) as a note: a plan like any other."""
+        from obsidian_agent.agent.threads.export import export_plan
+
+        wanted = thread_id or self.thread.id
+        if wanted is None:
+            self.hint("There is nothing to export yet.")
+            return
+        chat = await asyncio.to_thread(self.threads.open, wanted)
+        if self.is_idle():
+            self.preview_plan(export_plan(chat.state))
+
+    def action_insert_answer(self) -> None:
+        """The last answer into the open note: a plan like any other."""
+        answer, path = self.panes.chat.transcript.last_answer, self.panes.note.path
+        if not answer or path is None:
+            self.hint("Open the note first (Ctrl+O)." if answer else "There is no answer to insert yet.")
+        else:
+            self.preview_plan(insertion(answer, path, at_cursor=self.settings.current.insert_at_cursor))
+
+    # --- elsewhere ------------------------------------------------------------------------------------------------------------
+
+    @work(group="elsewhere", exit_on_error=False)
+    async def watch_threads(self) -> None:
+        """Tell of what happens in the conversations that are not on the screen."""
+        async for event in self.thread.elsewhere():
+            self._tell(event)
+
+    def _tell(self, event: Elsewhere) -> None:
+        title = f"“{terminal_text.shortened(event.title, 60)}”"
+        if event.preview is not None:
+            if event.preview.plan.steps:
+                self.waiting[event.thread_id] = Pending(event.preview, event.plan or event.preview.plan, frozenset())
+            return
+        plan = event.thread_id in self.waiting
+        words = {"completed": "has a plan for you" if plan else "is answered", "cancelled": "was cancelled", "failed": "failed"}
+        if event.how is not None:
+            self.app.notify(f"{title} {words[event.how]}. F4 shows it.", markup=False)
+
+
+def insertion(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:
+    """A plan that puts a text into a note: at the cursor, or at its end."""
+    text = answer.replace("${", "$${")
+    if at_cursor:
+        step = {"id": "insert", "tool": "editor.insertAtCursor", "args": {"text": text}, "preview": "Insert the answer at the cursor"}
+    else:
+        args = {"path": path.replace("${", "$${"), "mode": "append", "content": f"\n{text}\n"}
+        step = {"id": "insert", "tool": "vault.updateFile", "args": args, "preview": "Add the answer at the end of the note"}
+    return {"version": "1.0", "goal": "Insert the answer into the open note", "riskLevel": "writes", "steps": [step]}

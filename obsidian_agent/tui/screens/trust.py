@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,16 +13,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Modal
-from obsidian_agent.tui.screens.report import ReportList, wrapped
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.report_lines import Line
+from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
 from obsidian_agent.tui.screens.share import readable_size
-from obsidian_agent.tui.tellings import Line
-from obsidian_agent.tui.widgets.virtual_list import VirtualList
+from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.vault_agents.library import Library, Listed, VaultAgents
-    from obsidian_agent.tui.bridge import Bridge
 
 _STANDINGS = {"trusted": ("✓ trusted", "$success"), "new": ("○ new    ", "$quiet"), "changed": ("▲ changed", "$warning")}
 
@@ -48,12 +47,11 @@ class Trust(Modal[None]):
 
     BINDINGS = bindings("trust", without=("trust.trust",))
 
-    def __init__(self, bridge: Bridge, customs: VaultAgents) -> None:
+    def __init__(self, customs: VaultAgents) -> None:
         super().__init__(
             "Agents, skills and instructions of this vault",
             "What you trust is told to the model. A file that changes by one byte has to be trusted again.",
         )
-        self._bridge = bridge
         self._customs = customs
 
     def body(self) -> ComposeResult:
@@ -65,7 +63,7 @@ class Trust(Modal[None]):
         self.run_flow("customs", self._reload)
 
     async def _reload(self) -> None:
-        library = await self._bridge.call(self._customs.library)
+        library = await asyncio.to_thread(self._customs.library)
         if self.is_attached:
             listing = self.query_one(CustomList)
             listing.set_rows(library.files, listing.cursor)
@@ -81,15 +79,15 @@ class Trust(Modal[None]):
             self.run_flow("custom", partial(self._distrust, row.path))
 
     async def _read(self, row: Listed) -> None:
-        text, sha256 = await self._bridge.call(self._customs.show, row.path)
+        text, sha256 = await asyncio.to_thread(self._customs.show, row.path)
         lines: list[Line] = [(line, "$foreground") for line in terminal_text.block(text).split("\n")]
         trusted = row.standing == "trusted" and row.sha256 == sha256
         if await self.app.push_screen_wait(Reading(row.path, lines, trusted=trusted)):
-            await self._bridge.call(self._customs.trust, row.path, sha256)
+            await asyncio.to_thread(self._customs.trust, row.path, sha256)
         await self._reload()
 
     async def _distrust(self, path: str) -> None:
-        await self._bridge.call(self._customs.distrust, path)
+        await asyncio.to_thread(self._customs.distrust, path)
         await self._reload()
 
 

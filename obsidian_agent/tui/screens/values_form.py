@@ -18,13 +18,13 @@ from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark, changed
-from obsidian_agent.tui.keys import bindings
-from obsidian_agent.tui.screens.modal import Buttons, Modal
-from obsidian_agent.tui.widgets.entry import LineEntry
-from obsidian_agent.tui.widgets.suggestions import Suggestion, Suggestions
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Buttons, Modal
+from obsidian_agent.tui.widgets.prompt import Suggestion, Suggestions
+from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
-    from obsidian_agent.tui.port import Form
+    from obsidian_agent.tui.session_port import Form
 
 TYPING_PAUSE: Final = 0.15
 """Seconds without a key after which a text is looked at."""

@@ -13,9 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.widgets.likely import Likely
-from obsidian_agent.tui.widgets.prompt import Prompt
-from obsidian_agent.tui.widgets.suggestions import Suggestions
+from obsidian_agent.tui.widgets.prompt import Likely, Prompt, Suggestions
 from obsidian_agent.tui.widgets.transcript import Transcript
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -1,20 +1,28 @@
-"""The three panes side by side, as many as fit: one below 100 columns, two below 150, else all."""
+"""The three panes side by side, as many as fit: one below 100 columns, two below 150, else all.
+
+The first line: vault, panes, planner.
+
+The work pane: nothing, a plan, a run or a result; one at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
+from textual.widgets import Static
 
+from obsidian_agent import terminal_text
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NotePane
-from obsidian_agent.tui.widgets.top_bar import PaneName
-from obsidian_agent.tui.widgets.work import WorkPane
+from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -23,6 +31,9 @@ if TYPE_CHECKING:
     from obsidian_agent.tools.core.tool import Position, Selection
     from obsidian_agent.vault.views.changes import NetChange
 
+
+PaneName = Literal["chat", "note", "work"]
+PANES: dict[PaneName, str] = {"chat": "Chat", "note": "Note", "work": "Plan"}
 ORDER: tuple[PaneName, ...] = ("chat", "note", "work")
 
 
@@ -121,3 +132,133 @@ class Panes(Horizontal):
     def _show_chip(self) -> None:
         if self.is_mounted:
             self.chat.chip.show(self.note.path, self.note.selected_lines(), self.use_selection)
+
+
+class PaneTab(Static):
+    """The name of a pane; a click goes there."""
+
+    class Clicked(Message):
+        """A pane is wanted."""
+
+        def __init__(self, pane: PaneName) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, pane: PaneName) -> None:
+        super().__init__(PANES[pane], id=f"tab-{pane}", markup=False)
+        self.pane = pane
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.post_message(self.Clicked(self.pane))
+
+
+class TopBar(Horizontal):
+    """Names come from folders and settings, so they are made safe here."""
+
+    DEFAULT_CSS = """
+    TopBar { height: 1; background: $background; padding: 0 1; }
+    TopBar #vault { width: auto; max-width: 40%; padding: 0 1; }
+    TopBar PaneTab { width: auto; padding: 0 1; color: $quiet; pointer: pointer; }
+    TopBar PaneTab:hover { color: $foreground; }
+    TopBar PaneTab.-active { color: $primary; text-style: bold underline; }
+    TopBar PaneTab.-waiting { color: $warning; }
+    TopBar #conversation { width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #index { width: auto; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #planner { width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1; }
+    """
+
+    def __init__(self, vault: str, planner: str) -> None:
+        super().__init__()
+        self._vault, self._planner = vault, planner
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.assemble(("◆ ", "$primary"), (terminal_text.shortened(self._vault, 60), "bold")), id="vault", markup=False)
+        for pane in PANES:
+            yield PaneTab(pane)
+        yield Static("", id="conversation", markup=False)
+        yield Static("", id="index", markup=False)
+        yield Static(Content(terminal_text.shortened(self._planner, 80)), id="planner", markup=False)
+
+    def name_planner(self, name: str) -> None:
+        """Who answers the next message."""
+        self.query_one("#planner", Static).update(Content(terminal_text.shortened(name, 80)))
+
+    def name_conversation(self, title: str) -> None:
+        """The title of the conversation on the screen."""
+        self.query_one("#conversation", Static).update(Content(terminal_text.shortened(title, 80)))
+
+    def index(self, done: int, total: int) -> None:
+        """How many files of how many are indexed; nothing is shown when there is nothing to do."""
+        self.query_one("#index", Static).update(f"indexing {done:,}/{total:,}" if total else "")
+
+    def mark(self, active: str, *, waiting: bool) -> None:
+        """Which pane has the focus, and whether a plan waits for a decision elsewhere."""
+        for tab in self.query(PaneTab):
+            tab.set_class(tab.pane == active, "-active")
+            tab.set_class(waiting and tab.pane == "work" and active != "work", "-waiting")
+            tab.update(PANES[tab.pane] + (" ●" if waiting and tab.pane == "work" else ""))
+
+
+Stage = Literal["idle", "plan", "run", "result"]
+
+
+class Idle(Static):
+    """What the empty pane says."""
+
+    DEFAULT_CSS = "Idle { height: 1fr; padding: 2 3; color: $quiet; background: $surface; }"
+
+    def on_mount(self) -> None:
+        self.update(
+            Content.assemble(
+                ("No plan yet", "bold $foreground"),
+                "\n\nSay in the message what should change.\nHere you then see every file and every line of it,\n",
+                "before anything is written.\n\n",
+                ("a", "$primary bold"),
+                "  approves and applies it\n",
+                ("u", "$primary bold"),
+                "  undoes it afterwards",
+            )
+        )
+
+
+class WorkPane(Vertical):
+    """Switches between its four stages."""
+
+    DEFAULT_CSS = "WorkPane { background: $surface; } WorkPane > * { height: 1fr; }"
+
+    def __init__(
+        self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None], *, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self.stage: Stage = "idle"
+        self._load_diff = load_diff
+        self._appeared = appeared
+
+    def compose(self) -> ComposeResult:
+        yield Idle("", id="idle", markup=False)
+        yield PlanPane(self._load_diff)
+        yield ProgressPane()
+        yield ResultPane()
+
+    def on_mount(self) -> None:
+        self.show("idle")
+
+    @property
+    def plan(self) -> PlanPane:
+        return self.query_one(PlanPane)
+
+    @property
+    def progress(self) -> ProgressPane:
+        return self.query_one(ProgressPane)
+
+    @property
+    def result(self) -> ResultPane:
+        return self.query_one(ResultPane)
+
+    def show(self, stage: Stage) -> None:
+        """Bring a stage to the front, or what is new in it: its keys answer nothing for a moment."""
+        self._appeared()
+        self.stage = stage
+        for child in self.children:
+            child.display = child.id == stage

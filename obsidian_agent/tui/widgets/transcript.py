@@ -1,22 +1,26 @@
-"""The conversation: one plain widget per entry, streamed text redrawn about ten times a second, finished entries left alone."""
+"""The conversation: one plain widget per entry, streamed text redrawn about ten times a second, finished entries left alone.
+
+What an answer rests on, below it: each note can be opened, in the note pane or in Obsidian.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from textual import events
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui import markdown_text
-from obsidian_agent.tui.retelling import Cited, Speaker, Told
-from obsidian_agent.tui.streamed import Part, Splitter, mended
-from obsidian_agent.tui.widgets.sources import Sources
+from obsidian_agent.tui.markdown_text import Part, Splitter, mended
+from obsidian_agent.tui.transcript_entries import Cited, Speaker, TranscriptEntry
+from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
 KEPT = 80
 """Entries on the screen; older ones are taken away, and come back when the person asks for them."""
@@ -203,7 +207,7 @@ class Transcript(VerticalScroll):
         super().__init__(id=id)
         self._streaming: Streaming | None = None
         self._thinking: Thinking | None = None
-        self._told: list[Told] = []
+        self._entries: list[TranscriptEntry] = []
         """What was said, as far as it is finished and can be shown again."""
         self._first = 0
         """Where in it the entries on the screen begin."""
@@ -213,30 +217,30 @@ class Transcript(VerticalScroll):
 
     def say(self, speaker: Speaker, text: str, *, mark: str = "") -> None:
         """Add an entry of plain text; an agent's text is Markdown. A `mark` below says that it is not whole."""
-        entry = Told(speaker, text, datetime.now(), mark)
-        self._told.append(entry)
-        self.mount(_entry(entry))
+        entry = TranscriptEntry(speaker, text, datetime.now(), mark)
+        self._entries.append(entry)
+        self.mount(_widget_of(entry))
         self._prune()
 
     def cite(self, cited: Cited) -> None:
         """List below an answer what it rests on, if it rests on anything."""
         if cited.sources or cited.besides:
-            entry = Told("note", "", datetime.now(), cited=cited)
-            self._told.append(entry)
-            self.mount(_entry(entry))
+            entry = TranscriptEntry("note", "", datetime.now(), cited=cited)
+            self._entries.append(entry)
+            self.mount(_widget_of(entry))
             self._prune()
 
     @property
     def last_answer(self) -> str:
         """What the agent said last, as Markdown; "" when it said nothing."""
-        return next((told.text for told in reversed(self._told) if told.speaker == "agent"), "")
+        return next((told.text for told in reversed(self._entries) if told.speaker == "agent"), "")
 
-    def retell(self, told: Sequence[Told]) -> None:
+    def retell(self, told: Sequence[TranscriptEntry]) -> None:
         """Show a kept conversation instead of this one; only its end is drawn."""
         self.clear()
-        self._told = list(told)
-        self._first = max(0, len(self._told) - AT_ONCE)
-        shown = [_entry(entry) for entry in self._told[self._first :]]
+        self._entries = list(told)
+        self._first = max(0, len(self._entries) - AT_ONCE)
+        shown = [_widget_of(entry) for entry in self._entries[self._first :]]
         self.mount(*([Earlier(self._first)] if self._first else []), *shown)
         self.anchor()
 
@@ -245,7 +249,7 @@ class Transcript(VerticalScroll):
         if not self._first:
             return
         start = max(0, self._first - AT_ONCE)
-        shown = [_entry(entry) for entry in self._told[start : self._first]]
+        shown = [_widget_of(entry) for entry in self._entries[start : self._first]]
         self._first = start
         old = self.query(Earlier).first()
         self.mount(*([Earlier(start)] if start else []), *shown, before=0)
@@ -279,7 +283,7 @@ class Transcript(VerticalScroll):
         text = final if final is not None else (streaming.text if streaming else "")
         if streaming is not None and keep and text.strip() == streaming.text.strip() and text.strip():
             streaming.finish(mark)
-            self._told.append(Told("agent", text, datetime.now(), mark))
+            self._entries.append(TranscriptEntry("agent", text, datetime.now(), mark))
             self._prune()
             return
         if streaming is not None:
@@ -290,7 +294,7 @@ class Transcript(VerticalScroll):
     def clear(self) -> None:
         """Take everything away."""
         self._streaming = self._thinking = None
-        self._told, self._first = [], 0
+        self._entries, self._first = [], 0
         self.remove_children()
 
     def _prune(self) -> None:
@@ -304,13 +308,13 @@ class Transcript(VerticalScroll):
         self.mount(Earlier(self._first), before=0)
 
 
-def _entry(told: Told) -> Entry | Sources:
-    if told.cited is not None:
-        return Sources(told.cited)
-    body = markdown_text.render(told.text) if told.speaker == "agent" else Content(terminal_text.block(told.text).strip())
-    if told.mark:
-        body = Content.assemble(body, (f"\n╌ {told.mark}", "$warning"))
-    return Entry(told.speaker, body, at=told.at)
+def _widget_of(entry: TranscriptEntry) -> Entry | Sources:
+    if entry.cited is not None:
+        return Sources(entry.cited)
+    body = markdown_text.render(entry.text) if entry.speaker == "agent" else Content(terminal_text.block(entry.text).strip())
+    if entry.mark:
+        body = Content.assemble(body, (f"\n╌ {entry.mark}", "$warning"))
+    return Entry(entry.speaker, body, at=entry.at)
 
 
 def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:
@@ -321,3 +325,60 @@ def _with_head(speaker: Speaker, body: Content, at: datetime) -> Content:
 
 def _head(speaker: Speaker, at: datetime) -> Content:
     return Content.assemble((_NAMES[speaker], "$primary bold" if speaker == "agent" else "bold"), (f"  {at:%H:%M}", "$quiet"))
+
+
+MOST = 12
+"""Notes of each kind that are listed; the others are counted, and /files lists all."""
+
+
+class Source(Static, can_focus=True):
+    """One note. Enter or a click shows it, `o` opens it in Obsidian."""
+
+    DEFAULT_CSS = """
+    Source { height: 1; width: auto; max-width: 100%; padding: 0 1 0 3; color: $quiet; }
+    Source.-rests { color: $primary; }
+    Source:focus { background: $boost; text-style: underline; }
+    """
+    BINDINGS = [("enter", "show", "Show the note"), ("o", "outside", "Open in Obsidian")]
+
+    def __init__(self, path: str, *, rests: bool) -> None:
+        super().__init__(Content(terminal_text.shortened(path, 200)), markup=False, classes="-rests" if rests else "")
+        self.path = path
+
+    def action_show(self) -> None:
+        self.post_message(NoteRequested(self.path))
+
+    def action_outside(self) -> None:
+        self.post_message(OutsideRequested(self.path))
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_show()
+
+    def on_key(self, event: events.Key) -> None:
+        # Other letters go to the message box; these are for this note.
+        if event.key in ("enter", "o"):
+            event.stop()
+            event.prevent_default()
+            self.action_show() if event.key == "enter" else self.action_outside()
+
+
+class Sources(Vertical):
+    """The notes that an answer rests on, and apart from them what else the model was shown."""
+
+    DEFAULT_CSS = """
+    Sources { height: auto; margin: 0 1 1 1; }
+    Sources > .-head { height: 1; padding: 0 2; color: $quiet; }
+    """
+
+    def __init__(self, cited: Cited) -> None:
+        super().__init__(*_lines(cited))
+
+
+def _lines(cited: Cited) -> Iterator[Widget]:
+    for title, paths, rests in (("Sources", cited.sources, True), ("Also sent, and not named in the answer", cited.besides, False)):
+        if paths:
+            yield Static(title, markup=False, classes="-head")
+            yield from (Source(path, rests=rests) for path in paths[:MOST])
+        if len(paths) > MOST:
+            yield Static(f"and {len(paths) - MOST} more: /files", markup=False, classes="-head")

@@ -1,0 +1,170 @@
+"""The events of the core on their way to the screen: one turn or run at a time, in batches, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from obsidian_agent.agent.events import AgentEvent
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.session_port import Plans
+
+BATCH_SECONDS = 0.08
+"""How long events are collected before the screen gets them: about twelve times a second."""
+
+BREATH = 64
+"""After so many events without a pause the event loop gets a turn."""
+
+
+class EventsArrived(Message):
+    """A batch of events of the turn or run that is going on, in order. `dropped`: how often the stream had left something behind."""
+
+    def __init__(self, events: Sequence[AgentEvent], dropped: int) -> None:
+        super().__init__()
+        self.events = tuple(events)
+        self.dropped = dropped
+
+
+class WorkEnded(Message):
+    """A turn, preview or run is over. `token` says which; `cancelled` when it was stopped before it came to an end."""
+
+    def __init__(self, token: int, *, cancelled: bool) -> None:
+        super().__init__()
+        self.token = token
+        self.cancelled = cancelled
+
+
+def merged(events: Sequence[AgentEvent]) -> list[AgentEvent]:
+    """The same events, streamed text that belongs together in one."""
+    from obsidian_agent.agent.events import TextDelta
+
+    found: list[AgentEvent] = []
+    texts: list[str] = []
+    for number, event in enumerate(events):
+        if not isinstance(event, TextDelta):
+            found.append(event)
+            continue
+        texts.append(event.text)
+        following = events[number + 1] if number + 1 < len(events) else None
+        if not (isinstance(following, TextDelta) and following.thinking == event.thinking):
+            found.append(TextDelta("".join(texts), event.thinking))
+            texts.clear()
+    return found
+
+
+class EventStream:
+    """Runs what the session yields and hands the events to `deliver`, in order, never more often than the screen can show."""
+
+    def __init__(self, deliver: Callable[[Sequence[AgentEvent]], object]) -> None:
+        self._deliver = deliver
+        self._pending: list[AgentEvent] = []
+        self._last_delivery = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._cancel_run: threading.Event | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._epoch = 0
+        self.dropped = 0
+        """How often what was going on was left behind: events that were delivered before are not to be shown any more."""
+
+    @property
+    def writing(self) -> bool:
+        """Whether a plan is being applied right now."""
+        return self._cancel_run is not None
+
+    async def follow(self, events: AsyncIterator[AgentEvent]) -> None:
+        """Deliver the events of a turn, preview or run until it ends. An error of the core that escapes becomes a `TurnFailed`.
+
+        A later call takes over: what an earlier one still yields is dropped.
+        """
+        from obsidian_agent.agent.events import TurnFailed
+        from obsidian_agent.errors import ObsidianAgentError
+
+        self._epoch += 1
+        epoch = self._epoch
+        self._pending.clear()
+        try:
+            await self._drain(events, epoch)
+        except ObsidianAgentError as error:
+            self._collect(TurnFailed(error.problem()), epoch)
+        except asyncio.CancelledError:
+            self._pending.clear()
+            raise
+        finally:
+            if epoch == self._epoch:
+                self._flush()
+
+    def give_up(self) -> None:
+        """Deliver what was said so far and nothing of the turn after it: a plan that comes too late must not appear."""
+        from obsidian_agent.agent.events import TextDelta
+
+        self._pending = [event for event in self._pending if isinstance(event, TextDelta)]
+        self._flush()
+        self._epoch += 1
+
+    def drop(self) -> None:
+        """Leave behind what is being followed."""
+        self._pending.clear()
+        self._epoch += 1
+        self.dropped += 1
+
+    async def execute(self, plans: Plans, preview: Preview) -> None:
+        """Apply a preview. Cancelling the worker that awaits this does not stop a write; `cancel_run` does, after the current file."""
+        cancel = self._cancel_run = threading.Event()
+        self._idle.clear()
+        await asyncio.shield(self._apply(plans.execute(preview, cancel)))
+
+    async def _apply(self, events: AsyncIterator[AgentEvent]) -> None:
+        try:
+            await self.follow(events)
+        finally:
+            self._cancel_run = None
+            self._idle.set()
+
+    async def written(self) -> None:
+        """Wait until nothing is being written."""
+        await self._idle.wait()
+
+    def cancel_run(self) -> bool:
+        """Ask the run to stop after the current file; False when nothing runs or it was asked already."""
+        if self._cancel_run is None or self._cancel_run.is_set():
+            return False
+        self._cancel_run.set()
+        return True
+
+    async def _drain(self, events: AsyncIterator[AgentEvent], epoch: int) -> None:
+        count = 0
+        async with aclosing(cast("AsyncGenerator[AgentEvent]", events)) as source:
+            async for event in source:
+                self._collect(event, epoch)
+                count += 1
+                if count % BREATH == 0:
+                    await asyncio.sleep(0)
+
+    def _collect(self, event: AgentEvent, epoch: int) -> None:
+        if epoch != self._epoch:
+            return
+        self._pending.append(event)
+        wait = BATCH_SECONDS - (time.monotonic() - self._last_delivery)
+        if wait <= 0:
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._flush)
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._pending:
+            batch, self._pending = self._pending, []
+            self._last_delivery = time.monotonic()
+            self._deliver(batch)

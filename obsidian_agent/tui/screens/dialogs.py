@@ -1,0 +1,261 @@
+"""The frame of every modal screen: a titled box; Escape closes it without a result.
+
+One question with two answers; the safe one has the focus.
+
+One of several things, found by a few letters.
+
+One line that nobody sees.
+
+Lines of text to read, on one scrolling screen.
+
+One change on the whole screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Button, Footer, Input, Static
+from textual.worker import Worker, WorkerState
+
+from obsidian_agent import terminal_text
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.diff_model import Diff
+from obsidian_agent.tui.report_lines import Line
+from obsidian_agent.tui.widgets.diff_view import DiffView
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
+from obsidian_agent.tui.widgets.safe_input import LineEntry
+
+R = TypeVar("R")
+
+
+class Modal(ModalScreen[R | None], Generic[R]):
+    """Subclasses give a title and yield the body. The result is None when the screen was closed without one."""
+
+    BINDINGS = [Binding("escape", "close", "Close")]
+
+    def __init__(self, title: str, hint: str = "") -> None:
+        super().__init__()
+        self.heading = title
+        self.hint = hint
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static(Content(terminal_text.block(self.heading)), id="modal-title", markup=False)
+            yield from self.body()
+            yield Static("", id="modal-problem", markup=False)
+            if self.hint:
+                yield Static(Content(terminal_text.block(self.hint)), id="modal-hint", markup=False)
+            yield Footer(show_command_palette=False)
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and footer."""
+        raise NotImplementedError
+
+    def problem(self, text: str) -> None:
+        """Say what is wrong with what was entered; "" takes it away."""
+        shown = self.query_one("#modal-problem", Static)
+        shown.update(Content(terminal_text.block(text)))
+        shown.display = bool(text)
+
+    def run_flow(self, group: str, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool = False) -> None:
+        """Work of this screen, which ends with it; an error of the core is shown in it."""
+        _: Worker[None] = self.run_worker(work, group=group, exclusive=exclusive, exit_on_error=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR and isinstance(event.worker.error, ObsidianAgentError):
+            self.problem(event.worker.error.problem().message)
+        elif event.state is WorkerState.ERROR:
+            self.app.post_message(event)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Buttons(Horizontal):
+    """A row of buttons."""
+
+    def __init__(self, *buttons: Widget) -> None:
+        super().__init__(*buttons)
+
+
+class Confirm(Modal[bool]):
+    """Dismisses with True for yes; False or None otherwise."""
+
+    BINDINGS = [
+        Binding("y", "answer(True)", "Yes"),
+        Binding("n", "answer(False)", "No"),
+        Binding("left,right", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, title: str, text: str, yes: str, no: str = "Cancel", *, danger: bool = True) -> None:
+        super().__init__(title)
+        self._text, self._yes, self._no, self._danger = text, yes, no, danger
+
+    def body(self) -> ComposeResult:
+        yield Static(Content(terminal_text.block(self._text)), markup=False)
+        yield Buttons(
+            Button(Content(self._no), compact=True, id="no"),
+            Button(Content(self._yes), compact=True, id="yes", variant="error" if self._danger else "default"),
+        )
+
+    def on_mount(self) -> None:
+        self.query_one("#no").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:
+        self.dismiss(yes)
+
+
+class Pick(Modal[str]):
+    """Dismisses with the key of the chosen row, or, with `free`, with what was typed when no row holds it.
+
+    `rows` are pairs of a key and a note on it.
+    """
+
+    BINDINGS = [
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+    ]
+    AUTO_FOCUS = "LineEntry"
+
+    def __init__(
+        self, title: str, rows: Sequence[tuple[str, str]], *, hint: str = "", empty: str = "", free: bool = False, typed: str = ""
+    ) -> None:
+        super().__init__(title, hint)
+        self._rows = rows
+        self._empty = empty
+        self._free = free
+        self._typed = typed
+
+    def body(self) -> ComposeResult:
+        yield LineEntry(self._typed, placeholder="A few letters", compact=False)
+        yield ChoiceList([], empty=self._empty)
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).can_focus = False
+        self._find(self._typed)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._find(event.value)
+
+    def _find(self, query: str) -> None:
+        words = query.casefold().split()
+        found = [(key, note) for key, note in self._rows if all(word in f"{key} {note}".casefold() for word in words)]
+        rows = [Choice(key, key, note) for key, note in found]
+        self.query_one(ChoiceList).set_choices(rows, 0)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        listing = self.query_one(ChoiceList)
+        if listing.current is not None:
+            self.dismiss(listing.current.key)
+        elif self._free and event.value.strip():
+            self.dismiss(event.value.strip())
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(event.list.rows[event.index].key)
+
+    def action_move(self, step: int) -> None:
+        self.query_one(ChoiceList).action_cursor(step)
+
+
+class Secret(Modal[str]):
+    """Dismisses with what was typed, which may be nothing."""
+
+    AUTO_FOCUS = "LineEntry"
+
+    def body(self) -> ComposeResult:
+        yield LineEntry(password=True, compact=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())
+
+
+WIDTH = 106
+"""Columns after which a line goes on in the next one."""
+
+
+class ReportList(VirtualList[Line]):
+    """One line of the report a row: a long one is drawn by the screenful."""
+
+    DEFAULT_CSS = "ReportList { height: auto; max-height: 70vh; }"
+    BINDINGS = [Binding("enter", "choose", show=False)]
+
+    def draw_row(self, row: Line, width: int) -> Content:
+        return Content.styled(row[0], row[1])
+
+
+class Report(Modal[None]):
+    """The texts must be safe to show."""
+
+    BINDINGS = [Binding("q,enter", "close", show=False)]
+
+    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+        super().__init__(title)
+        self._lines = lines
+
+    def body(self) -> ComposeResult:
+        yield ReportList(())
+
+    def on_mount(self) -> None:
+        listing = self.query_one(ReportList)
+        listing.focus()
+        listing.set_rows(wrapped(self._lines, max(30, min(WIDTH, self.app.size.width * 94 // 100 - 10))), 0)
+
+
+def wrapped(lines: Sequence[Line], width: int) -> list[Line]:
+    """The lines, none longer than `width` characters; what goes on is indented like its beginning."""
+    found: list[Line] = []
+    for text, style in lines:
+        indent = text[: len(text) - len(text.lstrip(" "))][: width // 2]
+        while len(text) > width:
+            at = text.rfind(" ", len(indent) + 1, width)
+            at = at if at > width // 2 else width
+            found.append((text[:at], style))
+            text = indent + text[at:].lstrip(" ")
+        found.append((text, style))
+    return found
+
+
+class DiffScreen(ModalScreen[None]):
+    """A diff, or a text that is safe to show."""
+
+    BINDINGS = bindings("diff", without=("diff.next", "diff.previous"))
+
+    def __init__(self, title: str, content: Diff | str) -> None:
+        super().__init__()
+        self._title = title
+        self._content = content
+
+    def compose(self) -> ComposeResult:
+        signs = ""
+        if isinstance(self._content, Diff):
+            signs = f"  +{self._content.added:,} -{self._content.removed:,}"
+        yield Static(Content.assemble((terminal_text.line(self._title), "bold"), (signs, "$quiet")), id="head", markup=False)
+        if isinstance(self._content, Diff):
+            yield DiffView(id="whole-diff")
+        else:
+            with VerticalScroll():
+                yield Static(Content(self._content), markup=False)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        if isinstance(self._content, Diff):
+            view = self.query_one(DiffView)
+            view.show(self._content)
+            view.focus()
+        else:
+            self.query_one(VerticalScroll).focus()
+
+    def action_close(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,186 @@
+"""Who answers: the model and its key, the agent of the vault, and the one card of a first start."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.app import ComposeResult
+
+from obsidian_agent import terminal_text
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Modal, Pick, Secret
+from obsidian_agent.tui.screens.reports import ReportActions
+from obsidian_agent.tui.screens.settings import SettingActions
+from obsidian_agent.tui.screens.trust import Trust
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from obsidian_agent.agent.local_models import Offer
+    from obsidian_agent.providers.local_services import LocalService
+
+DEFAULT = "default"
+NOBODY = "none"
+USE, MENU, SERVICE = "use", "menu", "service"
+
+NO_MODEL = "No model is chosen: what you say is looked for among the actions, and F2 has them all. /key and /model use a service."
+"""Said where nothing runs on this machine that could be offered."""
+
+KEYS_HINT = "Keys are kept in the system's keyring, or where there is none in a file that only you can read; never in a vault."
+
+
+class ModelActions(ReportActions, SettingActions):
+    """Models, keys and agents are chosen."""
+
+    @work(group="choice", exclusive=True, exit_on_error=False)
+    async def action_choose_model(self, name: str = "") -> None:
+        """Another model for this conversation; without a name the person picks one."""
+        wanted = name
+        if not wanted:
+            rows = [(DEFAULT, "the one of the settings again"), *await asyncio.to_thread(self.services.known_models)]
+            hint = "PROVIDER/NAME, such as openai/gpt-5 or ollama/qwen3. It takes effect with the next message of this conversation."
+            picked = await self.app.push_screen_wait(Pick("Choose a model", rows, hint=hint, free=True))
+            wanted = picked or ""
+            if wanted.endswith("/"):
+                wanted = await self._model_of_service(wanted)
+        if not wanted:
+            return
+        chosen = None if wanted == DEFAULT else wanted
+        await asyncio.to_thread(self.services.choose_model, self.thread.id, chosen)
+        self.thread.model = chosen
+        model = await asyncio.to_thread(self.services.model_of, self.thread.id)
+        self.say("note", f"The next message goes to {terminal_text.shortened(model, 120)}.")
+        self.show_usage()
+
+    async def _model_of_service(self, vendor: str) -> str:
+        """A model of one service, from its own list where it gives one."""
+        self.hint(f"Asking {vendor.rstrip('/')} for its models…")
+        try:
+            found = await self.services.service_models(vendor.rstrip("/"))
+            rows, hint = [(name, "") for name in found], "Type another name if it is not listed."
+        except ObsidianAgentError as error:
+            rows, hint = [], f"{error.problem().message} Type the name."
+        finally:
+            self.hint("")
+        picked = await self.app.push_screen_wait(Pick("Choose a model", rows, hint=terminal_text.folded(hint, 3), free=True, typed=vendor))
+        return picked if picked and not picked.endswith("/") else ""
+
+    # --- keys -------------------------------------------------------------------------------------------------------------------
+
+    @work(group="choice", exclusive=True, exit_on_error=False)
+    async def action_keep_key(self, vendor: str = "") -> None:
+        """The key for a service: into the system's keyring, or where there is none into a file for the person alone."""
+        wanted = vendor or await self._pick_service("The key of which service?")
+        if wanted:
+            await self._keep_key(wanted)
+
+    async def _pick_service(self, title: str) -> str | None:
+        rows = await asyncio.to_thread(self.services.key_sources)
+        return await self.app.push_screen_wait(Pick(title, rows, hint=KEYS_HINT))
+
+    async def _keep_key(self, vendor: str) -> None:
+        title = f"The key for {terminal_text.shortened(vendor, 60)}"
+        secret = await self.app.push_screen_wait(Secret(title, "Empty forgets the one that is kept."))
+        if secret is not None:
+            self.say("note", await asyncio.to_thread(self.services.keep_key, vendor, secret))
+
+    # --- agents of the vault ----------------------------------------------------------------------------------------------------
+
+    def action_trust(self) -> None:
+        """What in the vault wants to tell the agent something."""
+        self.app.push_screen(Trust(self.services.customs))
+
+    @work(group="choice", exclusive=True, exit_on_error=False)
+    async def action_choose_agent(self, name: str = "") -> None:
+        """An agent of the vault for this conversation; without a name the person picks one."""
+        agents = (await asyncio.to_thread(self.services.customs.library)).agents
+        wanted = name
+        if not wanted:
+            rows = [(NOBODY, "nobody in particular"), *((key, agent.head.description) for key, agent in agents.items())]
+            hint = "Only agents that you trust are here; /trust shows all."
+            picked = await self.app.push_screen_wait(Pick("Choose an agent", rows, hint=hint))
+            wanted = picked or ""
+        if not wanted:
+            return
+        if wanted != NOBODY and wanted not in agents:
+            self.hint(f"There is no agent {wanted} that you trust. /trust shows what the vault has.")
+        elif self.thread.id is None:
+            self.hint("Say something first: an agent is chosen for a conversation.")
+        else:
+            await asyncio.to_thread(self.threads.choose_assistant, self.thread.id, None if wanted == NOBODY else wanted)
+            who = "Nobody in particular answers" if wanted == NOBODY else f"{terminal_text.shortened(wanted, 80)} answers"
+            self.say("note", f"{who} from the next message on.")
+            self.show_usage()
+
+    # --- at a first start -------------------------------------------------------------------------------------------------------
+
+    async def offer_model(self) -> None:
+        """When nobody has chosen: offer the model that runs on this machine, or say how it is without one."""
+        from obsidian_agent.agent.local_models import first_offer
+
+        found = await first_offer(self.settings)
+        if found is None:
+            return
+        if found.offer is None:
+            self.panes.chat.tell_without_model(NO_MODEL)
+            return
+        match await self.app.push_screen_wait(FirstStart(found.offer)):
+            case "use":
+                await self._use(found.offer.spec, found.services)
+            case "menu":
+                await self._use("none", found.services)
+            case "service":
+                await self._use_service()
+
+    async def _use(self, name: str, services: Sequence[LocalService]) -> None:
+        """Choose a model for all conversations, and say so."""
+        from obsidian_agent.agent.local_models import use
+
+        remarks = await asyncio.to_thread(use, self.settings, name, services)
+        chosen = self.settings.chosen
+        used = f"{terminal_text.shortened(chosen, 120)} is used from now on." if chosen else "No model is used: F2 has all actions."
+        self.say("note", "\n".join([f"{used} /model and the settings (F5) change it.", *remarks]))
+        self.signals.setting_changed.publish("model")
+
+    async def _use_service(self) -> None:
+        """A service, its key, and one of its models, for all conversations."""
+        vendor = await self._pick_service("Which service?")
+        if vendor:
+            await self._keep_key(vendor)
+            model = await self._model_of_service(f"{vendor}/")
+            if model:
+                await self._use(model, ())
+
+
+class FirstStart(Modal[str]):
+    """Dismisses with the answer; Escape is none, and the next start asks again."""
+
+    BINDINGS = bindings("card")
+
+    def __init__(self, offer: Offer) -> None:
+        title = f"{terminal_text.shortened(offer.title, 40)} with {terminal_text.shortened(offer.model, 80)} runs here. Use it?"
+        super().__init__(
+            title, "Nothing is downloaded. /model and the settings (F5) change it at any time. Esc: asked again at the next start."
+        )
+
+    def body(self) -> ComposeResult:
+        yield ChoiceList(
+            [
+                Choice(USE, "Use it", "it picks from the actions, in any language", "1"),
+                Choice(MENU, "Only the menu", "what is certain at once, forms for the rest", "2"),
+                Choice(SERVICE, "A service with a key", "OpenAI, Anthropic, Gemini and others", "3"),
+            ]
+        )
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).focus()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(event.list.rows[event.index].key)
+
+    def action_pick(self, index: int) -> None:
+        self.dismiss(self.query_one(ChoiceList).rows[index].key)

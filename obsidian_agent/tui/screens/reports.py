@@ -1,0 +1,106 @@
+"""What the program can tell of itself: what was sent, what would be sent, what it cost, how full the model's window is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual import work
+
+from obsidian_agent import terminal_text
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui import report_lines
+from obsidian_agent.tui.screens.dialogs import Pick, Report
+from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.widgets.panes import TopBar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from obsidian_agent.tui.report_lines import Line
+
+
+class ReportActions(Workspace):
+    """Each gets its data in the background and shows it."""
+
+    def _report(self, title: str, lines: Sequence[Line]) -> None:
+        self.app.push_screen(Report(title, lines))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_sent(self) -> None:
+        """What was sent to which model, of which notes."""
+        self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.sent), self.thread.id))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_stats(self) -> None:
+        """Tokens, cost and times."""
+        self._report("Statistics", report_lines.usage_lines(*await asyncio.to_thread(self.services.usage, self.thread.id)))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_cache(self, what: str = "") -> None:
+        """What is kept ready; `clear` puts away what nobody uses."""
+        if what == "clear":
+            await asyncio.to_thread(self.services.forget_kept)
+        self._report("What is kept ready", report_lines.kept_lines(await asyncio.to_thread(self.services.kept)))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_context(self, draft: str = "") -> None:
+        """What a message would send."""
+        self.freeze_focus()
+        found = await self.services.preview_request(self.thread.id, draft or self.panes.chat.prompt.text)
+        self._report("What would be sent", report_lines.outlook_lines(found))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_search_plugins(self, query: str) -> None:
+        """Community plugins that fit some words."""
+        self.hint("Looking in Obsidian's list of community plugins…")
+        try:
+            found = await self.services.plugins(query)
+        finally:
+            self.hint("")
+        self._report(f"Community plugins: {terminal_text.shortened(query, 60)}", report_lines.plugin_lines(found))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_files(self) -> None:
+        """The notes of which something went to a model in this conversation; one can be opened."""
+        found = await asyncio.to_thread(self.services.read_files, self.thread.id)
+        rows = [(each.path, f"{report_lines.LEVELS[each.shared]} · {each.times}×") for each in found]
+        empty = " No model was shown anything in this conversation."
+        path = await self.app.push_screen_wait(Pick("Notes read in this conversation", rows, empty=empty))
+        if path is not None:
+            self.show_note(path)
+
+    @work(group="usage", exclusive=True, exit_on_error=False)
+    async def show_usage(self) -> None:
+        """Say anew which model is asked, what the conversation used and how full the model's window is."""
+        thread_id, line = self.thread.id, self.panes.chat.usage
+        model = await asyncio.to_thread(self.services.model_of, thread_id)
+        self.query_one(TopBar).name_planner(model or "offline planner")
+        turns, _ = await asyncio.to_thread(self.services.usage, thread_id)
+        if not turns or not model:
+            line.show("", "")
+            return
+        try:
+            outlook = await self.services.preview_request(thread_id, "")
+        except ObsidianAgentError:
+            outlook = None
+        if thread_id == self.thread.id:
+            gauge = f"ctx {report_lines.gauge(outlook.use, 8)}" if outlook is not None else ""
+            line.show(report_lines.usage_in_a_line(turns), gauge, full=outlook is not None and outlook.use.full)
+
+    def action_compact(self) -> None:
+        """Summarise the older turns of the conversation for the model, and say what that did."""
+        if self.thread.id is None:
+            self.hint("There is nothing to summarise yet.")
+        elif self.is_idle():
+            self._compact(self.thread.id)
+
+    @work(group="threads", exit_on_error=False)
+    async def _compact(self, thread_id: str) -> None:
+        self.busy("Summarising")
+        try:
+            done = await self.threads.compact(thread_id)
+        finally:
+            self.busy("")
+        self.say("note", done.words)
+        self.show_usage()

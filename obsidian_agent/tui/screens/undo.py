@@ -1,0 +1,306 @@
+"""Undo and redo: restore, then settle the files that changed since; runs that a crash left half done; back to a step of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from obsidian_agent import terminal_text
+from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui import diff_model
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
+from obsidian_agent.tui.screens.history import History, HistoryRequest
+from obsidian_agent.tui.screens.workspace import Workspace
+from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.tui.session_port import Cut, InterruptedRun, UndoConflict, UndoReport
+
+    _Restore = Callable[[Collection[str], Collection[str]], UndoReport]
+
+
+_NAMED: Final = 5
+"""Files that are named in one line."""
+
+
+class UndoActions(Workspace):
+    """What was done is taken back, or done again."""
+
+    def action_history(self) -> None:
+        """Earlier runs."""
+        self.app.push_screen(History(self.session.runs), self.change_history)
+
+    def change_history(self, request: HistoryRequest | None) -> None:
+        """Undo a run of the past, whole or back to a step that the person chooses, or redo."""
+        if request is None:
+            return
+        if self.turn.phase == "running":
+            self.hint("A plan is being applied. Undo waits until it is done.")
+            return
+        match request.what:
+            case "undo":
+                self.undo(request.run_id)
+            case "step" if request.run_id is not None:
+                self._undo_to_step(request.run_id)
+            case _:
+                self._redo()
+
+    @work(group="undo", exit_on_error=False)
+    async def undo(self, run_id: str | None) -> None:
+        """Undo a run (None: the last)."""
+        await self._undo(run_id)
+
+    @work(group="undo", exit_on_error=False)
+    async def undo_last(self) -> None:
+        """Undo the last run, when the person says so again; a plan that waits is computed anew."""
+        question = Confirm("Undo", "Undo the last run? The plan on the screen is computed again afterwards.", "Undo")
+        if await self.app.push_screen_wait(question):
+            await self._undo(None)
+            if self.turn.pending is not None:
+                self.turn.preview_again(self.turn.pending)
+
+    @work(group="undo", exit_on_error=False)
+    async def _undo_to_step(self, run_id: str) -> None:
+        cuts = await asyncio.to_thread(self.session.runs.cuts, run_id)
+        plan = await asyncio.to_thread(self.session.runs.plan_of, run_id)
+        step = await self.app.push_screen_wait(Steps(plan, cuts))
+        if step is not None:
+            await self._undo(run_id, step)
+
+    @work(group="undo", exit_on_error=False)
+    async def _redo(self) -> None:
+        runs = self.session.runs
+        await self._restore("Done again", runs.redo, partial(runs.conflict_diff, None, redoing=True))
+
+    async def _undo(self, run_id: str | None, to_step: str | None = None) -> None:
+        """With `to_step` only what came after it. Files that changed since are asked about one by one."""
+        runs = self.session.runs
+
+        def undo(force: Collection[str], skip: Collection[str]) -> UndoReport:
+            return runs.undo(run_id, force, skip, to_step)
+
+        shown = self.panes.work.result
+        whole = await self._restore("Undone", undo, partial(runs.conflict_diff, run_id))
+        if whole and to_step is None and shown.result is not None and run_id in (None, shown.result.run_id):
+            shown.mark_undone()
+
+    async def _restore(self, verb: str, restore: _Restore, diff: Callable[[str], str]) -> bool:
+        """Restore what can be restored, ask about the rest, and force what the person says; whether nothing was left."""
+        report = await asyncio.to_thread(restore, (), ())
+        self._say_report(verb, report)
+        if not report.conflicts:
+            return not report.errors
+
+        async def load(path: str) -> str:
+            return await asyncio.to_thread(diff, path)
+
+        choices = await self.app.push_screen_wait(Conflicts(report.conflicts, load))
+        if choices is not None and choices.force:
+            report = await asyncio.to_thread(restore, choices.force, choices.skip)
+            self._say_report(verb, report)
+        kept = {conflict.path for conflict in report.conflicts} | (set(choices.skip) if choices is not None else set())
+        if kept:
+            more = f" and {len(kept) - _NAMED:,} more" if len(kept) > _NAMED else ""
+            self.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
+        return not kept and not report.errors
+
+    def _say_report(self, verb: str, report: UndoReport) -> None:
+        self.vault_changed()
+        count = len(report.restored)
+        self.say("good", f"{verb}: {count:,} {'files and folders' if count != 1 else 'file or folder'}.")
+        for problem in report.errors:
+            self.say("bad", problem.message)
+        for warning in report.warnings:
+            self.say("note", warning.message)
+
+    # --- at the start -----------------------------------------------------------------------------------------------------------
+
+    async def settle_history(self) -> None:
+        """What is to be decided before anything else: the history of a vault that was moved, and runs that a crash left half done."""
+        try:
+            await self._take_history_along()
+            for run in await asyncio.to_thread(self.session.runs.interrupted):
+                choice = await self.app.push_screen_wait(Recovery(run))
+                if choice is not None:
+                    await self._recover(run, finish=choice == "finish")
+        except ObsidianAgentError as error:
+            self.say("bad", error.problem().message)
+
+    async def _take_history_along(self) -> None:
+        moved = await asyncio.to_thread(self.session.runs.moved)
+        if moved is None:
+            return
+        text = f"It was at {moved.path}. Its earlier runs, conversations and counts are kept for that place; without them they cannot be undone here."
+        if await self.app.push_screen_wait(Confirm("This vault was moved", text, "Take them along", "Not now", danger=False)):
+            await asyncio.to_thread(self.session.runs.adopt)
+            self.say("good", "The history of this vault is here now.")
+
+    async def _recover(self, run: InterruptedRun, *, finish: bool) -> None:
+        try:
+            ended = await asyncio.to_thread(self.session.runs.recover, run.run_id, finish)
+        except ObsidianAgentError as error:
+            self.say("bad", error.problem().message)  # the other runs are asked about all the same
+            return
+        for one in ended:
+            for problem in one.problems:
+                self.say("bad", problem.message)
+            for warning in one.warnings:
+                self.say("note", warning.message)
+        self.say("good", "The interrupted run is finished." if finish else "The interrupted run is rolled back.")
+        self.vault_changed()
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictChoices:
+    """Paths to restore over what is there now, and paths to leave alone."""
+
+    force: frozenset[str]
+    skip: frozenset[str]
+
+
+class ConflictList(VirtualList["UndoConflict"]):
+    """One file a line, with what happens to it."""
+
+    DEFAULT_CSS = "ConflictList { height: auto; min-height: 2; }"
+    BINDINGS = [Binding("enter", "choose", "Show diff", key_display="⏎")]
+
+    def __init__(self, rows: Sequence[UndoConflict]) -> None:
+        super().__init__(rows)
+        self.forced: frozenset[str] = frozenset()
+
+    def draw_row(self, row: UndoConflict, width: int) -> Content:
+        word = (" restore anyway ", "$error") if row.path in self.forced else (" keep mine      ", "$success")
+        if not row.forcible:
+            word = (" cannot be restored ", "$quiet")
+        return Content.assemble(
+            word, (terminal_text.shortened(row.path, 300), "$foreground"), (f"  {terminal_text.shortened(row.reason, 200)}", "$quiet")
+        )
+
+    def force(self, path: str, forced: bool) -> None:
+        """Choose for one file."""
+        self.forced = self.forced | {path} if forced else self.forced - {path}
+        self.set_rows(self.rows)
+
+
+class Conflicts(Modal[ConflictChoices]):
+    """Dismisses with the choices; everything is kept unless the person says otherwise."""
+
+    BINDINGS = bindings("conflicts")
+
+    def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]) -> None:
+        super().__init__("These files changed since the run", "Everything else was restored. Enter shows what restoring would change.")
+        self._conflicts = tuple(conflicts)
+        self._load_diff = load_diff
+
+    def body(self) -> ComposeResult:
+        yield ConflictList(self._conflicts)
+
+    def on_mount(self) -> None:
+        self.query_one(ConflictList).focus()
+
+    def action_choose(self, what: str) -> None:
+        listing = self.query_one(ConflictList)
+        if listing.current is not None:
+            listing.force(listing.current.path, what == "force" and listing.current.forcible)
+            listing.action_cursor(1)
+
+    def action_apply(self) -> None:
+        forced = self.query_one(ConflictList).forced
+        self.dismiss(ConflictChoices(forced, frozenset(conflict.path for conflict in self._conflicts) - forced))
+
+    def on_virtual_list_chosen(self, event: ConflictList.Chosen) -> None:
+        self.run_flow("conflict diff", partial(self._show, self._conflicts[event.index].path), exclusive=True)
+
+    async def _show(self, path: str) -> None:
+        diff = diff_model.parse(await self._load_diff(path))
+        self.app.push_screen(DiffScreen(path, diff if diff.lines else "There are no lines to compare."))
+
+
+RecoveryChoice = Literal["finish", "back"]
+
+
+class Recovery(Modal[RecoveryChoice]):
+    """Dismisses with the choice, or None for later."""
+
+    BINDINGS = [Binding("b", "pick('back')", "Roll back"), Binding("f", "pick('finish')", "Finish"), Binding("escape", "close", "Later")]
+
+    def __init__(self, run: InterruptedRun) -> None:
+        super().__init__(
+            "A run was interrupted",
+            "Rolling back restores every file the run had changed. Finishing does what was approved and is still missing.",
+        )
+        self._run = run
+
+    def body(self) -> ComposeResult:
+        run = self._run
+        when = terminal_text.line(run.time[:16].replace("T", " "))
+        yield Static(
+            Content.assemble(
+                (terminal_text.folded(run.goal, 4), "bold"),
+                (f"\n{terminal_text.line(run.kind)} of {when} · {len(run.paths):,} files · {terminal_text.line(run.run_id)}", "$quiet"),
+            ),
+            markup=False,
+        )
+        yield Buttons(
+            Button(Content("Roll back"), compact=True, id="back"),
+            Button(Content("Finish"), compact=True, id="finish"),
+            Button(Content("Later"), compact=True, id="later"),
+        )
+
+    def on_mount(self) -> None:
+        self.query_one("#back").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        match event.button.id:
+            case "back":
+                self.dismiss("back")
+            case "finish":
+                self.dismiss("finish")
+            case _:
+                self.dismiss(None)
+
+    def action_pick(self, choice: RecoveryChoice) -> None:
+        self.dismiss(choice)
+
+
+_HINT = "What the run did up to the end of this step stays; what came after it is undone."
+_JOINED = "later steps changed its files further"
+
+
+class Steps(Modal[str]):
+    """Dismisses with the id of the chosen step."""
+
+    def __init__(self, plan: ActionPlan, cuts: Sequence[Cut]) -> None:
+        super().__init__("Back to which step?", _HINT)
+        self._words = {step.id: step.preview or step.tool for step in plan.steps}
+        self._cuts = cuts[:-1]
+
+    def body(self) -> ComposeResult:
+        rows = [
+            Choice(cut.step, self._words.get(cut.step, cut.step), "" if cut.clean else _JOINED, f"{number}")
+            for number, cut in enumerate(self._cuts, 1)
+        ]
+        listing = ChoiceList([], empty=" This run has one step only, or is older than this program's record of steps.")
+        listing.set_choices(rows, 0 if rows else None)
+        yield listing
+
+    def on_mount(self) -> None:
+        self.query_one(ChoiceList).focus()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        cut = self._cuts[event.index]
+        if cut.clean:
+            self.dismiss(cut.step)
+        else:
+            self.problem("What its files held at the end of this step is not kept: later steps changed them before they were written.")

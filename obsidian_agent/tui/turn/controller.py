@@ -1,0 +1,398 @@
+"""The course of a turn: message, plan, preview, decision, run, result. Says what is pending and what may happen; a view shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from obsidian_agent import terminal_text
+from obsidian_agent.tui.event_stream import WorkEnded
+from obsidian_agent.tui.plan_rows import counts, does_something
+from obsidian_agent.tui.report_lines import result_in_words
+
+if TYPE_CHECKING:
+    from textual.message import Message
+    from textual.worker import Worker
+
+    from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
+    from obsidian_agent.config.live import LiveSettings
+    from obsidian_agent.config.settings import Settings
+    from obsidian_agent.errors import Problem
+    from obsidian_agent.plan.model import ActionPlan
+    from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.event_stream import EventStream
+    from obsidian_agent.tui.session_port import Session
+    from obsidian_agent.tui.transcript_entries import Speaker
+    from obsidian_agent.tui.turn.thread import CurrentThread
+
+MOST_TOLD = 8
+"""More problems than this are counted, not listed."""
+
+NO_RESULT = "The run ended without a result. The history (F3) shows what was done."
+NO_SELECTION = "Selection is empty. Please select text first.\nSelect bullet points to create notes from (Ctrl+O opens a note)."
+
+Phase = Literal["idle", "planning", "running"]
+Stage = Literal["idle", "plan", "run", "result"]
+"""What the person sees beside the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A complete preview that waits for a decision. `plan` has all steps, those in `disabled` are left out of the preview."""
+
+    preview: Preview
+    plan: ActionPlan
+    disabled: frozenset[str]
+    macro: str | None = None
+    """The macro that the plan is, if it is one."""
+    message: str | None = None
+    """What the person said that the plan was made from, if they said something."""
+
+
+class TurnView(Protocol):
+    """What shows a turn. Nothing here decides anything."""
+
+    def say(self, speaker: Speaker, text: str) -> None: ...
+    def hint(self, text: str) -> None: ...
+    def busy(self, what: str) -> None: ...
+    def end_stream(self, *, keep: bool, mark: str = "") -> None: ...
+    def ask(self, event: NeedsInput) -> object: ...
+    def lock_plan(self, disabled: frozenset[str] | None) -> None: ...
+    def show_plan(self, preview: Preview, plan: ActionPlan, disabled: frozenset[str], *, complete: bool) -> None: ...
+    def bring_forward(self, *, only_beside: bool = False) -> None: ...
+    def focus_work(self) -> None: ...
+    def show_nothing(self) -> None: ...
+    def show_run(self, preview: Preview) -> None: ...
+    def show_stopping(self) -> None: ...
+    def end_run(self, result: ExecutionResult | None) -> None: ...
+    def show_note(self, path: str, line: int | None = None) -> object: ...
+    def vault_changed(self) -> None: ...
+    def refresh_state(self) -> None: ...
+    def post_message(self, message: Message) -> object: ...
+    def run_worker(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False, exit_on_error: bool = True
+    ) -> Worker[None]: ...
+
+
+class TurnController:
+    """One thing at a time: planning gives way to planning, a run to nothing. A new plan replaces one that waits.
+
+    What ends says so by a `WorkEnded` with the token that it began with, in the same queue as its events.
+    """
+
+    def __init__(self, session: Session, settings: LiveSettings, stream: EventStream, thread: CurrentThread, view: TurnView) -> None:
+        self._session = session
+        self._settings = settings
+        self._stream = stream
+        self._thread = thread
+        self._view = view
+        self.phase: Phase = "idle"
+        self.stage: Stage = "idle"
+        self.concluded = True
+        """Whether an event came that a turn or run may end with."""
+        self.pending: Pending | None = None
+        self.last: Pending | None = None
+        """The plan that was rejected or applied last; it can be brought back."""
+        self.macro: str | None = None
+        """The macro that is being previewed, if any."""
+        self.repair = ""
+        """What to say so that the last run is repaired; "" when all is as previewed."""
+        self._plan: ActionPlan | None = None
+        self._disabled: frozenset[str] = frozenset()
+        self._message: str | None = None
+        self._complete = False
+        self._approve_when_idle: Preview | None = None
+        self._token = 0
+        self._worker: Worker[None] | None = None
+
+    # --- starting and stopping ------------------------------------------------------------------------------------------------
+
+    def start(self, events: AsyncIterator[AgentEvent], what: str) -> None:
+        """Follow a turn or preview; an earlier one is cancelled. A plan that waits cannot be approved meanwhile."""
+        self._view.busy(what)
+        if self.stage == "plan":
+            self._complete = False
+            self._view.lock_plan(None)
+        self._begin("planning", partial(self._stream.follow, events), exclusive=True)
+        self._view.refresh_state()
+
+    def send(self, message: str) -> None:
+        """A new turn with a message of the person."""
+        self.forget_plan(message=message)
+        self.start(self._thread.turn(message), "Planning")
+
+    def preview(
+        self,
+        document: Mapping[str, Any],
+        disabled: frozenset[str],
+        values: Mapping[str, Any],
+        *,
+        keep: bool = False,
+        message: str | None = None,
+    ) -> None:
+        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from."""
+        if not keep:
+            self.forget_plan(message=message)
+        self.start(self._session.preview_plan(document, disabled, values, self._message), "Computing the preview")
+
+    def preview_again(self, plan: Pending) -> None:
+        """Preview a plan with all its steps as the vault is now."""
+        self.preview(plan.plan.to_json(), frozenset(), plan.preview.context.params, message=plan.message)
+
+    def forget_plan(self, *, macro: str | None = None, message: str | None = None) -> None:
+        """What comes next is another plan (that of a macro, or made from a message), not the one on the screen with other steps."""
+        self._plan = None
+        self._disabled = frozenset()
+        self.macro = macro
+        self._message = message
+
+    def cancel(self) -> bool:
+        """Stop planning at once, a run after the current file. False when nothing is going on."""
+        match self.phase:
+            case "running":
+                self._view.show_stopping()
+                self._stream.cancel_run()
+                return True
+            case "planning":
+                self._thread.cancel()
+                self._stream.give_up()
+                if self._worker is not None:
+                    self._worker.cancel()
+                # A worker that has not begun yet ends without a word.
+                self._view.post_message(WorkEnded(self._token, cancelled=True))
+                return True
+            case "idle":
+                self._thread.cancel()
+                return False
+
+    def let_go(self) -> None:
+        """Leave what is on the screen: a turn goes on without it. Not while a plan is being applied."""
+        if self.phase == "planning":
+            self._stream.drop()
+            if self._worker is not None:
+                self._worker.cancel()
+            self._token += 1
+            self.phase, self._worker = "idle", None
+        self._view.busy("")
+        self._view.end_stream(keep=False)
+        self.pending = self.last = None
+        self.forget_plan()
+
+    def take_up(self, pending: Pending | None) -> None:
+        """Show the plan of another conversation, if one waits there."""
+        self.pending = pending
+        if pending is not None:
+            self.macro, self._message = pending.macro, pending.message
+            self._view.bring_forward(only_beside=True)
+        self._show_pending()
+        self._view.refresh_state()
+
+    def ended(self, message: WorkEnded) -> None:
+        """The worker is done; what it delivered has been shown."""
+        if message.token != self._token or self.phase == "idle":
+            return
+        ended, self.phase, self._worker = self.phase, "idle", None
+        view = self._view
+        view.busy("")
+        view.end_stream(keep=message.cancelled, mark="stopped here")
+        if message.cancelled:
+            view.say("note", "Cancelled. Nothing was changed.")
+        elif not self.concluded:
+            view.say("bad", NO_RESULT if ended == "running" else "That came to no end. Nothing was changed.")
+        if self.stage == "run":
+            # There is no result. The plan is offered again, and refused where a file is no longer as previewed.
+            view.end_run(None)
+            self.pending = self.last
+            self._show_pending()
+        elif self.stage == "plan" and not self._complete:
+            self._show_pending()
+        preview, self._approve_when_idle = self._approve_when_idle, None
+        if preview is not None and not message.cancelled:
+            view.say("note", "Your settings let this run without a question.")
+            self.approve(preview)
+        view.refresh_state()
+
+    def _show_pending(self) -> None:
+        if self.pending is None:
+            self._show_nothing()
+        else:
+            self._plan, self._disabled = self.pending.plan, self.pending.disabled
+            self._show(self.pending.preview, complete=True)
+            self._view.focus_work()
+
+    def _show_nothing(self) -> None:
+        self.stage = "idle"
+        self._view.show_nothing()
+
+    def _begin(self, phase: Phase, work: Callable[[], Coroutine[Any, Any, None]], *, exclusive: bool) -> None:
+        self._token += 1
+        self.phase, self.concluded = phase, False
+        told = partial(self._tell_end, work, self._token)
+        group = "turn" if phase == "planning" else "run"
+        self._worker = self._view.run_worker(told, group=group, exclusive=exclusive, exit_on_error=False)
+
+    async def _tell_end(self, work: Callable[[], Coroutine[Any, Any, None]], token: int) -> None:
+        cancelled = False
+        try:
+            await work()
+        except asyncio.CancelledError:
+            cancelled = self.phase == "planning"
+            raise
+        finally:
+            self._view.post_message(WorkEnded(token, cancelled=cancelled))
+
+    # --- planning -------------------------------------------------------------------------------------------------------------
+
+    def plan_ready(self, event: PlanReady) -> None:
+        """A plan was made; its preview follows."""
+        self._plan = event.plan
+        self._view.busy("Computing the preview")
+        for note in event.notes:
+            self._view.say("note", note)
+
+    def preview_started(self, partial: Preview) -> None:
+        """Show the first changes; approving is locked."""
+        self._show(partial, complete=False)
+        self._view.bring_forward(only_beside=True)
+
+    def preview_ready(self, preview: Preview) -> None:
+        """Show the complete preview and wait for a decision; a plan without steps is an answer."""
+        plan = self._plan or preview.plan
+        if not plan.steps:
+            self._view.say("agent", "\n\n".join([plan.goal, *plan.assumptions]))
+            return
+        self._show(preview, complete=True)
+        first_time = self.pending is None or self.pending.plan is not plan
+        self.pending = Pending(preview, plan, self._disabled, self.macro, self._message)
+        if first_time:
+            words = ", ".join(text for _, text in counts(preview.change_set.changes)) or "no file changes"
+            self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
+        if first_time and not self._disabled and auto_approval(preview, self._settings.current):
+            self._approve_when_idle = preview
+        if any(problem.code == "NO_SELECTION" for problem in preview.errors):
+            self._view.hint(NO_SELECTION)
+        self._view.bring_forward()
+        self._view.refresh_state()
+
+    def _show(self, preview: Preview, *, complete: bool) -> None:
+        self._plan = self._plan or preview.plan
+        self.stage, self._complete = "plan", complete
+        self._view.show_plan(preview, self._plan, self._disabled, complete=complete)
+
+    def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
+        """Nothing was changed; say why. `problems` are what led to it, when there is more to say than `problem`."""
+        all_of_them = [problem, *(each for each in problems if each.message != problem.message)]
+        lines = [each.message + (f" ({each.step_id})" if each.step_id else "") for each in all_of_them[:MOST_TOLD]]
+        more = [f"… and {len(all_of_them) - MOST_TOLD} more"] if len(all_of_them) > MOST_TOLD else []
+        self._view.say("bad", "\n".join([*lines, *more]))
+        if any(each.code == "NO_SELECTION" for each in all_of_them):
+            self._view.hint(NO_SELECTION)
+        elif problem.code.startswith("API_"):
+            self._view.hint("/retry says the same again.")
+
+    # --- deciding -------------------------------------------------------------------------------------------------------------
+
+    def toggle(self, step_id: str) -> None:
+        """Leave a step out or put it back, with a fresh preview."""
+        plan = self._plan
+        if plan is None or self.pending is None or self.phase == "running":
+            return
+        self._disabled = self._disabled ^ {step_id}
+        self._view.lock_plan(self._disabled)
+        self.preview(plan.to_json(), self._disabled, self.pending.preview.context.params, keep=True)
+
+    def approve(self, preview: Preview) -> None:
+        """Apply exactly the preview that was on the screen when the key was pressed."""
+        pending = self.pending
+        if self.phase != "idle" or pending is None or pending.preview is not preview:
+            return
+        if not (preview.valid and does_something(preview)):
+            return
+        self.last, self.pending = pending, None
+        self.stage = "run"
+        self._view.show_run(preview)
+        self._view.say("note", "Approved.")
+        self._begin("running", partial(self._stream.execute, self._session.plans, preview), exclusive=False)
+        self._view.refresh_state()
+
+    def reject(self) -> None:
+        """Drop the plan that waits."""
+        if self.phase == "running":
+            return
+        self.cancel()
+        if self.pending is not None:
+            self.last, self.pending = self.pending, None
+            self._view.say("note", "Plan rejected. Nothing was changed.")
+        self._show_nothing()
+        self._view.refresh_state()
+
+    def close_result(self) -> None:
+        """The person has seen how the run ended."""
+        if self.stage == "result":
+            self._show_nothing()
+
+    def run_finished(self, result: ExecutionResult) -> None:
+        """Show how it ended."""
+        from obsidian_agent.agent.document import findings
+
+        self.stage = "result"
+        self._view.end_run(result)
+        self._view.say("good" if result.success else "bad", result_in_words(result))
+        self._view.vault_changed()
+        applied = self.last
+        if applied is None:
+            return
+        if result.success:
+            # What a plan that only reads has found is its result.
+            for what, lines in findings(applied.preview, result.outputs):
+                self._view.say("agent", "\n".join([f"{terminal_text.line(what)}:", "", *lines]))
+        self._view.run_worker(partial(self._check, applied, result), group="kept", exit_on_error=False)
+        if (wanted := note_to_open(applied.preview, result)) is not None:
+            self._view.show_note(*wanted)
+
+    async def _check(self, applied: Pending, result: ExecutionResult) -> None:
+        """Compare the vault with what was approved, and keep what came of it with the conversation."""
+        unlike = await asyncio.to_thread(self._session.plans.verify, applied.preview) if result.status == "done" else ()
+        may_repair = await asyncio.to_thread(self._thread.note_run, applied.preview.plan.goal, result, unlike)
+        self.repair = ""
+        if unlike:
+            from obsidian_agent.agent.execution.verify import repair_request
+
+            self.failed(unlike[0], unlike[1:])
+            if may_repair:
+                self.repair = repair_request(unlike)
+                self._view.say("note", "/repair asks for a plan that puts it right. u in the result undoes the run.")
+        if result.success and applied.macro is not None:
+            await asyncio.to_thread(self._session.saved.count, applied.macro)
+
+
+def auto_approval(preview: Preview, settings: Settings) -> bool:
+    """Whether the person's settings let a complete preview run without a question. Deletes and commands are always asked about."""
+    if not preview.valid or not preview.instances or any(flag.kind == "opaque" for flag in preview.flags):
+        return False
+    if any(change.kind == "delete" for change in preview.change_set.changes):
+        return False
+    match preview.risk.value:
+        case "read-only":
+            return settings.auto_approve_read_only and not preview.change_set.changes
+        case "writes":
+            return not settings.confirm_writes
+        case _:
+            return False
+
+
+def note_to_open(preview: Preview, result: ExecutionResult) -> tuple[str, int | None] | None:
+    """The note that the plan asked to show last, if that step was done, and the line (from 1)."""
+    for instance in reversed(preview.instances):
+        if instance.tool != "workspace.openFile":
+            continue
+        output = result.outputs.get(instance.step_id)
+        if isinstance(output, list):
+            output = output[instance.index] if instance.index is not None and instance.index < len(output) else None
+        if isinstance(output, Mapping) and output.get("opened") and isinstance(output.get("path"), str):
+            line = instance.args.get("line")
+            return output["path"], line if isinstance(line, int) else None
+    return None

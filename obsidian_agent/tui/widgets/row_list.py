@@ -1,0 +1,241 @@
+"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost.
+
+A plain list of lines to choose from, used by several screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from textual import events
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
+
+from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import bindings
+
+T = TypeVar("T")
+CACHED_ROWS = 512
+
+
+class VirtualList(ScrollView, Generic[T], can_focus=True):
+    """Rows of one line each, with a cursor. Subclasses say how a row looks and where the cursor may stop."""
+
+    DEFAULT_CSS = """
+    VirtualList { scrollbar-size-vertical: 1; overflow-x: hidden; background: $surface; }
+    VirtualList > .virtual-list--cursor { background: $block-cursor-blurred-background; }
+    VirtualList:focus > .virtual-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+    """
+    COMPONENT_CLASSES = {"virtual-list--cursor"}
+    BINDINGS = bindings("list")
+    ALLOW_SELECT = False
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+
+    class Highlighted(Message):
+        """The cursor moved, or the rows changed under it. `index` is -1 in an empty list."""
+
+        def __init__(self, list_: VirtualList[Any], index: int) -> None:
+            super().__init__()
+            self.list = list_
+            self.index = index
+
+        @property
+        def control(self) -> VirtualList[Any]:
+            return self.list
+
+    class Chosen(Message):
+        """A row was chosen with Enter or the mouse."""
+
+        def __init__(self, list_: VirtualList[Any], index: int) -> None:
+            super().__init__()
+            self.list = list_
+            self.index = index
+
+        @property
+        def control(self) -> VirtualList[Any]:
+            return self.list
+
+    def __init__(self, rows: Sequence[T] = (), *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.rows: Sequence[T] = rows
+        self.empty = empty
+        self._drawn: dict[tuple[int, int, bool], Strip] = {}
+
+    # --- for subclasses -------------------------------------------------------------------------------------------------------
+
+    def draw_row(self, row: T, width: int) -> Content:
+        """One row as one line of safe text."""
+        raise NotImplementedError
+
+    def can_stop(self, row: T) -> bool:
+        """Whether the cursor may stop here (headings say no)."""
+        return True
+
+    # --- content --------------------------------------------------------------------------------------------------------------
+
+    def set_rows(self, rows: Sequence[T], cursor: int | None = None, *, follow: bool = False) -> None:
+        """Show other rows. The cursor stays at its index unless given; `follow` keeps the end in view when it was in view."""
+        at_end = self.scroll_offset.y >= self.max_scroll_y
+        self.rows = rows
+        self._drawn.clear()
+        self.virtual_size = Size(self.scrollable_content_region.width, len(rows))
+        if follow and at_end:
+            cursor = len(rows) - 1
+        self.set_reactive(VirtualList.cursor, self._nearest(self.cursor if cursor is None else cursor, 1))
+        self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
+        if follow and at_end:
+            self.scroll_end(animate=False, immediate=True)
+        elif not follow:
+            self._show_cursor()
+            self.post_message(self.Highlighted(self, self.cursor if rows else -1))
+
+    @property
+    def current(self) -> T | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if 0 <= self.cursor < len(self.rows) else None
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        self._drawn.clear()
+        self.refresh()
+        self._show_cursor()
+        if old != new:
+            self.post_message(self.Highlighted(self, new))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.rows) or (1 if self.empty else 0)
+
+    # --- drawing --------------------------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        index = y + self.scroll_offset.y
+        width = self.scrollable_content_region.width
+        style = self.visual_style
+        if index >= len(self.rows):
+            if index == 0 and self.empty:
+                return self._strip(Content.styled(self.empty, "$quiet"), width)
+            return Strip.blank(width, style.rich_style)
+        key = (index, width, index == self.cursor)
+        strip = self._drawn.get(key)
+        if strip is None:
+            if len(self._drawn) > CACHED_ROWS:
+                self._drawn.clear()
+            strip = self._drawn[key] = self._strip(self.draw_row(self.rows[index], width), width, cursor=index == self.cursor)
+        return strip
+
+    def _strip(self, content: Content, width: int, *, cursor: bool = False) -> Strip:
+        style = self.visual_style
+        if cursor and self.can_stop(self.rows[self.cursor]):
+            style = style + self.get_visual_style("virtual-list--cursor")
+        content = content.truncate(width, ellipsis=True)
+        strips = Visual.to_strips(self, content, width, 1, style, pad=True)
+        return strips[0] if strips else Strip.blank(width, style.rich_style)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._drawn.clear()
+
+    def on_resize(self) -> None:
+        self._drawn.clear()
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self.rows))
+        self.refresh()  # rows that were drawn at another width
+        self._show_cursor()
+
+    # --- moving ---------------------------------------------------------------------------------------------------------------
+
+    def action_cursor(self, step: int) -> None:
+        if self.rows:
+            self.cursor = self._nearest(self.cursor + step, step)
+
+    def action_page(self, direction: int) -> None:
+        if self.rows:
+            step = direction * max(1, self.scrollable_content_region.height - 1)
+            self.cursor = self._nearest(min(max(self.cursor + step, 0), len(self.rows) - 1), direction)
+
+    def action_first(self) -> None:
+        self.cursor = self._nearest(0, 1)
+        self.scroll_to(y=0, animate=False)
+
+    def action_last(self) -> None:
+        self.cursor = self._nearest(len(self.rows) - 1, -1)
+
+    def action_section(self, direction: int) -> None:
+        """To the first row of the next or previous section: a stop that comes after a row without one."""
+        index = self.cursor + direction
+        while 0 <= index < len(self.rows):
+            if self.can_stop(self.rows[index]) and (index == 0 or not self.can_stop(self.rows[index - 1])) and index != self.cursor:
+                self.cursor = index
+                return
+            index += direction
+
+    def action_choose(self) -> None:
+        if self.current is not None and self.can_stop(self.current):
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        index = event.y - self.content_region.y + self.region.y + self.scroll_offset.y
+        if 0 <= index < len(self.rows) and self.can_stop(self.rows[index]):
+            again = index == self.cursor
+            self.cursor = index
+            if again or event.chain > 1:
+                self.action_choose()
+
+    def _nearest(self, index: int, direction: int) -> int:
+        """The next row where the cursor may stop, looking in one direction first, then in the other."""
+        last = len(self.rows) - 1
+        if last < 0:
+            return 0
+        start = min(max(index, 0), last)
+        for step in (1, -1) if direction >= 0 else (-1, 1):
+            at = start
+            while 0 <= at <= last:
+                if self.can_stop(self.rows[at]):
+                    return at
+                at += step
+        return start
+
+    def _show_cursor(self) -> None:
+        if self.rows and self.size.height and self.cursor >= 0:
+            top = self.cursor - 1 if self.cursor and not self.can_stop(self.rows[self.cursor - 1]) else self.cursor
+            height = self.cursor - top + 1
+            self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One line: a main text, something dim beside it, a word in front. Texts are made safe when drawn."""
+
+    key: str
+    text: str
+    note: str = ""
+    word: str = ""
+    word_style: str = "$primary"
+    word_width: int = field(default=0)
+
+
+class ChoiceList(VirtualList[Choice]):
+    """Shows `Choice`s; its height is that of its rows."""
+
+    DEFAULT_CSS = "ChoiceList { height: auto; }"
+    BINDINGS = [Binding("enter", "choose", "Choose", key_display="⏎")]
+
+    def draw_row(self, row: Choice, width: int) -> Content:
+        word = f"{terminal_text.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""
+        return Content.assemble(
+            (" ", ""),
+            (word, row.word_style),
+            (terminal_text.shortened(row.text, 300), "$foreground"),
+            (f"  {terminal_text.shortened(row.note, 300)}" if row.note else "", "$quiet"),
+        )
+
+    def set_choices(self, choices: Sequence[Choice], cursor: int | None = None) -> None:
+        """Other lines."""
+        self.set_rows(choices, cursor)

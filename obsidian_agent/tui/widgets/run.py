@@ -1,0 +1,354 @@
+"""A run while it happens (bar, step, log, time), and how it ended: what changed, what went wrong, what can be done about it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Static
+
+from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.report_lines import result_in_words
+from obsidian_agent.tui.widgets.note import NoteRequested
+from obsidian_agent.tui.widgets.plan import PlanPane
+from obsidian_agent.tui.widgets.row_list import VirtualList
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.events import (
+        Effects,
+        ExecutionResult,
+        RunStarted,
+        StepFailed,
+        StepFinished,
+        StepRetrying,
+        StepSkipped,
+        StepStarted,
+    )
+    from obsidian_agent.errors import Problem
+
+
+LogKind = Literal["done", "failed", "skipped", "retry"]
+
+_SIGNS: dict[LogKind, tuple[str, str]] = {
+    "done": ("✓ done   ", "$success"),
+    "failed": ("✗ failed ", "$error"),
+    "skipped": ("↷ skipped", "$quiet"),
+    "retry": ("⟳ again  ", "$warning"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogRow:
+    """One line of the log; its texts are as they came."""
+
+    kind: LogKind
+    name: str
+    text: str
+    note: str = ""
+
+
+class RunLog(VirtualList[LogRow]):
+    """What has been done."""
+
+    BINDING_GROUP_TITLE = "Run"
+    BINDINGS = [Binding("enter", "choose", show=False)]
+
+    def draw_row(self, row: LogRow, width: int) -> Content:
+        sign, style = _SIGNS[row.kind]
+        return Content.assemble(
+            (f" {sign} ", style),
+            (terminal_text.shortened(row.text or row.name, 300), "$foreground"),
+            (f"  {terminal_text.shortened(row.note, 200)}" if row.note else "", "$quiet"),
+        )
+
+
+class ProgressPane(Vertical):
+    """Follows the events of one run."""
+
+    DEFAULT_CSS = """
+    ProgressPane { background: $surface; }
+    ProgressPane #run-head { height: auto; padding: 1 2; }
+    ProgressPane RunLog { height: 1fr; padding: 0 1; }
+    ProgressPane #run-status { height: 1; padding: 0 2; background: $boost; }
+    """
+    BINDING_GROUP_TITLE = "Run"
+    BINDINGS = bindings("run")
+
+    class CancelRequested(Message):
+        """The run is to stop after the current file."""
+
+    def __init__(self) -> None:
+        super().__init__(id="run")
+        self._log: list[LogRow] = []
+        self._goal = ""
+        self._now = ""
+        self._completed = 0
+        self._total = 0
+        self._started = 0.0
+        self._cancelling = False
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="run-head", markup=False)
+        yield RunLog(id="run-log")
+        yield Static("", id="run-status", markup=False)
+
+    def on_mount(self) -> None:
+        self._timer = self.set_interval(0.1, self._draw, pause=True)
+
+    # --- events ---------------------------------------------------------------------------------------------------------------
+
+    def prepare(self, goal: str, total: int) -> None:
+        """A plan was approved: nothing has been written yet."""
+        self._log, self._goal, self._now = [], goal, "Securing what can be undone…"
+        self._completed, self._total, self._cancelling = 0, total, False
+        self._started = time.monotonic()
+        self.query_one(RunLog).set_rows([])
+        self._draw()
+        if self._timer is not None:
+            self._timer.resume()
+
+    def started(self, event: RunStarted) -> None:
+        self._total, self._now = event.total, "Starting"
+
+    def step_started(self, event: StepStarted) -> None:
+        self._now = event.text or event.instance
+
+    def step_finished(self, event: StepFinished) -> None:
+        self._completed, self._total = event.completed, event.total
+        paths = event.paths
+        text = paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "") if paths else event.instance
+        self._log.append(LogRow("done", event.instance, text, f"{event.elapsed_ms:.0f} ms"))
+
+    def step_skipped(self, event: StepSkipped) -> None:
+        self._completed, self._total = event.completed, event.total
+        self._log.append(LogRow("skipped", event.instance, event.instance, event.reason))
+
+    def step_retrying(self, event: StepRetrying) -> None:
+        self._log.append(
+            LogRow("retry", event.instance, f"{event.instance} (attempt {event.attempt} of {event.attempts})", event.problem.message)
+        )
+
+    def step_failed(self, event: StepFailed) -> None:
+        self._log.append(LogRow("failed", event.instance, event.problem.path or event.instance, event.problem.message))
+
+    def finish(self) -> None:
+        """The run ended: draw what is left and rest."""
+        if self._timer is not None:
+            self._timer.pause()
+        self._draw()
+
+    # --- drawing --------------------------------------------------------------------------------------------------------------
+
+    def cancelling(self) -> None:
+        """The person asked to stop; the current file is finished first."""
+        self._cancelling = True
+        self._draw()
+
+    def _draw(self) -> None:
+        width = max(self.size.width - 4, 10)
+        share = self._completed / self._total if self._total else 0.0
+        label = f" {self._completed:,}/{self._total:,}  {share:.0%}"
+        bar = max(width - len(label), 4)
+        full = int(bar * share)
+        head = Content.assemble(
+            (terminal_text.folded(self._goal, 2), "bold"),
+            "\n\n",
+            ("━" * full, "$primary"),
+            ("─" * (bar - full), "$panel"),
+            (label, "$foreground"),
+            "\n",
+            (terminal_text.shortened(self._now, 200), "$quiet"),
+        )
+        self.query_one("#run-head", Static).update(head)
+        log = self.query_one(RunLog)
+        if len(log.rows) != len(self._log):
+            log.set_rows(tuple(self._log), follow=True)
+        self.query_one("#run-status", Static).update(self._status())
+
+    def _status(self) -> Content:
+        elapsed = time.monotonic() - self._started
+        parts = [f"{_clock(elapsed)} elapsed"]
+        left = remaining(elapsed, self._completed, self._total)
+        if left is not None:
+            parts.append(f"about {_clock(left)} left")
+        if self._cancelling:
+            return Content.assemble(("Stopping after the current file…", "$warning"), (f"  {parts[0]}", "$quiet"))
+        return Content.assemble((" · ".join(parts), "$quiet"), ("   Esc", "$primary bold"), (" stops after the current file", "$quiet"))
+
+    def action_cancel(self) -> None:
+        self.post_message(self.CancelRequested())
+
+
+def remaining(elapsed: float, completed: int, total: int) -> float | None:
+    """Seconds left by the mean time of what is done; None while too little is known."""
+    if completed < 3 or completed >= total or elapsed < 0.5:
+        return None
+    return elapsed / completed * (total - completed)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+_HEADS = {
+    "done": ("✓ Done", "$success"),
+    "recovered": ("✓ Recovered", "$success"),
+    "failed": ("✗ Failed", "$error"),
+    "stopped": ("✗ Stopped at an error", "$error"),
+    "cancelled": ("↷ Cancelled", "$warning"),
+    "conflict": ("▲ Conflict: a file changed since the preview", "$warning"),
+    "refused": ("✗ Refused, nothing was changed", "$error"),
+}
+_WORD_STYLES = {
+    "new": "$success",
+    "edit": "$warning",
+    "delete": "$error",
+    "rename": "$secondary",
+    "folder": "$success",
+    "command": "$secondary",
+    "error": "$error",
+    "warning": "$warning",
+}
+_NOTES = frozenset({"new", "edit", "rename"})
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """A file, error or warning; Enter opens `path`, or shows the `whole` text."""
+
+    word: str
+    text: str
+    path: str | None = None
+    whole: str = ""
+
+
+class ResultList(VirtualList[ResultRow]):
+    """Problems, then files."""
+
+    BINDING_GROUP_TITLE = "Result"
+
+    def draw_row(self, row: ResultRow, width: int) -> Content:
+        return Content.assemble((f" {row.word:<8}", _WORD_STYLES[row.word]), (terminal_text.shortened(row.text, 400), "$foreground"))
+
+
+class ResultPane(Vertical):
+    """Shows one `ExecutionResult`."""
+
+    DEFAULT_CSS = """
+    ResultPane { background: $surface; }
+    ResultPane #result-head { height: auto; padding: 1 2; }
+    ResultPane ResultList { height: 1fr; padding: 0 1; }
+    ResultPane #result-status { height: auto; padding: 0 2; background: $boost; }
+    """
+    BINDING_GROUP_TITLE = "Result"
+    BINDINGS = bindings("result")
+
+    class Wanted(Message):
+        """The person wants something done with the result: undo, save or close."""
+
+        def __init__(self, what: str, result: ExecutionResult) -> None:
+            super().__init__()
+            self.what = what
+            self.result = result
+
+    def __init__(self) -> None:
+        super().__init__(id="result")
+        self.result: ExecutionResult | None = None
+        self._undone = False
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="result-head", markup=False)
+        yield ResultList(id="result-list")
+        yield Static("", id="result-status", markup=False)
+
+    def show(self, result: ExecutionResult) -> None:
+        """Show how a run ended."""
+        self.result, self._undone = result, False
+        word, style = _HEADS[result.status]
+        problems = [_problem_row("error", problem) for problem in result.errors]
+        problems += [_problem_row("warning", problem) for problem in result.warnings]
+        self._head(Content.assemble((word, f"{style} bold"), "\n", (result_in_words(result), "$foreground")))
+        listing = self.query_one(ResultList)
+        listing.empty = "Nothing was changed."
+        listing.set_rows([*problems, *_file_rows(result.effects)], 0)
+        self._draw_status()
+
+    def mark_undone(self) -> None:
+        """The run was undone."""
+        self._undone = True
+        self._head(Content.assemble(("↶ Undone", "$secondary bold"), ("\nThe files are as they were before the run.", "$foreground")))
+        listing = self.query_one(ResultList)
+        listing.empty = ""
+        listing.set_rows([], 0)
+        self._draw_status()
+
+    def _head(self, content: Content) -> None:
+        self.query_one("#result-head", Static).update(content)
+
+    def _draw_status(self) -> None:
+        rows = self.query_one(ResultList).rows
+        words = ["shows the whole text"] if any(row.whole for row in rows) else []
+        words += ["opens the note"] if any(row.path is not None for row in rows) else []
+        self.query_one("#result-status", Static).update(
+            Content.assemble(("Enter", "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
+        )
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        result = self.result
+        if action == "undo":
+            return result is not None and result.undo_available and not self._undone
+        if action == "save_action":
+            return result is not None and result.success and result.run_id is not None
+        return True
+
+    def on_virtual_list_chosen(self, event: ResultList.Chosen) -> None:
+        event.stop()
+        row = event.list.rows[event.index]
+        if row.whole:
+            self.post_message(PlanPane.DetailRequested(row.word.capitalize(), row.whole))
+        elif row.path is not None:
+            self.post_message(NoteRequested(row.path))
+
+    def action_undo(self) -> None:
+        self._want("undo")
+
+    def action_save_action(self) -> None:
+        self._want("save")
+
+    def action_close(self) -> None:
+        self._want("close")
+
+    def _want(self, what: str) -> None:
+        if self.result is not None:
+            self.post_message(self.Wanted(what, self.result))
+
+
+def _problem_row(word: str, problem: Problem) -> ResultRow:
+    placed = _placed(problem.step_id, problem.path, problem.message)
+    return ResultRow(word, placed, whole=terminal_text.block("\n\n".join(text for text in (placed, problem.code))))
+
+
+def _placed(step_id: str | None, path: str | None, message: str) -> str:
+    where = " · ".join(part for part in (step_id, path) if part and part not in message)
+    return f"{where}: {message}" if where else message
+
+
+def _file_rows(effects: Effects) -> list[ResultRow]:
+    rows = [ResultRow("delete", path) for path in effects.deleted]
+    rows += [ResultRow("rename", f"{old} → {new}", new) for old, new in effects.renamed]
+    rows += [ResultRow("edit", path, path) for path in effects.modified]
+    rows += [ResultRow("new", path, path) for path in effects.created]
+    rows += [ResultRow("folder", path) for path in effects.folders]
+    rows += [ResultRow("command", name) for name in effects.commands]
+    return rows
