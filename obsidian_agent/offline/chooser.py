@@ -116,7 +116,7 @@ class Chooser:
         return Chosen(recipe, texts)
 
 
-def asking(sentence: str, names: Iterable[Found], context: RunContext) -> str:
+def menu_request(sentence: str, names: Iterable[Found], context: RunContext) -> str:
     """What a sentence adds: the day, what is at hand, the kinds of the names of the vault that the sentence says, and itself."""
     kinds = {}
     for found in names:

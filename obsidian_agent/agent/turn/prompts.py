@@ -3,8 +3,8 @@
 A system prompt is the same bytes for the same tools, so that services can keep it ready, and nothing from the vault stands in it, so that no
 note can pretend to be part of it. It comes in full, or short for small models: a third of it, with the dozen tools that most plans are made
 of. Which tools those are told of besides follows from the words of the message: a recipe that is asked for in such words shows which tools
-its kind of plan is made of, and the words of a tool's own line count as well. Who asks in another language gets none of them, and the names
-of all the same.
+its kind of plan is made of, and the words of a tool's own line count as well, those of other languages as in the search
+(`offline/words.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any, Final
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
 from obsidian_agent.agent.turn.model_tools import Detail, envelope, signatures
 from obsidian_agent.errors import Problem
-from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.search import Menu
+from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import ChatMessage, Provider
@@ -224,14 +223,9 @@ def hint(message: str, tools: Iterable[Tool], detail: Detail) -> str:
 
 def suggested(message: str, tools: Iterable[Tool], known: Collection[str], most: int = MOST) -> tuple[Tool, ...]:
     """Tools that plans for such a message are made of, likeliest first, without those that are `known`."""
-    ranked = _menu().ranked(message)
+    ranked = packaged_menu().ranked(message)
     best = ranked[0][0]
     near = [recipe for score, recipe in ranked[:_RECIPES] if score > 0 and score >= _NEAR * best]
     there = {tool.name: tool for tool in tools}
     found = dict.fromkeys(name for recipe in near for name in recipe.tools)
     return tuple(there[name] for name in found if name in there and name not in known)[:most]
-
-
-@lru_cache(maxsize=1)
-def _menu() -> Menu:
-    return Menu(packaged())

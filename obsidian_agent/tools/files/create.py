@@ -13,7 +13,7 @@ from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_t
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
 from obsidian_agent.tools.files.move import new_file_warnings
-from obsidian_agent.vault.frontmatter.properties import merge_new
+from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
@@ -76,7 +76,7 @@ def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileO
         )
     elif twin is not None:
         return _existing_file(args, ctx, path, twin)
-    text = merge_new(args.content, args.frontmatter) if args.frontmatter else args.content
+    text = edit_properties(args.content, set=args.frontmatter) if args.frontmatter else args.content
     data = encode(text)
     output = CreateFileOutput(path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run))
     return Proposal(output, (CreateFile(path, data),), new_file_warnings(ctx, path))

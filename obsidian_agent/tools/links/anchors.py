@@ -16,7 +16,7 @@ from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, markdown_encoded, shape_of, spellings, target_edit
-from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
@@ -66,16 +66,32 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit | None:
     return None if end < 0 else Edit(start, end, written.encode())
 
 
-def link_texts(shape: Shape, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle) -> Iterator[str]:
-    """The texts that mean a file in a note, best first; of a file that is yet to be made those that will."""
-    others = [path for path in index.named(link_key(target.stem)) if path != target]
-    there = any(path == target for path in index.named(link_key(target.stem)))
+def link_edit(
+    data: bytes,
+    link: Link,
+    shape: Shape,
+    target: VaultPath,
+    source: VaultPath,
+    index: VaultIndex,
+    style: LinkStyle,
+    *,
+    canvas: bool = False,
+) -> Edit | None:
+    """The edit that lets a link mean a file, written as `shape` wants it if it can be; None when no text that means it can stand there.
+
+    Of a file that is yet to be made, the text that will mean it.
+    """
+    named = index.named(file_name(target))
+    there = target in named
     for spelling in spellings(shape, target, source, style):
-        found = index.resolve(spelling.text, source)
-        if spelling.unique and others:
+        if spelling.unique and len(named) > there:
             continue
+        found = index.resolve(spelling.text, source)
         if found == target or (not there and (found is None or "/" in spelling.text)):
-            yield spelling.text
+            edit = target_edit(data, link, spelling.text, canvas=canvas)
+            if edit is not None:
+                return edit
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +144,15 @@ def redirect_in_file(
 def _place_edits(
     data: bytes, link: Link, source: VaultPath, note: VaultPath, place: Place, index: VaultIndex, style: LinkStyle
 ) -> Iterator[Edit]:
-    place_there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
-    target = place.note != note
-    if target:
+    there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
+    if place.note != note:
         shape = shape_of(link.target, note, source, style) if link.target else Shape("name", extension=link.is_markdown)
-        edit = next(
-            (made for text in link_texts(shape, place.note, source, index, style) if (made := target_edit(data, link, text, canvas=False))),
-            None,
-        )
+        edit = link_edit(data, link, shape, place.note, source, index, style)
         if edit is None:
             return
         yield edit
-    if place_there is not None:
-        yield place_there
+    if there is not None:
+        yield there
 
 
 INTO = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
@@ -220,5 +232,4 @@ def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ct
         if found is None or index.resolve(link.target, target) == found:
             return None
         meant, shape = found, shape_of(link.target, found, source, style)
-    texts = link_texts(shape, meant, target, index, style)
-    return next((edit for text in texts if (edit := target_edit(data, link, text, canvas=False)) is not None), None)
+    return link_edit(data, link, shape, meant, target, index, style)

@@ -9,10 +9,11 @@ from pydantic import Field, model_validator
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.links.anchors import link_edit
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
-from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, spellings, target_edit
+from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, target_edit
 from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
@@ -134,20 +135,15 @@ def _retarget(
         shape = Shape(shape.form, shape.extension or not target.is_note, shape.dotted, shape.depth)
     else:
         shape = Shape("name", extension=link.is_markdown or not target.is_note)
-    texts = [target.text] if link.kind == "canvas" else _link_texts(shape, target, source, index, style)
-    for text in texts:
-        edit = target_edit(data, link, text, canvas=source.suffix == CANVAS)
-        if edit is not None:
-            return edit
+    canvas = source.suffix == CANVAS
+    if link.kind == "canvas":
+        edit = target_edit(data, link, target.text, canvas=canvas)
+    else:
+        edit = link_edit(data, link, shape, target, source, index, style, canvas=canvas)
+    if edit is not None:
+        return edit
     message = f"The link {link.target!r} in {source} (line {link.line}) cannot be written so that it means {target}."
     raise ToolError(message, path=source.text)
-
-
-def _link_texts(shape: Shape, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle) -> Iterator[str]:
-    several = len(index.named(link_key(target.stem))) > 1
-    for spelling in spellings(shape, target, source, style):
-        if index.resolve(spelling.text, source) == target and not (spelling.unique and several):
-            yield spelling.text
 
 
 def _warnings(links: list[Link], before: VaultPath | None, target: VaultPath, source: VaultPath) -> Iterator[Problem]:
