@@ -25,7 +25,7 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import open_provider
 from support import MakeVault
 
-FILES = {
+FILES: dict[str, str | bytes] = {
     "Projects/Garden.md": "---\nstatus: open\n---\n# Garden\n\nSECRET WORDS of the note.\n\n- [ ] buy seeds\n",
     "Projects/Boat.md": "# Boat\n#idea\n",
     "Archive/": b"",

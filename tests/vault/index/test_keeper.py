@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -65,7 +66,7 @@ def put(folder: Path, files: dict[str, bytes], age: float = 100.0) -> None:
         os.utime(target, (time.time() - age, time.time() - age))
 
 
-def said(index: VaultIndex) -> dict[str, object]:
+def said(index: VaultIndex) -> dict[str, Any]:
     """Everything that an index can be asked."""
     files = list(index.files())
     folders = [ROOT, *{path.parent for path in files}]

@@ -136,7 +136,7 @@ def test_case_counts_where_the_disk_folds_it(view: DiskView, store: VaultStore, 
     build([["file", "Note.md"], ["file", "d/a.md"]])
     read = store.read
     folded = {"note.md": at("Note.md"), "D/a.md": at("d/a.md")}
-    monkeypatch.setattr(store, "read", lambda path: read(folded.get(path.text, path)))
+    monkeypatch.setattr(store, "read", lambda path: read(folded.get(path.text) or path))
     monkeypatch.setattr(store, "_case_insensitive", True)
     assert view.read(at("Note.md")) == b"content of Note.md\n"
     for text in folded:
