@@ -201,7 +201,7 @@ def build_fake_app(
     real = cast("Session", session)
     threads = threads or build_threads(wiring, real)
     services = replace(build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None))
-    return ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, theme=theme)
+    return ObsidianAgentApp(real, threads=threads, services=services, settings=wiring.settings, theme=theme)
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
-from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.turn import tool_round as rounds
 from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.errors import ProviderError
