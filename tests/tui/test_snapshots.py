@@ -130,10 +130,12 @@ SCREENS |= {
 
 ITEMS = tuple(ShareItem(vault_path(path), Level.TEXT, 1200, 300, "", ("Water the beans.",)) for path in ("Garden.md", "Diary.md"))
 REQUEST = ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, ITEMS, "some/model", "https://api.example", number=1, total=1)
-MOVE = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"type": "path"}}), {"tag": "todo"}, ("folder",), 0.5)
+MOVE = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"type": "path"}}), {"tag": "todo"}, ("folder",), "move")
 CONFLICTS = [Conflicting("A.md", "changed since"), Conflicting("B.md", "gone")]
 PUSHED: dict[str, Callable[[], object]] = {
-    "candidates": lambda: Candidates("“todo to task” can mean several things.", [Candidate("Rename a tag", plan_of(), {}, (), 1.0), MOVE]),
+    "candidates": lambda: Candidates(
+        "“todo to task” can mean several things.", [Candidate("Rename a tag", plan_of(), {}, (), "rename-tag"), MOVE]
+    ),
     "form": lambda: ValuesForm("Move notes", [Field("folder", description="Where they go"), Field("count")]),
     "share": lambda: Share(REQUEST),
     "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
