@@ -13,19 +13,19 @@ import sys
 import traceback
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
 import obsidian_agent
 from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Modal
 
 
 class Unexpected(Modal[None]):
     """Calm words; `c` copies a report without note text, paths or keys."""
 
-    BINDINGS = [Binding("c", "copy_report", "Copy report"), Binding("enter", "close", "Close", show=False)]
+    BINDINGS = bindings("error")
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.widgets.row_list import VirtualList
 from obsidian_agent.tui.widgets.safe_input import TextEntry
 
@@ -222,4 +222,6 @@ class Likely(Static):
         self.display = bool(titles)
         words = [terminal_text.shortened(title, 60) for title in titles]
         parts = [(f"  ·  {word}", "$quiet") for word in words[1:]]
-        self.update(Content.assemble(("Tab ", "$primary"), (words[0], "$foreground"), *parts) if words else "")
+        self.update(
+            Content.assemble((f"{shown(self, 'prompt.complete')} ", "$primary"), (words[0], "$foreground"), *parts) if words else ""
+        )

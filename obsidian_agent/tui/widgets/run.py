@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -15,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.report_lines import result_in_words
 from obsidian_agent.tui.widgets.note import NoteRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -59,7 +58,6 @@ class RunLog(VirtualList[LogRow]):
     """What has been done."""
 
     BINDING_GROUP_TITLE = "Run"
-    BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: LogRow, width: int) -> Content:
         sign, style = _SIGNS[row.kind]
@@ -182,7 +180,9 @@ class ProgressPane(Vertical):
             parts.append(f"about {_clock(left)} left")
         if self._cancelling:
             return Content.assemble(("Stopping after the current file…", "$warning"), (f"  {parts[0]}", "$quiet"))
-        return Content.assemble((" · ".join(parts), "$quiet"), ("   Esc", "$primary bold"), (" stops after the current file", "$quiet"))
+        return Content.assemble(
+            (" · ".join(parts), "$quiet"), (f"   {shown(self, 'run.cancel')}", "$primary bold"), (" stops after the current file", "$quiet")
+        )
 
     def action_cancel(self) -> None:
         self.post_message(self.CancelRequested())
@@ -300,7 +300,7 @@ class ResultPane(Vertical):
         words = ["shows the whole text"] if any(row.whole for row in rows) else []
         words += ["opens the note"] if any(row.path is not None for row in rows) else []
         self.query_one("#result-status", Static).update(
-            Content.assemble(("Enter", "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
+            Content.assemble((shown(self, "list.choose"), "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
         )
         self.refresh_bindings()
 
