@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Static
+from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, shown
@@ -74,6 +74,10 @@ class ProgressPane(Vertical):
     DEFAULT_CSS = """
     ProgressPane { background: $surface; }
     ProgressPane #run-head { height: auto; padding: 1 2; }
+    ProgressPane #run-head Static { height: auto; }
+    ProgressPane ProgressBar { width: 100%; margin-top: 1; }
+    ProgressPane Bar { width: 1fr; }
+    ProgressPane Bar > .bar--bar, ProgressPane Bar > .bar--complete { color: $primary; background: $panel; }
     ProgressPane RunLog { height: 1fr; padding: 0 1; }
     ProgressPane #run-status { height: 1; padding: 0 2; background: $boost; }
     """
@@ -95,7 +99,10 @@ class ProgressPane(Vertical):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="run-head", markup=False)
+        with Vertical(id="run-head"):
+            yield Static("", id="run-goal", markup=False)
+            yield ProgressBar(total=1, show_eta=False)
+            yield Static("", id="run-now", markup=False)
         yield RunLog(id="run-log")
         yield Static("", id="run-status", markup=False)
 
@@ -152,21 +159,10 @@ class ProgressPane(Vertical):
         self._draw()
 
     def _draw(self) -> None:
-        width = max(self.size.width - 4, 10)
-        share = self._completed / self._total if self._total else 0.0
-        label = f" {self._completed:,}/{self._total:,}  {share:.0%}"
-        bar = max(width - len(label), 4)
-        full = int(bar * share)
-        head = Content.assemble(
-            (terminal_text.folded(self._goal, 2), "bold"),
-            "\n\n",
-            ("━" * full, "$primary"),
-            ("─" * (bar - full), "$panel"),
-            (label, "$foreground"),
-            "\n",
-            (terminal_text.shortened(self._now, 200), "$quiet"),
-        )
-        self.query_one("#run-head", Static).update(head)
+        self.query_one("#run-goal", Static).update(Content.styled(terminal_text.folded(self._goal, 2), "bold"))
+        self.query_one(ProgressBar).update(total=max(self._total, 1), progress=self._completed)
+        count = (f"{self._completed:,}/{self._total:,}  ", "$foreground")
+        self.query_one("#run-now", Static).update(Content.assemble(count, (terminal_text.shortened(self._now, 200), "$quiet")))
         log = self.query_one(RunLog)
         if len(log.rows) != len(self._log):
             log.set_rows(tuple(self._log), follow=True)
