@@ -1,15 +1,4 @@
-"""The frame of every modal screen: a titled box; Escape closes it without a result.
-
-One question with two answers; the safe one has the focus.
-
-One of several things, found by a few letters.
-
-One line that nobody sees.
-
-Lines of text to read, on one scrolling screen.
-
-One change on the whole screen.
-"""
+"""The frame of every modal screen, and the plain ones: a question, a choice, a secret, lines to read, a change on the whole screen."""
 
 from __future__ import annotations
 

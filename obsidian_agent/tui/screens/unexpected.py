@@ -1,7 +1,4 @@
-"""What a person sees when the program itself is at fault.
-
-An error report that a person can show to others: where it happened, not what the notes say.
-"""
+"""What a person sees when the program itself is at fault, and a report to show to others: where it happened, not what the notes say."""
 
 from __future__ import annotations
 

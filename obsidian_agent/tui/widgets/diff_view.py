@@ -1,6 +1,6 @@
 """The exact change of one file: unified, with signs, line numbers and marked words; only the lines on the screen are drawn.
 
-The lower half of the plan pane: the diff or the text that belongs to the highlighted entry.
+`Detail` shows it, or a text, below the list of a plan.
 """
 
 from __future__ import annotations

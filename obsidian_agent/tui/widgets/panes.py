@@ -1,8 +1,6 @@
-"""The three panes side by side, as many as fit: one below 100 columns, two below 150, else all.
+"""The main screen's first line and its three panes side by side, as many as fit: one below 100 columns, two below 150, else all.
 
-The first line: vault, panes, planner.
-
-The work pane: nothing, a plan, a run or a result; one at a time.
+The work pane shows one thing at a time: nothing, a plan, a run or a result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The plan pane: exactly what would happen, and the keys that decide. It decides nothing itself; it posts what the person decided.
-
-How the rows of a plan look.
-"""
+"""The plan pane: exactly what would happen, and the keys that decide. It decides nothing itself; it posts what the person decided."""
 
 from __future__ import annotations
 

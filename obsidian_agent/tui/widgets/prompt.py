@@ -1,8 +1,6 @@
-"""The message box: Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before.
+"""The message box, and what is offered around it: what the word before the cursor may become, and what the message may mean.
 
-What the word that is being typed may become: commands behind a slash, notes, folders and tags behind an @.
-
-The quiet line under the message: what it may mean, while it is being written.
+Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before (unless the keymap says otherwise).
 """
 
 from __future__ import annotations

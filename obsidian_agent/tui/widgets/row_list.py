@@ -1,7 +1,4 @@
-"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost.
-
-A plain list of lines to choose from, used by several screens.
-"""
+"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost. `ChoiceList` is the plain one."""
 
 from __future__ import annotations
 

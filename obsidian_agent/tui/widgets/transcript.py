@@ -1,6 +1,6 @@
 """The conversation: one plain widget per entry, streamed text redrawn about ten times a second, finished entries left alone.
 
-What an answer rests on, below it: each note can be opened, in the note pane or in Obsidian.
+Below an answer stand the notes that it rests on; each can be opened, in the note pane or in Obsidian.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from textual.widgets import Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui import markdown_text
 from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.markdown_text import Part, Splitter, mended
+from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, mended
 from obsidian_agent.tui.transcript_entries import Cited, Speaker, TranscriptEntry
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
@@ -90,8 +90,8 @@ class Streaming(Vertical):
         self._splitter = Splitter()
         self._speaker = _head("agent", datetime.now())
         self._head: Content | None = self._speaker
-        self._finished: list[Part] = []
-        self._parts: list[Part] = []
+        self._finished: list[MarkdownPart] = []
+        self._parts: list[MarkdownPart] = []
         self._drawn_at = 0.0
         self._timer: Timer | None = None
         self._mark = ""
@@ -138,7 +138,7 @@ class Streaming(Vertical):
         """Draw in one piece what was torn while it came."""
         if self._timer is not None:
             self._timer.stop()
-        *whole, last = mended([*self._parts, Part(self._splitter.tail)])
+        *whole, last = mended([*self._parts, MarkdownPart(self._splitter.tail)])
         self.remove_children([child for child in self.children if child is not self._end])
         self._parts = []
         self._finished, self._head = whole, self._speaker
