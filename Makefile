@@ -41,7 +41,7 @@ dev: $(READY) $(PLAY)/vault ## as run, with textual's devtools: styles are loade
 test: $(READY) check ## run lint, types and import contracts, then the tests
 	@$(BIN)/python -m pytest -n auto
 
-check: $(READY) lint types imports ## lint, types, import contracts, dependencies
+check: $(READY) lint types imports ## lint, types over package and tests, import contracts, dependencies
 	@$(BIN)/python -m pytest -q tests/test_front_door.py
 
 lint: $(READY)
@@ -50,6 +50,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+	cd tests && ../$(BIN)/mypy .
 
 imports: $(READY)
 	$(BIN)/lint-imports

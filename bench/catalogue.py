@@ -16,7 +16,7 @@ that is an example below, word for word, is certain, with names of the vault as 
 gets the three likeliest recipes, filled in as far as it names things of the vault.
 
 Where a recipe asks which notes, answer with a note, several with commas between them, a folder, a `#tag`, `*` for all, or a search such as
-`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`. Fields: {", ".join(f"`{key}:`" for key in FIELDS if key != "property")},
+`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`. Fields: {", ".join(f"`{key}:`" for key in FIELDS)},
 and `[property]`, `[property:value]`, `[property>=value]`, `[property:]` (missing). `is:` takes {", ".join(STATES)}; `-` in front turns one round.
 """
 

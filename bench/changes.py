@@ -103,7 +103,7 @@ def _burst(place: Path) -> list[Row]:
     changed = threading.Condition()
     with VaultStore.open(folder) as store:
         keeper = IndexKeeper(store, place / "state-burst")
-        keeper.work_apart(lambda done, total: None)
+        keeper.use_process(lambda done, total: None)
 
         def told() -> None:
             with changed:

@@ -15,8 +15,8 @@ from typing import Literal
 from bench.table import Row
 from obsidian_agent.agent.events import NeedsInput
 from obsidian_agent.agent.offline import OfflinePlanner
+from obsidian_agent.agent.open_vault import Focus, run_context
 from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.offline.reader import readings
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.registry import TOOLS

@@ -27,13 +27,13 @@ from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.monthly_cost import MonthlyCost
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
-    from obsidian_agent.agent.privacy.trace import Trace
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.agent.turn.answer import Models
+    from obsidian_agent.agent.trace import Trace
     from obsidian_agent.agent.turn.config import TurnConfig
     from obsidian_agent.agent.vault_agents.files import FilesBelow
     from obsidian_agent.agent.vault_agents.library import VaultAgents
@@ -127,9 +127,9 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     if spec is None:
         return None
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
+    from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
     from obsidian_agent.agent.privacy.consent import SharingRules
-    from obsidian_agent.agent.turn.answer import Models
 
     settings = wiring.settings.current
     allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
@@ -193,7 +193,7 @@ class _Lasting:
     @cached_property
     def trace(self) -> Trace:
         """Where turns are traced when that is wanted."""
-        from obsidian_agent.agent.privacy.trace import Trace
+        from obsidian_agent.agent.trace import Trace
 
         return Trace(self.wiring.state / "log" / "trace.jsonl", _clock(None))
 

@@ -13,14 +13,13 @@ from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.event_stream import Emit, stream
 from obsidian_agent.agent.events import AgentEvent, TextDelta
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.open_vault import OpenVault
+from obsidian_agent.agent.model_turns import ModelTurns
+from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
-from obsidian_agent.agent.run_context import Focus, run_context
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import ModelTurns
 from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.tool_round import Scrubber

@@ -226,8 +226,8 @@ def _openai_events(reply: Reply) -> Iterator[tuple[bool, bytes]]:
         yield False, chunk({"reasoning_content": piece})
     for piece in _pieces(reply.text, reply.piece):
         yield True, chunk({"content": piece})
-    for piece in _openai_calls(reply):
-        yield True, chunk({"tool_calls": [piece]})
+    for call in _openai_calls(reply):
+        yield True, chunk({"tool_calls": [call]})
     yield False, chunk({}, "tool_calls" if reply.calls and reply.finish == "stop" else reply.finish)
     if reply.usage:
         yield False, _data({**_OPENAI_HEAD, "choices": [], "usage": _openai_usage(reply.usage)})

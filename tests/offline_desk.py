@@ -12,8 +12,8 @@ from typing import Any
 from obsidian_agent.agent.events import Answer, PlanReady, TurnEvent
 from obsidian_agent.agent.macros.macro import Macro
 from obsidian_agent.agent.offline import OfflinePlanner
+from obsidian_agent.agent.open_vault import note_settings
 from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.agent.run_context import note_settings
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.preview import dry_run

@@ -1,7 +1,4 @@
-"""What one conversation with a model remembers: its messages, what the person allowed in it, and what of the vault is in it.
-
-Making room in a conversation because the person asks for it: what a full window does by itself (`preparing`), done now.
-"""
+"""What one conversation with a model remembers: its messages, what the person allowed in it, and what of the vault is in it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ as far as the next event that somebody asks for, in the task that asks.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -41,9 +40,15 @@ async def stream(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGe
         while (emitted := await _next(running, None)) is not None:
             yield emitted.event
     finally:
+        cancelled = asyncio.CancelledError()
+        error: BaseException | None = cancelled
         while inspect.getcoroutinestate(running) != inspect.CORO_CLOSED:
-            with contextlib.suppress(asyncio.CancelledError):
-                await _next(running, asyncio.CancelledError())  # what it emits while it ends, nobody hears
+            try:
+                await _next(running, error)  # what it emits while it ends, nobody hears
+            except asyncio.CancelledError as raised:
+                if raised is not cancelled:
+                    raise
+            error = None
 
 
 @types.coroutine

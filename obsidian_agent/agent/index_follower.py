@@ -85,7 +85,7 @@ class IndexFollower:
         from obsidian_agent.vault.index.watcher import VaultWatcher
 
         keeper = self._make_keeper()
-        keeper.work_apart(lambda *_: self._tell_sometimes(keeper.status))
+        keeper.use_process(lambda *_: self._tell_sometimes(keeper.status))
         with self._lock:
             if self._stopped:
                 return

@@ -21,14 +21,14 @@ from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
-from obsidian_agent.agent.turn.replies import Reply, listen
+from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, asking
+from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.offline.recipe_plan import joined
-from obsidian_agent.offline.search import MOST, Menu
+from obsidian_agent.offline.search import MOST, packaged_menu
 from obsidian_agent.offline.sentence import Found, names_in
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import out_of_bounds
@@ -98,8 +98,8 @@ class MenuPlanner:
         if self.rules.deny:
             view = FilteredView(view, self.rules.deny.cover, self.real)
         chooser = chooser_of()
-        found = list(names_in(request.message, Surroundings(view, request.context).names, menu_of().common))
-        text = neutral(asking(request.message, found, request.context))
+        found = list(names_in(request.message, Surroundings(view, request.context).names, packaged_menu().common))
+        text = neutral(menu_request(request.message, found, request.context))
         parts = tuple((Part(path, Level.NAME, len(each.text)), _AS_CONTEXT) for each in found for path in _paths(each))
         asked = ChatRequest(
             (ChatMessage("system", chooser.prompt), ChatMessage("user", text)),
@@ -246,7 +246,7 @@ class _Turn:
 
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:
     """The planner over another state of the vault."""
-    return replace(planner, view=lambda: view, _known=[])
+    return replace(planner, view=lambda: view, _known=[], _menus=[])
 
 
 def _question(candidate: Candidate) -> NeedsInput:
@@ -262,9 +262,3 @@ def _paths(found: Found) -> list[str]:
 def chooser_of() -> Chooser:
     """The menu for a model: the recipes that ship, for questions too, so that services keep one prompt ready. No macros: their names are the vault's."""
     return Chooser(packaged())
-
-
-@cache
-def menu_of() -> Menu:
-    """The same to search in."""
-    return Menu(packaged())

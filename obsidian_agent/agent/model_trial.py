@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from obsidian_agent.agent.events import AgentEvent, Answer, Candidate, NeedsInput, PlanReady, Verdict
+from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.agent.session import Session
 from obsidian_agent.offline.recipe import packaged, recipe_named
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
@@ -69,8 +70,7 @@ def sample_vault() -> Iterator[Path]:
 async def answers_at_all(provider: Provider) -> None:
     """One short request, which also has the service load the model. Raises `ProviderError`."""
     asked = ChatRequest((ChatMessage("user", "Say ok."),), temperature=0.0, max_tokens=8)
-    async for _ in provider.stream(asked):
-        pass
+    await whole_reply(provider, asked)
 
 
 async def play(session: Session) -> AsyncIterator[tuple[Task, Mark] | Score]:

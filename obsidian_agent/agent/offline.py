@@ -55,7 +55,8 @@ class OfflinePlanner:
     tools: Mapping[str, Tool]
     macros: Callable[[], Sequence[MacroLike]] = tuple
     _known: list[Names] = field(default_factory=list, repr=False)
-    """The names of the last turn: while a message is typed the vault mostly stays as it is."""
+    _menus: list[Menu] = field(default_factory=list, repr=False)
+    """The names and the menu of the last turn: while a message is typed, the vault and the macros mostly stay as they are."""
 
     @property
     def name(self) -> str:
@@ -74,7 +75,7 @@ class OfflinePlanner:
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
         """The same as `plan` without waiting for a thread. `questions`: answers only."""
-        turn = _Turn(self.recipes(questions=questions), self._around(request), self.tools, request)
+        turn = self._turn(request, questions=questions)
         return turn.verdict() if request.pick is None else turn.picked(request.pick)
 
     def ask(self, request: PlanRequest) -> Verdict:
@@ -87,8 +88,7 @@ class OfflinePlanner:
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
         recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
         """
-        turn = _Turn((recipe,), self._around(request), self.tools, request)
-        return turn.proposed(recipe, texts, doubted=doubted)
+        return self._turn(request, recipe).proposed(recipe, texts, doubted=doubted)
 
     def form(self, request: PlanRequest, name: str) -> Form:
         """The form of the recipe or macro of this name. Raises `PlanError`. May block."""
@@ -97,21 +97,28 @@ class OfflinePlanner:
         recipe = next((each for each in self.recipes() if each.name == name), None)
         if recipe is None:
             raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
-        around = self._around(request)
-        return Form(recipe, around, _Turn((), around, self.tools, request)._unmet(recipe))
+        turn = self._turn(request, recipe)
+        return Form(recipe, turn.around, turn.unmet(recipe))
 
     def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan on the vault as it is; None when it is not valid. May block."""
-        return _Turn((), self._around(request), self.tools, request)._tried(plan)
+        return _Turn((), Surroundings(self.view(), request.context), self.tools, request, self._menu).tried(plan)
 
-    def _around(self, request: PlanRequest) -> Surroundings:
+    def _turn(self, request: PlanRequest, recipe: Recipe | None = None, *, questions: bool = False) -> _Turn:
+        """A turn over one recipe, or all; the names of the vault hold as long as its index is the same."""
         around = Surroundings(self.view(), request.context, self._known[0] if self._known else None)
         self._known[:] = [around.names]
-        return around
+        recipes = (recipe,) if recipe is not None else self.recipes(questions=questions)
+        return _Turn(recipes, around, self.tools, request, self._menu)
+
+    def _menu(self, recipes: Sequence[Recipe]) -> Menu:
+        if not self._menus or self._menus[0].recipes != recipes:
+            self._menus[:] = [Menu(recipes)]
+        return self._menus[0]
 
     def suggest(self, request: PlanRequest, *, questions: bool = False) -> tuple[Candidate, ...]:
         """The likeliest actions for a sentence that may not be finished. May block."""
-        return _Turn(self.recipes(questions=questions), self._around(request), self.tools, request).candidates
+        return self._turn(request, questions=questions).candidates
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,7 @@ class _Turn:
     around: Surroundings
     tools: Mapping[str, Tool]
     request: PlanRequest
+    menu: Callable[[Sequence[Recipe]], Menu]
 
     def verdict(self) -> Verdict:
         """A sure reading, or what to pick from."""
@@ -170,7 +178,7 @@ class _Turn:
 
     @cached_property
     def _nearest(self) -> list[Suggestion]:
-        return Menu(self.recipes).nearest(self.request.message, self.around)
+        return self.menu(self.recipes).nearest(self.request.message, self.around)
 
     def _out_of_bounds(self) -> Problem | None:
         """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
@@ -192,7 +200,7 @@ class _Turn:
         return readings(self.request.message, self.recipes, self.around)
 
     def _settled(self, recipe: Recipe, values: Mapping[str, Any], *, certain: bool = False, doubted: bool = False) -> Verdict:
-        unmet = self._unmet(recipe)
+        unmet = self.unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)
         filled = fill(recipe, values)
@@ -206,7 +214,7 @@ class _Turn:
         plan = self._unfolded(filled.plan, recipe.unfold) if recipe.unfold else filled.plan
         found: tuple[str, ...] = ()
         if certain or doubted:
-            done = self._tried(plan)
+            done = self.tried(plan)
             found = doubts(
                 self.request.message, self.around, recipe=recipe, values=values, plan=plan, preview=done, certain=certain and not doubted
             )
@@ -220,14 +228,15 @@ class _Turn:
     def _candidate(self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False) -> Candidate:
         filled = fill(recipe, values)
         texts = {name: shown(recipe.inputs[name], value) for name, value in values.items()}
-        unmet = self._unmet(recipe)
+        unmet = self.unmet(recipe)
         found = doubts(self.request.message, self.around, recipe=recipe, values=values, live=False) if doubted else ()
         doubt = " ".join(filter(None, (unmet, *found)))
         title = SLOT.sub("…", filled.plan.goal) if filled.plan is not None and recipe.inputs and recipe.answer is None else recipe.title
         plan = None if filled.plan is None or recipe.answer is not None or recipe.unfold else filled.plan
         return Candidate(title, plan, texts, filled.missing, recipe.name, doubt)
 
-    def _unmet(self, recipe: Recipe) -> str | None:
+    def unmet(self, recipe: Recipe) -> str | None:
+        """What must be there first."""
         if "selection" in recipe.needs and not self.around.has_selection:
             return NO_SELECTION
         if "activeFile" in recipe.needs and self.around.active_file is None:
@@ -245,7 +254,7 @@ class _Turn:
         texts = {name: shown(recipe.inputs[name], value) for name, value in known.items()}
         return {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
 
-    def _tried(self, plan: ActionPlan) -> Preview | None:
+    def tried(self, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
         policy = Policy(allow_deletes=True, allow_commands=True)
         try:
@@ -258,7 +267,7 @@ class _Turn:
         step = next(each for each in plan.steps if each.id == wanted)
         assert step.foreach is not None
         assert isinstance(step.foreach.from_, str)
-        done = self._tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
+        done = self.tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
         _, _, source, *fields = step.foreach.from_.replace("$steps.", "$steps..").split(".")
         items: Any = done.outputs.get(source) if done is not None else None
         for part in fields:

@@ -15,8 +15,7 @@ from obsidian_agent.agent.event_stream import Emit, in_thread, stream
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PreviewReady, PreviewStarted, RunEvent, TurnFailed
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.open_vault import OpenVault
-from obsidian_agent.agent.run_context import run_context
+from obsidian_agent.agent.open_vault import OpenVault, run_context
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.conversation import Conversation
     from obsidian_agent.agent.execution.runs import Runs
     from obsidian_agent.agent.form import Form
+    from obsidian_agent.agent.model_turns import Models, ModelTurns
     from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import Planner, PlanRequest
     from obsidian_agent.agent.privacy.consent import ApproveShare
-    from obsidian_agent.agent.turn.answer import Models, ModelTurns
     from obsidian_agent.offline.recipe import Recipe
 
 
@@ -90,7 +90,7 @@ class Session:
         if models is None:
             return None
         # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
-        from obsidian_agent.agent.turn.answer import ModelTurns
+        from obsidian_agent.agent.model_turns import ModelTurns
 
         return ModelTurns(self.vault, self.plans, self.offline, models)
 
@@ -245,7 +245,7 @@ class Session:
         **chosen: str | None,
     ) -> None:
         from obsidian_agent.agent.conversation import Conversation
-        from obsidian_agent.agent.turn.answer import traced
+        from obsidian_agent.agent.model_turns import traced
 
         await emit(TurnStarted(question))
         try:

@@ -15,7 +15,7 @@ from obsidian_agent.errors import ConfigError, VaultError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from obsidian_agent.agent.run_context import Focus
+    from obsidian_agent.agent.open_vault import Focus
     from obsidian_agent.agent.session import Session
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.config.live import LiveSettings
@@ -104,7 +104,7 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:
     """The open note and the selection that the options give."""
-    from obsidian_agent.agent.run_context import Focus, selection_in
+    from obsidian_agent.agent.open_vault import Focus, selection_in
     from obsidian_agent.tools.core.tool import Position, Selection
     from obsidian_agent.vault.paths.path import PathUse, parse
     from obsidian_agent.vault.views.disk import DiskView

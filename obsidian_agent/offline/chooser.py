@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import resources
 from typing import Any, Final
 
-from obsidian_agent.offline.note_set import ACTIVE, STATES
+from obsidian_agent.offline.note_set import ACTIVE, STATES, TASKS, quoted
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.sentence import Found
 from obsidian_agent.plan.json_text import Refused, decode
@@ -23,7 +23,6 @@ MOST_ACTIONS: Final = 3
 OTHER: Final = "other"
 THIS_NOTE: Final = "this note"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
-_TASKS: Final = ("open", "done", "any", "none")
 
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 _TEXTS: Final[Mapping[str, Any]] = {"type": "array", "items": _TEXT}
@@ -41,7 +40,7 @@ _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
     "since": _TEXT,
     "linksTo": _TEXT,
     "is": {"enum": list(STATES)},
-    "tasks": {"enum": list(_TASKS)},
+    "tasks": {"enum": list(TASKS)},
     "all": {"const": True},
 }
 """The fields by which a model describes notes; together they hold of each note."""
@@ -117,7 +116,7 @@ class Chooser:
         return Chosen(recipe, texts)
 
 
-def asking(sentence: str, names: Iterable[Found], context: RunContext) -> str:
+def menu_request(sentence: str, names: Iterable[Found], context: RunContext) -> str:
     """What a sentence adds: the day, what is at hand, the kinds of the names of the vault that the sentence says, and itself."""
     kinds = {}
     for found in names:
@@ -214,7 +213,7 @@ def _query(fields: Mapping[str, Any]) -> str | None:
         match key:
             case "note":
                 names = value if isinstance(value, list) else [value]
-                terms += [f"note:{ACTIVE if str(name).strip().casefold() == THIS_NOTE else _quoted(str(name))}" for name in names]
+                terms += [f"note:{ACTIVE if str(name).strip().casefold() == THIS_NOTE else quoted(str(name))}" for name in names]
             case "property":
                 of = f":{_plain(str(known['value']))}" if "value" in known else ""
                 terms.append(f"[{_name(str(value))}{of}]")
@@ -226,18 +225,14 @@ def _query(fields: Mapping[str, Any]) -> str | None:
             case _:
                 if key not in _QUERY:
                     raise NotChosen(f"Notes are not described by {key[:40]!r}.")
-                terms.append(f"{_QUERY[key]}{_quoted(str(value).removeprefix('#') if key == 'tag' else str(value))}")
+                terms.append(f"{_QUERY[key]}{quoted(str(value).removeprefix('#') if key == 'tag' else str(value))}")
     return " ".join(terms) or None
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _plain(text: str) -> str:
     """A value of a property: as it stands, so that numbers stay numbers, where it can stand so."""
-    return _quoted(text) if any(sign in text for sign in '"]') or text in ("", "*") else text
+    return quoted(text) if any(sign in text for sign in '"]') or text in ("", "*") else text
 
 
 def _name(text: str) -> str:
-    return _quoted(text) if any(sign in text for sign in '"]<>:=') else text
+    return quoted(text) if any(sign in text for sign in '"]<>:=') else text

@@ -13,19 +13,8 @@ _NAMED: Final = {"today": 0, "now": 0, "yesterday": -1, "tomorrow": 1, "day befo
 NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
 """Words that can be nothing else than a day."""
 
-_NUMBERS: Final = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
+_NUMBERS: Final = {"a": 1, "an": 1} | {
+    word: count for count, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
 }
 
 _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS)

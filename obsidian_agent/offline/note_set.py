@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import regex
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import key_of
+from obsidian_agent.offline.names import NameKind, key_of
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.registry import TOOLS
 
@@ -30,23 +30,8 @@ Key = Literal[
 ]
 Op = Literal[":", ">=", "<=", ">", "<", "has", "lacks"]
 
-FIELDS: Final[Mapping[Key, tuple[str, str]]] = {
-    "note": ("These notes", "note"),
-    "folder": ("In the folder, or below it", "folder"),
-    "in": ("Right in the folder", "folder"),
-    "tag": ("With the tag", "tag"),
-    "property": ("With a property", "property"),
-    "name": ("With a name that holds", "text"),
-    "text": ("That hold the text", "text"),
-    "changed": ("Changed (>= or < a day)", "date"),
-    "created": ("Made (>= or < a day)", "date"),
-    "dated": ("About a day (>= or <)", "date"),
-    "links-to": ("That link to", "note"),
-    "linked-from": ("Linked from", "note"),
-    "is": ("That are", "choice"),
-    "tasks": ("With tasks", "choice"),
-}
-"""Label and kind of each field of a form."""
+FIELDS: Final[tuple[Key, ...]] = tuple(key for key in get_args(Key) if key != "property")
+"""What may stand before a colon; properties stand in brackets."""
 
 STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
     "tagged": ({"tagged": True}, "with tags"),
@@ -75,7 +60,7 @@ SLOTS: Final[Mapping[str, tuple[Key, Op, str]]] = {
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 _TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created", "dated": "dated"}
-_TASKS: Final = ("open", "done", "any", "none")
+TASKS: Final = ("open", "done", "any", "none")
 _TERM: Final = regex.compile(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
     r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
@@ -233,8 +218,8 @@ def value_of(text: str, name: str, around: Surroundings) -> Any:
         return found
     value = plain(text.strip())
     dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
-    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
-    return day.isoformat() if day is not None else value
+    when = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
+    return when.isoformat() if when is not None else value
 
 
 def _named(text: str, around: Surroundings) -> NoteSet | None:
@@ -258,7 +243,7 @@ def _term(found: Any, around: Surroundings) -> Term:
     if found["tag"]:
         return Term("tag", found["tag"].lstrip("#"), negated=negated)
     if found["property"]:
-        name = _unquoted(found["property"]) if found["property"].startswith('"') else found["property"].strip()
+        name = _plain(found["property"][1:-1]) if found["property"].startswith('"') else found["property"].strip()
         known = around.names.find(name, "property")
         name = known[0].value if known else name
         if found["compared"] is None:
@@ -277,8 +262,8 @@ def _term(found: Any, around: Surroundings) -> Term:
             )
         return Term("property", value_of(value, name, around), op, name, negated)
     key, value = found["key"], found["bare"] if found["bare"] is not None else _plain(found["quoted"])
-    if key not in FIELDS or key == "property":
-        raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(key for key in FIELDS if key != 'property')}.")
+    if key not in FIELDS:
+        raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(FIELDS)}.")
     return Term(key, _value(key, value, around), found["op"] or (">=" if key in _TIMES else ":"), negated=negated)
 
 
@@ -287,33 +272,42 @@ def _value(key: Key, value: str, around: Surroundings) -> Any:
         case "tag":
             return value.lstrip("#")
         case "note" | "links-to" | "linked-from":
-            if value == ACTIVE:
-                return value
-            notes = {name.value for name in around.names.find(value, "note", "alias")}
-            if len(notes) != 1:
-                raise Unread(f"There {'are several notes' if notes else 'is no note'} called “{value}”.")
-            return notes.pop()
+            return value if value == ACTIVE else one(value, around, "note", "alias")
         case "folder" | "in":
-            folders = {name.value for name in around.names.find(value.strip("/"), "folder")}
-            exact = [folder for folder in folders if folder == value.strip("/")]
-            if len(folders) != 1 and not exact:
-                raise Unread(f"There {'are several folders' if folders else 'is no folder'} called “{value}”.")
-            return exact[0] if exact else folders.pop()
+            return one(value.strip("/"), around, "folder")
         case "changed" | "created" | "dated":
-            day = dates.parse(value, around.context.now.date())
-            if day is None:
-                raise Unread(f"“{value}” is no date.", hint="Write it like 2026-03-14.")
-            return day.isoformat()
-        case "is":
-            if value not in STATES:
-                raise Unread(f"Notes can be {', '.join(STATES)}; not “{value}”.")
-            return value
-        case "tasks":
-            if value not in _TASKS:
-                raise Unread(f"Tasks are {', '.join(_TASKS)}; not “{value}”.")
+            return day(value, around)
+        case "is" | "tasks":
+            known = STATES if key == "is" else TASKS
+            if value not in known:
+                raise Unread(f"{'Notes' if key == 'is' else 'Tasks'} can be {', '.join(known)}; not “{value}”.")
             return value
         case _:
             return value
+
+
+def one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
+    """The path of the one note, folder or file of these kinds that a text names; of several, those `below` a folder count. Raises `Unread`."""
+    found = list(dict.fromkeys(name.value for name in around.names.find(text, *kinds)))
+    if len(found) > 1:
+        found = [path for path in found if below and path.startswith(f"{below}/")] or found
+    whole = [path for path in found if path == text] or [
+        path for path in found if key_of(path.removesuffix(".md")) == key_of(text.removesuffix(".md"))
+    ]
+    if len(whole) == 1 or len(found) == 1:
+        return str((whole or found)[0])
+    if found:
+        raise Unread(f"Several are called “{text}”: {', '.join(map(str, found[:4]))}.")
+    what = {1: kinds[0], 2: "note"}.get(len(kinds), "note, folder or file")
+    raise Unread(f"There is no {what} called “{text}”.")
+
+
+def day(text: str, around: Surroundings) -> str:
+    """The day that a text names, as YYYY-MM-DD. Raises `Unread`."""
+    found = dates.parse(text, around.context.now.date())
+    if found is None:
+        raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
+    return found.isoformat()
 
 
 def _condition(term: Term) -> dict[str, Any]:
@@ -358,7 +352,7 @@ def _said(term: Term) -> str:
         case "property" if term.op == "lacks":
             words = f"without {term.property}"
         case "property":
-            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{_shown(value)}"
+            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{shown(value)}"
         case "name":
             words = f"named like “{value}”"
         case "text":
@@ -377,39 +371,31 @@ def _said(term: Term) -> str:
     return without + words
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a property as people write it."""
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def _typed(term: Term) -> str:
     sign = "-" if term.negated else ""
     if term.key == "property":
-        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else _quoted(term.property or "")
+        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else quoted(term.property or "")
         match term.op:
             case "has":
                 return f"{sign}[{name}]"
             case "lacks":
                 return f"{sign}[{name}:]"
             case _:
-                return f"{sign}[{name}{term.op}{_literal(term.value)}]"
+                return f"{sign}[{name}{term.op}{quoted(term.value) if isinstance(term.value, str) else shown(term.value)}]"
     value = f"#{term.value}" if term.key == "tag" else str(term.value)
     op = "" if term.op == ":" else term.op
-    return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+    return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else quoted(value)}"
 
 
-def _literal(value: Any) -> str:
-    if isinstance(value, str):
-        return _quoted(value)
-    return _shown(value)
-
-
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text in the quotes of a description."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _plain(text: str) -> str:
     return str(regex.sub(r"\\(.)", r"\1", text))
-
-
-def _unquoted(text: str) -> str:
-    return _plain(text[1:-1])

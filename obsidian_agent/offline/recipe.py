@@ -59,16 +59,8 @@ _TYPES: Final[Mapping[str, ParameterType]] = {
     "number": "number",
     "boolean": "boolean",
     "date": "date",
-    "list": "list",
-    "tags": "list",
-    "properties": "list",
-    "path": "path",
-    "note": "path",
-    "entry": "path",
-    "folder": "path",
-    "newNote": "path",
-    "newName": "path",
-    "template": "path",
+    **dict.fromkeys(("list", "tags", "properties"), "list"),
+    **dict.fromkeys(("path", "note", "entry", "folder", "newNote", "newName", "template"), "path"),
 }
 
 

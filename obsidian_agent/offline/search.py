@@ -10,13 +10,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Final
 
 import regex
 
 from obsidian_agent.offline.names import Name, key_of
 from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe
+from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.sentence import Found, Sentence
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import headings, read
@@ -145,6 +146,12 @@ class Menu:
             return self._weights[term] * counts[term] * (_K1 + 1) / (counts[term] + _K1 * length)
 
         return sum(max((share * worth(term) for term, share in each.items() if term in counts), default=0.0) for each in said)
+
+
+@cache
+def packaged_menu() -> Menu:
+    """The menu of the recipes that ship."""
+    return Menu(packaged())
 
 
 def _terms(recipe: Recipe) -> Iterator[str]:

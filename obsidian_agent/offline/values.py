@@ -48,7 +48,7 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
         case "choice":
             return _choice(text, wanted)
         case "date":
-            return _day(text, around)
+            return note_set.day(text, around)
         case "value":
             return _value(text, (others or {}).get(wanted.of or ""), around, known)
         case _:
@@ -87,12 +87,10 @@ def shown(wanted: Input, value: Any) -> str:
             return value.query()
         case None:
             return ""
-        case bool():
-            return "true" if value else "false"
         case list():
             return ", ".join(map(str, value)) if not any("," in str(each) for each in value) else json.dumps(value, ensure_ascii=False)
         case _:
-            return str(value)
+            return note_set.shown(value)
 
 
 def said(value: Any) -> str:
@@ -100,14 +98,10 @@ def said(value: Any) -> str:
     match value:
         case NoteSet():
             return value.text()
-        case bool():
-            return "true" if value else "false"
         case list():
             return ", ".join(map(said, value))
-        case str():
-            return "this note" if value == ACTIVE else value
         case _:
-            return str(value)
+            return "this note" if value == ACTIVE else note_set.shown(value)
 
 
 def headings(note: str, around: Surroundings) -> list[str]:
@@ -144,36 +138,18 @@ def _one(text: str, wanted: Input, around: Surroundings, *kinds: NameKind) -> st
             raise Unread("No note is open: name one.")
         return ACTIVE
     bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
-    found = list(dict.fromkeys(name.value for name in around.names.find(bare.rstrip("/"), *kinds)))
-    if wanted.kind == "template" and len(found) > 1:
-        found = [path for path in found if path.startswith(f"{around.context.notes.templates or 'Templates'}/")] or found
-    if bare in found:
-        return bare
-    exact = [path for path in found if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))]
-    if len(exact) == 1:
-        return str(exact[0])
-    if len(found) == 1:
-        return str(found[0])
-    if found:
-        raise Unread(f"Several are called “{bare}”: {', '.join(map(str, found[:4]))}.")
-    what = "note" if wanted.kind != "entry" else "note, folder or file"
-    raise Unread(f"There is no {what} called “{bare}”.")
+    return note_set.one(
+        bare.rstrip("/"), around, *kinds, below=(around.context.notes.templates or "Templates") * (wanted.kind == "template")
+    )
 
 
 def _folder(text: str, around: Surroundings, *, known: bool) -> str:
     """A folder that exists, by path or name; else, when it need not be known, a new one."""
-    if not text or text == "/":
-        return ""
     bare = text.strip("/")
-    found = list(dict.fromkeys(name.value for name in around.names.find(bare, "folder")))
-    if bare in found or folder_exists(around.view, bare):
+    if not bare or folder_exists(around.view, bare):
         return bare
-    if len(found) == 1:
-        return str(found[0])
-    if len(found) > 1:
-        raise Unread(f"Several folders are called “{bare}”: {', '.join(found[:4])}.")
-    if known:
-        raise Unread(f"There is no folder called “{bare}”.")
+    if known or around.names.find(bare, "folder"):
+        return note_set.one(bare, around, "folder")
     return _legal(text.rstrip("/"))
 
 
@@ -257,13 +233,6 @@ def _choice(text: str, wanted: Input) -> Any:
     raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 
-def _day(text: str, around: Surroundings) -> str:
-    day = dates.parse(text, around.context.now.date())
-    if day is None:
-        raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
-    return day.isoformat()
-
-
 def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
     """What a property is set to: see `note_set.value_of`. What must be `known` is a value it has, or no plain text."""
     value = note_set.value_of(text, name if isinstance(name, str) else "", around)
@@ -274,8 +243,5 @@ def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
 
 
 def _parts(text: str) -> list[str]:
-    return (
-        [part.strip() for part in text.replace(",", " ").split() if part.strip()]
-        if "#" in text
-        else [part.strip() for part in text.split(",") if part.strip()]
-    )
+    """What stands between commas, of tags with their sign also between blanks."""
+    return [part for each in text.split(",") for part in (each.split() if "#" in text else [each.strip()]) if part]

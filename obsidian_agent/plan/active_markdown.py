@@ -1,12 +1,11 @@
-"""What a note's Markdown loads or runs, read with a CommonMark parser and what Obsidian and its plugins add to the language.
+"""What a text loads or runs when Obsidian shows it: Markdown, HTML, CSS and single addresses.
 
-Where Obsidian may read something otherwise than CommonMark does, both readings count: a warning too many is better than one too few.
-Indented text is never code. Code is taken for code only where no comment, formula or HTML can have shifted its borders.
+Markdown is read with a CommonMark parser and what Obsidian and its plugins add to the language. Where Obsidian may read something
+otherwise than CommonMark does, both readings count: a warning too many is better than one too few. Indented text is never code. Code is
+taken for code only where no comment, formula or HTML can have shifted its borders.
 
-Addresses and code in HTML, CSS and single values, as a browser would take them.
-
-A tokenizer for whole pages has one state: a quote or a comment that stays open hides all that follows. Obsidian renders a note block by
-block, so here a tag is read wherever one can begin, whatever stands before it. Attributes follow the tokenization of the HTML standard
+Tags are read wherever one can begin, whatever stands before them, as Obsidian renders a note block by block: a tokenizer for whole pages
+would be blinded by a quote that stays open. Attributes follow the tokenization of the HTML standard
 (https://html.spec.whatwg.org/multipage/parsing.html, 13.2.5.32 to 13.2.5.39), addresses the URL standard (https://url.spec.whatwg.org):
 tabs and line ends inside are dropped, `\\` counts as `/`, and `https:host` needs no slashes at all.
 """
@@ -42,9 +41,11 @@ _COMMAND = re.compile(r"obsidian:[\\/]*(?!(?:open|search|daily|new|choose-vault|
 
 _TAG = re.compile(r"<([a-z][^\s/>]*)", re.I)
 _ATTRIBUTE = re.compile(r"[\s/]*([^\s/>][^\s/>=]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?")
-_INERT = frozenset({"title", "alt", "class", "id", "cite", "xmlns", "placeholder", "lang", "rel", "name", "label", "summary", "d"})
+_INERT_ATTRIBUTES: Final = frozenset(
+    {"title", "alt", "class", "id", "cite", "xmlns", "placeholder", "lang", "rel", "name", "label", "summary", "d"}
+)
 """Attributes whose addresses nobody loads."""
-_INERT_STARTS = ("aria-", "data-", "xmlns:")
+_INERT_PREFIXES = ("aria-", "data-", "xmlns:")
 _FRAMES = frozenset({"iframe", "frame", "object", "embed", "webview", "a", "use", "portal"})
 """Elements that open what they name as a document of its own."""
 
@@ -131,7 +132,7 @@ def _read_attribute(tag: str, name: str, value: str, found: Found) -> None:
         read_css(value, found)
     elif name == "srcdoc":
         read_markup(value, found)
-    elif name not in _INERT and not name.startswith(_INERT_STARTS) and value:
+    elif name not in _INERT_ATTRIBUTES and not name.startswith(_INERT_PREFIXES) and value:
         found.follow(value, tag)
         if not (tag in ("a", "area") and name.endswith("href")):
             found.load(value)
@@ -157,7 +158,7 @@ _MOST_REREAD: Final = 4
 _MOST_OPEN: Final = 1_000
 """Brackets that stay open: the parser looks for the end of each."""
 
-_markdown_INERT: Final = frozenset(
+_ONLY_COLOURED: Final = frozenset(
     re.findall(
         r"\S+",
         """text txt plain plaintext md markdown html xml svg css scss less js javascript ts typescript tsx json json5 jsonc jsonl
@@ -174,7 +175,7 @@ _RUNS: Final = re.compile(
     r"svelte|vue|emera|mdx|datacore\w*|shell-?commands?|customjs|modal-?form.*|wasm|.*-script",
     re.I,
 )
-_NOT_RUN: Final = _markdown_INERT | {"nodejs"}
+_NOT_RUN: Final = _ONLY_COLOURED | {"nodejs"}
 
 _MATHS_OR_COMMENT: Final = re.compile(r"\$\$|%%|\$[^$`~]*[`~][^$]*\$")
 _FENCE_INFO: Final = re.compile(r"(?:(?<!`)`{3,}+|(?<!~)~{3,}+)[^\S\n]*+([^\s`][^\n`]*)")
@@ -276,7 +277,7 @@ class _Reading:
         if _runs(info):
             self._found.code.add((f"{language[:40]} block", token.content))
         closed = token.map is not None and token.map[1] - token.map[0] == token.content.count("\n") + 2
-        if not language or language in _markdown_INERT:
+        if not language or language in _ONLY_COLOURED:
             if doubtful or not closed:
                 self.blocks(token.content, depth + 1)
         elif not self._special(language, token.content):

@@ -1,8 +1,7 @@
-"""JSON against pydantic models: strict, tolerant of references, and answered in sentences that name field and path.
+"""JSON against pydantic models: plain values that are not too deep, strict fields, and answers that name field and path.
 
-What any JSON document must be before its fields are looked at: plain JSON values, not too deep, text that can be written as UTF-8.
-
-Which strings among a tool's arguments are vault paths, and which are long text: read from the marks on its input model.
+A reference may stand for a value of any type. `ArgMarks` tell which strings of a tool's arguments are vault paths or long text: they are
+read from the annotations of its input model.
 """
 
 from __future__ import annotations

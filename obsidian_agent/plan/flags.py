@@ -1,6 +1,6 @@
-"""What a person should notice before approving, computed from the net changes and never from what a model says.
+"""What a person should notice before approving, and what the person allows: both judged by the net changes, never by what a model says.
 
-What the person allows plans to do; nothing in a plan or a vault can widen it.
+Nothing in a plan or a vault can widen the policy.
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ from obsidian_agent.vault.views.view import VaultView
 
 NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED"})
 """Codes of problems that the person's settings make: only the person can do something about them."""
+
+MANY_FILES = 50
+FEW_STRANGERS = 10
+SHRINK_BYTES = 200
+SHRINK_RATIO = 0.5
+MOST_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +76,6 @@ def _astray(move: Move, name: str, target: str) -> bool:
     old, new = (posixpath.normpath(posixpath.join(posixpath.dirname(f"{folder}/{name}"), target)) for folder in (move.path, move.new_path))
     inside = old == move.path.text or old.startswith(f"{move.path}/")
     return new != (move.new_path.text + old[len(move.path.text) :] if inside else old)
-
-
-MANY_FILES = 50
-FEW_STRANGERS = 10
-SHRINK_BYTES = 200
-SHRINK_RATIO = 0.5
-MOST_NAMES = 5
 
 
 def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext, instruction: str | None) -> tuple[Flag, ...]:

@@ -1,9 +1,7 @@
-"""JSON from a model: decoded exactly where it is JSON, and mended only where nothing has to be guessed.
+"""JSON as text: from a model, mended only where nothing has to be guessed; from files, taken as it is or refused.
 
 Mended are trailing commas, comments, raw line breaks in strings, `True`, `False`, `None`, and single-quoted strings whose end is beyond
 doubt. Cut text, doubled keys, `...` in place of content, NaN and every other deviation are refused. No recursion: depth costs no stack.
-
-JSON files that people and programs write: taken as they are, or refused; nothing is mended.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""ActionPlan, version 1.0: the one document between a model, a saved macro, a person with an editor, and the executor.
-
-The contract as JSON Schema (draft 2020-12), for prompts, editors and other programs.
-"""
+"""ActionPlan, version 1.0: the one document between a model, a saved macro, a person with an editor, and the executor; with its schema."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""References in JSON values: compiled once, resolved many times, in one pass that never looks at substituted text again.
-
-A step with its references found: what validation judges and the dry run resolves.
-"""
+"""References in JSON values and steps: compiled once, resolved many times, in one pass that never looks at substituted text again."""
 
 from __future__ import annotations
 

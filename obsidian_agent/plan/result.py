@@ -1,7 +1,4 @@
-"""A preview as the JSON document of the contract.
-
-What a dry run knows, as data: instances, flags and the preview that a person approves.
-"""
+"""What a dry run knows: instances, flags and the preview that a person approves; and the same as the JSON document of the contract."""
 
 from __future__ import annotations
 

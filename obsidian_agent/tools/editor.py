@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
@@ -23,6 +22,7 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
 # --- looking ------------------------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def get_selection(args: NoInput, ctx: ToolContext) -> Proposal[GetSelectionOutpu
     text = selection.text if selection else ""
     place = None
     if selection is not None and selection.start is not None and selection.end is not None:
-        place = Range(from_=wire(selection.start), to=wire(selection.end))
+        place = Range(from_=output_position(selection.start), to=output_position(selection.end))
     return Proposal(GetSelectionOutput(text=text, is_empty=not text, file_path=file.text if file else None, range=place))
 
 
@@ -103,7 +103,7 @@ class ActiveNote:
         self.path = paths.parse(path.text, PathUse.UPDATE)
         self.first_text = read_text(ctx.base, file)
         self.text = read_text(ctx.view, path)
-        self.mark = _mark(ctx.view, file)
+        self.mark = _cursor_mark(ctx.view, file)
 
     def selection(self, selection: Selection) -> Target:
         """The selected text. CONFLICT when it is no longer there, or when an earlier step replaced it."""
@@ -117,7 +117,7 @@ class ActiveNote:
         start, end = sorted((self._place(selection.start), self._place(selection.end)))
         if with_newlines(self.first_text[start:end], "\n") != with_newlines(selection.text, "\n"):
             raise Conflict(f"{self.path} no longer has the selected text at its place.", path=self.path.text, hint="Select it again.")
-        now = shifted(self.first_text, self.text, start, end)
+        now = shift_range(self.first_text, self.text, start, end)
         if now is None or (self.mark is not None and self.mark[1].replaced):
             raise Conflict(
                 f"An earlier step already changed the selected text in {self.path}.", path=self.path.text, hint="Replace it in one step."
@@ -135,7 +135,7 @@ class ActiveNote:
         return Target(self.path, self.text, len(self.text), len(self.text), unknown=True)
 
     def _moved(self, before: str, place: int) -> Target:
-        now = shifted(before, self.text, place, place)
+        now = shift_range(before, self.text, place, place)
         if now is None:
             raise Conflict(f"An earlier step changed the text around the cursor in {self.path}.", path=self.path.text)
         return Target(self.path, self.text, *now)
@@ -148,14 +148,13 @@ class ActiveNote:
         return offset
 
 
-def _mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
+def _cursor_mark(view: VaultView, file: VaultPath) -> tuple[str, CursorMark] | None:
     """What an overlay remembers of the last editor's step: the text it left, and the cursor in it."""
-    look_up: Callable[[VaultPath], tuple[bytes, CursorMark] | None] | None = getattr(view, "cursor_mark", None)
-    found = look_up(file) if look_up is not None else None
+    found = view.cursor_mark(file) if isinstance(view, OverlayVault) else None
     return None if found is None else (found[0].decode(), found[1])
 
 
-def wire(position: EditorPosition) -> Position:
+def output_position(position: EditorPosition) -> Position:
     """A place as outputs tell it."""
     return Position(line=position.line, ch=position.ch)
 
@@ -187,7 +186,7 @@ def replace_selection(args: EditorInput, ctx: ToolContext) -> Proposal[ReplaceSe
     selected = selection is not None and bool(selection.text or selection.start != selection.end)
     target = note.selection(selection) if selection is not None and selected else note.cursor()
     edit = edit_at(target, args.text)
-    place = Range(from_=wire(edit.start), to=wire(edit.end))
+    place = Range(from_=output_position(edit.start), to=output_position(edit.end))
     output = ReplaceSelectionOutput(file_path=target.path.text, range=place, inserted_chars=edit.length)
     return edit.proposal(output, target, replaced=selected)
 
@@ -197,7 +196,7 @@ def insert_at_cursor(args: EditorInput, ctx: ToolContext) -> Proposal[InsertAtCu
     """Insert text at the cursor of the active note, or at its end when no cursor is known."""
     target = ActiveNote(ctx).cursor()
     edit = edit_at(target, args.text)
-    output = InsertAtCursorOutput(file_path=target.path.text, position=wire(edit.start), inserted_chars=edit.length)
+    output = InsertAtCursorOutput(file_path=target.path.text, position=output_position(edit.start), inserted_chars=edit.length)
     return edit.proposal(output, target, replaced=False)
 
 
@@ -263,16 +262,16 @@ def link_selection(args: LinkSelectionInput, ctx: ToolContext) -> Proposal[Repla
     name = link_target(resolver, target, note.path, style)
     subpath = f"#{args.heading}" if args.heading else ""
     line = place.text[place.text.rfind("\n", 0, place.start) + 1 :].partition("\n")[0]
-    link = _written(name, subpath, words, style, in_table=_ROW.fullmatch(line.rstrip()) is not None)
+    link = _link_text(name, subpath, words, style, in_table=_ROW.fullmatch(line.rstrip()) is not None)
     before, _, after = selection.text.rpartition(words)
     edit = edit_at(place, before + link + after)
     output = ReplaceSelectionOutput(
-        file_path=note.path.text, range=Range(from_=wire(edit.start), to=wire(edit.end)), inserted_chars=edit.length
+        file_path=note.path.text, range=Range(from_=output_position(edit.start), to=output_position(edit.end)), inserted_chars=edit.length
     )
     return edit.proposal(output, place, replaced=True)
 
 
-def _written(name: str, subpath: str, words: str, style: LinkStyle, *, in_table: bool) -> str:
+def _link_text(name: str, subpath: str, words: str, style: LinkStyle, *, in_table: bool) -> str:
     """A wikilink, or a Markdown link where the vault's settings say so; the words are left out where the link shows them anyway."""
     if style.markdown:
         return f"[{words}]({name}{markdown_encoded(subpath)})"
@@ -328,7 +327,7 @@ def position_of(text: str, offset: int) -> EditorPosition:
     return EditorPosition(text.count("\n", 0, offset), utf16_length(text[start:offset]))
 
 
-def shifted(before: str, after: str, start: int, end: int) -> tuple[int, int] | None:
+def shift_range(before: str, after: str, start: int, end: int) -> tuple[int, int] | None:
     """Where the range of `before` is in `after`, or None when what it covers was edited. An empty range is a place between characters.
 
     The versions are compared line by line; inside changed lines, what they share at their start and at their end counts as kept.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.context.budget import Use
     from obsidian_agent.agent.events import ExecutionResult
     from obsidian_agent.agent.plugins import FoundPlugins
-    from obsidian_agent.agent.turn.request_preview import RequestPreview
+    from obsidian_agent.agent.request_preview import RequestPreview
     from obsidian_agent.agent.turn.usage import TurnUsage
 
 Line = tuple[str, str]

@@ -16,8 +16,8 @@ from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanRead
 from obsidian_agent.agent.menu_planner import picks
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
+from obsidian_agent.agent.request_preview import preview_request
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.request_preview import preview_request
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
@@ -25,7 +25,7 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import open_provider
 from support import MakeVault
 
-FILES = {
+FILES: dict[str, str | bytes] = {
     "Projects/Garden.md": "---\nstatus: open\n---\n# Garden\n\nSECRET WORDS of the note.\n\n- [ ] buy seeds\n",
     "Projects/Boat.md": "# Boat\n#idea\n",
     "Archive/": b"",

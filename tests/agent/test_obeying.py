@@ -12,7 +12,7 @@ import pytest
 from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sent, no, scripted, yes
 from obsidian_agent.agent.context.compaction import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
-from obsidian_agent.agent.run_context import Focus
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings

@@ -20,7 +20,7 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.transaction.actions import Action, PutFile
 from obsidian_agent.vault.transaction.apply import Applier
-from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, Operation, RenameEntry
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.overlay import OverlayVault
 from previews import Picture, picture, previewed, restarted, run, vault_path
@@ -97,7 +97,7 @@ def contents_of(overlay: OverlayVault) -> dict[str, bytes]:
     return {entry.path.text: overlay.read(entry.path) if entry.kind == "file" else b"" for entry in overlay.walk(ROOT)}
 
 
-def operations(overlay: OverlayVault) -> list[object]:
+def operations(overlay: OverlayVault) -> list[Operation]:
     return [owned.operation for owned in overlay.change_set().operations]
 
 
@@ -219,7 +219,7 @@ def damage(home: House, action: Action, kind: str, before: bytes | None) -> None
             path.write_bytes(bytes(len(written)))
         case "lost" if before is None:
             path.unlink()
-        case "lost":
+        case "lost" if before is not None:
             path.write_bytes(before)
         case _:
             pass

@@ -226,7 +226,8 @@ class TestConflicts:
 
     def test_an_edit_between_the_look_and_the_write_is_kept(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         home.run(*CHANGED)
-        real, seen = dirhandles.content_of, []
+        real = dirhandles.content_of
+        seen: list[object] = []
 
         def content_of(folder: int, name: str) -> object:
             found = real(folder, name)

@@ -189,7 +189,7 @@ def undo_leaves_others_alone(files: Files, more: set[str], found: Found, first: 
         home.check_theirs()
         carried = any(kind == CARRY_OFF for kind, _, _ in [*first, *second])
         assert carried or done.errors == ()
-        left = {one.path for one in (*done.conflicts, *done.errors) if one.path is not None}
+        left = {*(one.path for one in done.conflicts), *(one.path for one in done.errors if one.path is not None)}
         assert first or not left
         now, after = home.seen(), places(before, ready)
         for name, entry in visible(before).items():

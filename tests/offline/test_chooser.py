@@ -43,7 +43,8 @@ def test_the_schema_has_one_alternative_an_action_and_other() -> None:
     ways = CHOOSER.schema["properties"]["actions"]["items"]["anyOf"]
     assert [way["properties"]["action"]["const"] for way in ways] == [*(recipe.name for recipe in packaged()), "other"]
     jsonschema.Draft202012Validator.check_schema(dict(CHOOSER.schema))
-    for wrong in ({"actions": []}, {"actions": [{"action": "move"}]}, {"actions": [{"action": "other", "why": "x"}]}):
+    actions: list[list[dict[str, str]]] = [[], [{"action": "move"}], [{"action": "other", "why": "x"}]]
+    for wrong in ({"actions": each} for each in actions):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, CHOOSER.schema)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from obsidian_agent.agent.events import NeedsInput
 from obsidian_agent.offline.reader import readings
 from obsidian_agent.offline.surroundings import Surroundings
 from offline.golden import desk
@@ -26,4 +27,5 @@ def test_it_is_certain(sentence: str) -> None:
 def test_the_sentence_that_is_not_certain_offers_what_the_readme_says() -> None:
     (sentence,) = set(SAID) - set(CERTAIN)
     event = desk().decide(sentence)
+    assert isinstance(event, NeedsInput)
     assert event.candidates[0].title == "Move notes tagged #done to Archive"

@@ -80,9 +80,9 @@ def test_case(case: dict[str, Any], tools: Mapping[str, Tool]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']} {case['name']}")
-def test_case_with_the_real_tools(case: dict[str, Any], real_tools: Mapping[str, Tool]) -> None:
+def test_case_with_the_tools(case: dict[str, Any], tools: Mapping[str, Tool]) -> None:
     expected = {**DECIDED_BY_THE_DRY_RUN, **DECIDED_BY_THE_CONTRACT}.get(case["id"], case["expect"])
-    assert verdict(case, real_tools) == expected
+    assert verdict(case, tools) == expected
 
 
 def plan_of(parsed: Parsed) -> ParsedPlan:

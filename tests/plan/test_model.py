@@ -27,11 +27,11 @@ def test_every_tool_has_its_schemas(tools: Mapping[str, Tool]) -> None:
     assert listed.keys() == tools.keys()
     created = listed["vault.createFile"]
     assert created["riskLevel"] == "writes"
-    assert set(created["inputSchema"]["properties"]) == {"path", "content", "ifNotExists", "frontmatter"}
+    assert set(created["inputSchema"]["properties"]) == {"path", "content", "ifNotExists", "frontmatter", "onConflict"}
     assert created["inputSchema"]["additionalProperties"] is False
     assert listed["vault.delete"]["deletes"] is True
 
 
-def test_the_real_tools_can_be_exported(real_tools: Mapping[str, Tool]) -> None:
-    text = json.dumps(tools_schema(real_tools.values()))
+def test_the_tools_can_be_exported(tools: Mapping[str, Tool]) -> None:
+    text = json.dumps(tools_schema(tools.values()))
     assert "if_not_exists" not in text

@@ -22,6 +22,8 @@ class Flaky:
     asked: int = 0
     closed: int = 0
     name: str = "flaky/one"
+    address: str = ""
+    local: bool = True
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         turn = self.turns[self.asked]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tools.core.tool import Position, Proposal, RunContext, Selection, ToolContext
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -44,6 +45,12 @@ class Bench:
         self.overlay.apply(self.last.changes, self.steps)
         self.steps += 1
         return self.last.output.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def refusal(self, name: str, /, **args: Any) -> str:
+        """The code of the error with which a call is refused."""
+        with pytest.raises(ObsidianAgentError) as caught:
+            self.run(name, **args)
+        return caught.value.problem().code
 
     @property
     def warnings(self) -> list[str]:

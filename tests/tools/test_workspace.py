@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError, ToolError
+from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS
 
@@ -21,9 +21,7 @@ def test_open_file(bench):
 
 @pytest.mark.parametrize(("path", "code"), [("no.md", "FILE_NOT_FOUND"), ("D", "NOT_TEXT"), ("../x.md", "PATH_OUTSIDE_VAULT")])
 def test_open_file_needs_a_file(bench, path, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"D/": ""}).run("workspace.openFile", path=path)
-    assert caught.value.code == code
+    assert bench({"D/": ""}).refusal("workspace.openFile", path=path) == code
 
 
 @pytest.mark.parametrize("has_screen", [True, False])
@@ -67,6 +65,4 @@ def test_running_a_command_is_never_previewed(bench):
 
 
 def test_without_obsidian_no_command_can_be_run(bench):
-    with pytest.raises(ToolError) as caught:
-        bench().propose("commands.run", id="app:reload")
-    assert caught.value.problem().code == "COMMANDS_UNAVAILABLE"
+    assert bench().refusal("commands.run", id="app:reload") == "COMMANDS_UNAVAILABLE"

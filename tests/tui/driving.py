@@ -139,6 +139,13 @@ class Driver:
         await self.settle()
         self.wait_out_grace()
 
+    async def gone(self) -> None:
+        """Until the app has ended by itself."""
+        end = time.monotonic() + PATIENCE
+        while self.app.return_code is None:  # noqa: ASYNC110
+            assert time.monotonic() < end, "The app goes on."
+            await asyncio.sleep(0.02)
+
     async def send(self, text: str) -> None:
         """Type a message at once and send it."""
         self.prompt.focus()
@@ -194,7 +201,7 @@ def build_fake_app(
     real = cast("Session", session)
     threads = threads or build_threads(wiring, real)
     services = replace(build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None))
-    return ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, theme=theme)
+    return ObsidianAgentApp(real, threads=threads, services=services, settings=wiring.settings, theme=theme)
 
 
 @contextmanager

@@ -236,7 +236,7 @@ class FakeSaved:
     def count(self, name: str) -> None:
         self.calls.append(("count", name))
 
-    def judge(self, document: Mapping[str, Any]) -> list[Problem]:
+    def judge(self, document: Mapping[str, Any]) -> Sequence[Problem]:
         return [] if "plan" in document else [Problem("MACRO_INVALID", "An action has a plan.")]
 
     def edit(self, name: str, document: Mapping[str, Any]) -> Macro:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.widgets import Static
@@ -228,7 +229,7 @@ async def test_f2_has_every_action_by_subject_and_finds_one_by_letters(tmp_path:
         assert "unused attachments" in "\n".join(str(each.render()) for each in app.main.query_one(Transcript).query(Static)).lower()
 
 
-def rows_of(app: Driver) -> list[object]:
+def rows_of(app: Driver) -> list[Any]:
     rows = app.app.screen.query_one("ActionList").rows  # type: ignore[attr-defined]
     return [row for row in rows if not isinstance(row, str)]
 

@@ -114,7 +114,7 @@ def session_with(bad: str) -> FakeSession:
     preview = replace(preview, instances=tuple(replace(instance, reason=bad) for instance in preview.instances))
     session.script = [
         [TextDelta(bad, thinking=True), TextDelta(bad), PlanningRetry(1, 2, (problem,)), TextDelta(bad), Answer(bad, (bad,))],
-        [NeedsInput(bad, (Candidate(bad, plan, {bad: bad}, (), 1.0), Candidate(bad, None, {}, (bad,), 0.5)))],
+        [NeedsInput(bad, (Candidate(bad, plan, {bad: bad}, (), "one"), Candidate(bad, None, {}, (bad,), "two")))],
         [TurnFailed(problem, (problem,)), PlanReady(plan, (bad,)), PreviewReady(preview)],
     ]
     result = ExecutionResult(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from textual import events
@@ -28,16 +29,16 @@ def request() -> ShareRequest:
     return ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, (item,), "model", "here", number=1, total=1)
 
 
-def dialogs() -> list[Modal[object]]:
+def dialogs() -> list[Modal[Any]]:
     run = Interrupted("r1", "2025-12-16T09:30", "Tidy")
     return [
         Share(request()),
         Confirm("Undo", "Really?", "Undo"),
         Recovery(run),
         Conflicts([Conflicting("A.md", "changed")], lambda path: asyncio.sleep(0, "")),
-        Candidates("What?", [Candidate("One", plan_of(), {}, (), 1.0)]),
+        Candidates("What?", [Candidate("One", plan_of(), {}, (), "one")]),
         ValuesForm("More", [Field("name")]),
-    ]  # type: ignore[list-item]
+    ]
 
 
 @asynccontextmanager
@@ -141,7 +142,7 @@ async def test_no_question_comes_while_keys_are_coming() -> None:
 
 
 async def test_what_a_flow_asks_waits_for_a_pause_too() -> None:
-    candidate = Candidate("One", plan_of(), {}, (), 1.0)
+    candidate = Candidate("One", plan_of(), {}, (), "one")
     session = FakeSession(script=[[NeedsInput("Which?", (candidate,), ())]])
     session.gate = asyncio.Event()
     async with driving(session) as app:

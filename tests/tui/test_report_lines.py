@@ -7,8 +7,8 @@ from obsidian_agent.agent.app_services import Kept
 from obsidian_agent.agent.context.budget import Use
 from obsidian_agent.agent.plugins import FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
+from obsidian_agent.agent.request_preview import RequestPreview
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.agent.turn.request_preview import RequestPreview
 from obsidian_agent.agent.turn.usage import TurnUsage
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem

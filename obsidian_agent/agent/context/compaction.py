@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Final
 
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages
 from obsidian_agent.agent.privacy.untrusted_text import fence
+from obsidian_agent.agent.replies import Reply, whole_reply
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk, Usage
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, Usage
 
 TURNS_KEPT: Final = 2
 """The last turns, which are never summarised."""
@@ -47,21 +48,12 @@ async def summarise(provider: Provider, messages: Sequence[ChatMessage], count: 
     request = ChatRequest(
         (ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", fence("conversation", told, mark))), max_tokens=2 * SUMMARY_TOKENS
     )
-    parts: list[str] = []
-    usage: Usage | None = None
-    # Every provider's stream is an async generator; the protocol only promises an iterator.
-    deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))
-    try:
-        async with contextlib.aclosing(deltas):
-            async for delta in deltas:
-                if isinstance(delta, TextChunk) and not delta.thinking:
-                    parts.append(delta.text)
-                usage = getattr(delta, "usage", usage)
-    except ProviderError:
-        parts.clear()
-    made = "".join(parts).strip()
+    reply = Reply()
+    with contextlib.suppress(ProviderError):
+        reply = await whole_reply(provider, request)
+    made = reply.text.strip()
     text = made or digest(messages[:count])
-    return Summary(count, ChatMessage("user", f"{_HEAD}\n\n{fence('summary', text, mark)}"), usage, bool(made))
+    return Summary(count, ChatMessage("user", f"{_HEAD}\n\n{fence('summary', text, mark)}"), reply.usage, bool(made))
 
 
 def digest(messages: Sequence[ChatMessage]) -> str:

@@ -1,8 +1,6 @@
-"""Finding what may go along with a message: what it mentions, the open note, and the notes that the index ranks highest for its words.
+"""What goes along with a message: what it mentions, the open note, and the notes that the index ranks highest for its words.
 
-One thing that goes along with a message, and why it does.
-
-How notes that go along are put into one message. Whatever the way, their text is fenced and labelled as data.
+However they are put into the message, their text is fenced and labelled as data.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """The threads of one vault: a file each in the person's state folder. Everything here may block.
 
-The file of one thread: lines are added, never changed; a rewrite replaces the whole file or nothing.
-
-A kill at any moment loses nothing that `add` has returned from, and a power loss nothing that came before a `flush`.
-
-Making a thread's file smaller: what no state that can be come back to needs any more is left out.
+To a thread's file lines are added; a rewrite, which leaves out what no state that can be come back to needs any more, replaces the whole
+file or nothing. A kill at any moment loses nothing that `add` has returned from, and a power loss nothing that came before a flush.
 """
 
 from __future__ import annotations

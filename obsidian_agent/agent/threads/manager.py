@@ -2,8 +2,6 @@
 
 A front end either iterates over `ask`, or calls `start` and listens to the bus; in both cases a turn belongs to the thread that it was
 begun in, whatever is on the screen meanwhile. Everything is on disk all the time, so that putting a thread away is forgetting it.
-
-A message of a thread, worked on by what the session has: the thread's model, or the offline planner where there is none.
 """
 
 from __future__ import annotations
@@ -193,9 +191,9 @@ class ThreadManager:
         self.open(thread_id).recorder.add({"k": "done", "index": task, "on": on})
 
     def note_run(self, thread_id: str, goal: str, result: ExecutionResult, unlike: Sequence[Problem] = ()) -> TurnState:
-        """Keep with a thread what came of a plan of its; `unlike` is what `verifying.verify` found. Says how the turn stands.
+        """Keep with a thread what came of a plan of its; `unlike` is what `Plans.verify` found. Says how the turn stands.
 
-        `RETRYING` means that `verifying.repair_request` may be asked as the thread's next message, twice at most.
+        `RETRYING` means that `verify.repair_request` may be asked as the thread's next message, twice at most.
         """
         chat = self.open(thread_id)
         _advance(chat.machine, result, tuple(unlike))
@@ -275,7 +273,7 @@ class ThreadManager:
                     chat.used_at = self.clock()
 
     async def compact(self, thread_id: str) -> Compacted:
-        """Make room: summarise all turns of a thread but the last. Raises `ConfigError`: THREAD_BUSY, and as `compacting.compact`."""
+        """Make room: summarise all turns of a thread but the last. Raises `ConfigError`: THREAD_BUSY, and as `conversation.compact`."""
         chat = await asyncio.to_thread(self.open, thread_id)
         _check_free(chat)
         chat.running = True

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import AsyncGenerator
-from typing import Final, cast
+from typing import Final
 
 from obsidian_agent.agent.privacy.untrusted_text import visible
+from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 
 LONGEST: Final = 60
 _SHOWN: Final = 1_000
@@ -43,17 +42,11 @@ async def title_by(provider: Provider, question: str, answer: str) -> str | None
     """A title that a model makes of what it was asked and has answered; None when it fails. Nothing else is sent."""
     conversation = f"Question: {visible(question)[:_SHOWN]}\n\nAnswer: {visible(answer)[:_SHOWN]}"
     request = ChatRequest((ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", conversation)), max_tokens=64, timeout=20.0)
-    parts: list[str] = []
-    # Every provider's stream is an async generator; the protocol only promises an iterator.
-    deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))
     try:
-        async with contextlib.aclosing(deltas):
-            async for delta in deltas:
-                if isinstance(delta, TextChunk) and not delta.thinking:
-                    parts.append(delta.text)
+        reply = await whole_reply(provider, request)
     except ProviderError:
         return None
-    line = next((line.strip() for line in visible("".join(parts)).splitlines() if line.strip()), "")
+    line = next((line.strip() for line in visible(reply.text).splitlines() if line.strip()), "")
     plain = re.sub(r"^(?:title|titel)\s*:\s*", "", line, flags=re.IGNORECASE).strip(" \"'`*#.")
     return _shortened(plain) if plain else None
 

@@ -1,11 +1,8 @@
 """From a call that a model made to a read that can be carried out, or to the error that the model gets.
 
 Names come back from the wire, aliases that other agents' tools have are understood, and so are the usual other spellings of arguments.
-Nothing here looks at the vault, and nobody is asked anything before a call has got through here.
-
-Calls that a model writes down instead of making them: small models on one's own machine do that, in the shapes that they were trained on.
-
-Understood is an answer that is nothing but calls. They go through everything that other calls go through.
+Nothing here looks at the vault, and nobody is asked anything before a call has got through here. Small models on one's own machine write
+calls down instead of making them, in the shapes that they were trained on: an answer that is nothing but calls is understood too.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, ContextFormat, Gatherer
-from obsidian_agent.agent.privacy.trace import Trace
+from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.providers.prices import ModelFacts, facts_of

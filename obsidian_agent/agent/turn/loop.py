@@ -20,15 +20,15 @@ from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetr
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
-from obsidian_agent.agent.privacy.questions import Asker
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
+from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
 from obsidian_agent.agent.turn.citations import Shown
 from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.prompts import bad_answer, correction, detail_for, request_message
 from obsidian_agent.agent.turn.proposals import FAILED, DryRun, Proposals, Rejected, plan_in, planned
-from obsidian_agent.agent.turn.replies import Reply, listen
+from obsidian_agent.agent.turn.questions import Asker
 from obsidian_agent.agent.turn.request_prefix import RequestPrefix, agent_prefix, planner_prefix
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound, TurnScope
 from obsidian_agent.agent.turn.usage import Meter

@@ -1,14 +1,12 @@
-"""Tools as a model reads them: a signature on one line, far shorter than JSON Schema.
+"""The tools as models know them: a signature on one line for the prompt, functions to call for those that only read.
 
 `vault.updateFile*(path, mode: append|prepend, content, line?: int) -> path. Append, prepend or insert text in a note`
 
 `*` changes notes, `?` may be left out, `[]` is a list, `{}` an object; what has no type is text. Outputs that only say how it went are left
 out, and so are explanations: whoever needs them asks for the whole description.
 
-The read tools as models may call them: a closed list, with what each shows, and functions in the shape that services want.
-
-A tool that is not listed here is not offered, however harmless it calls itself. Tools that only work on text which the caller has already
-are left out: a model needs no help with those.
+What may be called is a closed list: a tool that is not in it is not offered, however harmless it calls itself. Tools that only work on text
+which the caller has already are left out: a model needs no help with those.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from obsidian_agent.agent.events import Notice
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
 from obsidian_agent.agent.privacy.ledger import Sending
-from obsidian_agent.agent.privacy.questions import Asker, Permission
 from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN
+from obsidian_agent.agent.turn.questions import Asker, Permission
 from obsidian_agent.agent.turn.read_calls import selection_item
 from obsidian_agent.agent.turn.request_prefix import RequestPrefix
 from obsidian_agent.errors import Problem

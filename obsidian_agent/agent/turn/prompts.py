@@ -1,20 +1,10 @@
-"""The messages of a planning request: a system prompt that is the same bytes for the same tools, then the context, then the request.
+"""What models are told: the system prompts, the message with its context, corrections.
 
-Nothing from the vault stands in the system prompt; services can cache it, and no note can pretend to be part of it.
-
-The plan language as models are told it: the plan's form, the rules, a line for each tool, examples. In full, or short for small models.
-
-Short is a third of it: a dozen tools that most plans are made of. What a message needs besides goes along with it (`tool_choice`), so that
-the beginning of every request stays the same bytes, which services and local models remember.
-
-The system prompt of the agent: how to look around and answer, and, where it may propose changes, the plan language.
-
-As with the planner's, nothing from the vault stands in it, and it is the same bytes for the same tools.
-
-Which tools a small model is told of for one message, besides those it always knows: by the message's words, and without a look at the vault.
-
-A recipe that is asked for in such words shows which tools its kind of plan is made of; the words of a tool's own line count as well. Who
-asks in another language gets none of them, and the names of all the same.
+A system prompt is the same bytes for the same tools, so that services can keep it ready, and nothing from the vault stands in it, so that no
+note can pretend to be part of it. It comes in full, or short for small models: a third of it, with the dozen tools that most plans are made
+of. Which tools those are told of besides follows from the words of the message: a recipe that is asked for in such words shows which tools
+its kind of plan is made of, and the words of a tool's own line count as well, those of other languages as in the search
+(`offline/words.py`).
 """
 
 from __future__ import annotations
@@ -28,8 +18,7 @@ from typing import Any, Final
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
 from obsidian_agent.agent.turn.model_tools import Detail, envelope, signatures
 from obsidian_agent.errors import Problem
-from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.search import Menu
+from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.providers.base import ChatMessage, Provider
@@ -234,14 +223,9 @@ def hint(message: str, tools: Iterable[Tool], detail: Detail) -> str:
 
 def suggested(message: str, tools: Iterable[Tool], known: Collection[str], most: int = MOST) -> tuple[Tool, ...]:
     """Tools that plans for such a message are made of, likeliest first, without those that are `known`."""
-    ranked = _menu().ranked(message)
+    ranked = packaged_menu().ranked(message)
     best = ranked[0][0]
     near = [recipe for score, recipe in ranked[:_RECIPES] if score > 0 and score >= _NEAR * best]
     there = {tool.name: tool for tool in tools}
     found = dict.fromkeys(name for recipe in near for name in recipe.tools)
     return tuple(there[name] for name in found if name in there and name not in known)[:most]
-
-
-@lru_cache(maxsize=1)
-def _menu() -> Menu:
-    return Menu(packaged())

@@ -1,4 +1,4 @@
-"""Carrying out a read for a model: look (on this machine), say what would be shared, and hand over what may be.
+"""Reads that a model asked for: look (on this machine), say what would be shared, and hand over what may be.
 
 `prepare` and `Found.shared` block and belong in a thread; between the two, whoever calls asks the person.
 """

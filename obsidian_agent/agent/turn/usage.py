@@ -1,7 +1,4 @@
-"""What a turn has used, and sums of it.
-
-What one turn uses: tokens, money, time.
-"""
+"""What a turn uses of tokens, money and time, and sums of it."""
 
 from __future__ import annotations
 

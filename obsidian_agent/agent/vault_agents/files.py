@@ -1,11 +1,9 @@
-"""Finding the files in a vault that want to tell the agent something, and reading them within limits. May block.
+"""The files in a vault that want to tell the agent something, found in whatever case and read within limits. May block.
 
 Looked at are `.obsidian-agent/` and `.opencode/` (the first one wins where both have something of a name): `agent/*.md` or `agents/*.md`,
 `skill/*/SKILL.md` or `skills/*/SKILL.md`; one configuration, the first that there is of `.obsidian-agent/config.json`,
 `.opencode/config.json`, `.opencode/opencode.json`, `opencode.json` (each also as `.jsonc`); `AGENTS.md` in the vault; and what the
 configuration names as instructions.
-
-The files at a place of a vault that a person wrote down, in whatever case.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def format_moment(moment: datetime, pattern: str) -> str:
             return escaped
         if localized is not None:
             return format_moment(moment, _LOCALIZED[localized])
-        return f"{moment.microsecond:06}000"[: len(token)] if token[0] == "S" else _TOKENS[token](moment)
+        return _format_token(token, moment)
 
     return _TOKEN.sub(written, pattern)
 
@@ -121,75 +121,59 @@ def _offset(moment: datetime, separator: str) -> str:
     return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{separator}{abs(minutes) % 60:02}"
 
 
-def _quarter(moment: datetime) -> int:
-    return (moment.month + 2) // 3
+_NUMBERS: Final[Mapping[str, Callable[[datetime], int]]] = {
+    "Q": lambda m: (m.month + 2) // 3,
+    "M": lambda m: m.month,
+    "D": lambda m: m.day,
+    "DDD": lambda m: m.timetuple().tm_yday,
+    "d": _weekday,
+    "e": _weekday,
+    "E": lambda m: m.isoweekday(),
+    "w": lambda m: _week(m)[1],
+    "W": lambda m: m.isocalendar().week,
+    "H": lambda m: m.hour,
+    "h": lambda m: m.hour % 12 or 12,
+    "k": lambda m: m.hour or 24,
+    "m": lambda m: m.minute,
+    "s": lambda m: m.second,
+}
+"""Tokens that are a number: as they stand, with an `o` behind them an ordinal, doubled with two digits."""
 
-
-def _day_of_year(moment: datetime) -> int:
-    return moment.timetuple().tm_yday
-
-
-def _hour12(moment: datetime) -> int:
-    return moment.hour % 12 or 12
-
-
-def _meridiem(moment: datetime) -> str:
-    return "AM" if moment.hour < 12 else "PM"
-
-
-_TOKENS: Final[dict[str, Callable[[datetime], str]]] = {
+_TEXTS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "YYYYYY": lambda m: f"+{m.year:06}",
     "YYYYY": lambda m: f"{m.year:05}",
     "YYYY": lambda m: f"{m.year:04}",
     "YY": lambda m: f"{m.year % 100:02}",
     "Y": lambda m: str(m.year),
-    "Q": lambda m: str(_quarter(m)),
-    "Qo": lambda m: _ordinal(_quarter(m)),
-    "M": lambda m: str(m.month),
-    "Mo": lambda m: _ordinal(m.month),
-    "MM": lambda m: f"{m.month:02}",
     "MMM": lambda m: _MONTHS[m.month - 1][:3],
     "MMMM": lambda m: _MONTHS[m.month - 1],
-    "D": lambda m: str(m.day),
-    "Do": lambda m: _ordinal(m.day),
-    "DD": lambda m: f"{m.day:02}",
-    "DDD": lambda m: str(_day_of_year(m)),
-    "DDDo": lambda m: _ordinal(_day_of_year(m)),
-    "DDDD": lambda m: f"{_day_of_year(m):03}",
-    "d": lambda m: str(_weekday(m)),
-    "do": lambda m: _ordinal(_weekday(m)),
+    "DDDD": lambda m: f"{m.timetuple().tm_yday:03}",
     "dd": lambda m: _DAYS[_weekday(m)][:2],
     "ddd": lambda m: _DAYS[_weekday(m)][:3],
     "dddd": lambda m: _DAYS[_weekday(m)],
-    "e": lambda m: str(_weekday(m)),
-    "E": lambda m: str(m.isoweekday()),
-    "w": lambda m: str(_week(m)[1]),
-    "wo": lambda m: _ordinal(_week(m)[1]),
-    "ww": lambda m: f"{_week(m)[1]:02}",
-    "W": lambda m: str(m.isocalendar().week),
-    "Wo": lambda m: _ordinal(m.isocalendar().week),
-    "WW": lambda m: f"{m.isocalendar().week:02}",
     "gg": lambda m: f"{_week(m)[0] % 100:02}",
     "gggg": lambda m: f"{_week(m)[0]:04}",
     "GG": lambda m: f"{m.isocalendar().year % 100:02}",
     "GGGG": lambda m: f"{m.isocalendar().year:04}",
-    "A": _meridiem,
-    "a": lambda m: _meridiem(m).lower(),
-    "H": lambda m: str(m.hour),
-    "HH": lambda m: f"{m.hour:02}",
-    "h": lambda m: str(_hour12(m)),
-    "hh": lambda m: f"{_hour12(m):02}",
-    "k": lambda m: str(m.hour or 24),
-    "kk": lambda m: f"{m.hour or 24:02}",
-    "m": lambda m: str(m.minute),
-    "mm": lambda m: f"{m.minute:02}",
-    "s": lambda m: str(m.second),
-    "ss": lambda m: f"{m.second:02}",
+    "A": lambda m: "AM" if m.hour < 12 else "PM",
+    "a": lambda m: "am" if m.hour < 12 else "pm",
     "Z": lambda m: _offset(m, ":"),
     "ZZ": lambda m: _offset(m, ""),
     "X": lambda m: str(int(m.timestamp())),
     "x": lambda m: str(int(m.timestamp() * 1000)),
 }
+
+
+def _format_token(token: str, moment: datetime) -> str:
+    if token[0] == "S":
+        return f"{moment.microsecond:06}000"[: len(token)]
+    if token in _TEXTS:
+        return _TEXTS[token](moment)
+    if token in _NUMBERS:
+        return str(_NUMBERS[token](moment))
+    if token.endswith("o"):
+        return _ordinal(_NUMBERS[token[:-1]](moment))
+    return f"{_NUMBERS[token[0]](moment):02}"
 
 
 def moment_ms(text: str | None, now: datetime, argument: str) -> float | None:

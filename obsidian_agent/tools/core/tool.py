@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_type_hints
+from inspect import get_annotations
+from typing import Annotated, Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -156,7 +157,7 @@ def tool(
     name, its docstring is the summary that people and models read."""
 
     def made(propose: Callable[[Input, ToolContext], Proposal[Output]]) -> Tool:
-        hints = get_type_hints(propose)
+        hints = get_annotations(propose, eval_str=True)
         (output,) = get_args(hints["return"])
         return Tool(name, " ".join((propose.__doc__ or "").split()), risk, hints["args"], output, propose, deletes, opaque, aliases)
 

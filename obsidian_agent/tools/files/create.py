@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -13,12 +12,13 @@ from obsidian_agent.tools.core.filters import text_of
 from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_text, written
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.files.move import links_caught
-from obsidian_agent.vault.frontmatter.properties import merge_new
+from obsidian_agent.tools.files.move import new_file_warnings
+from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, MakeFolder, content_hash
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
 
 
@@ -62,7 +62,7 @@ class CreateFileOutput(ToolModel):
 def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileOutput]:
     """Make a new file. Never overwrites: an existing file is left alone."""
     path = new_path(ctx.view, args.path)
-    made_here = _made_by_plan(ctx.view, path)
+    made_here = _is_made_by_plan(ctx.view, path)
     twin = ctx.view.twin(path)
     if args.on_conflict == "suffix":
         if made_here or twin is not None:
@@ -75,18 +75,18 @@ def create_file(args: CreateFileInput, ctx: ToolContext) -> Proposal[CreateFileO
             hint='Give each file its own name, or say onConflict: "suffix".',
         )
     elif twin is not None:
-        return _left_alone(args, ctx, path, twin)
-    text = merge_new(args.content, args.frontmatter) if args.frontmatter else args.content
+        return _existing_file(args, ctx, path, twin)
+    text = edit_properties(args.content, set=args.frontmatter) if args.frontmatter else args.content
     data = encode(text)
     output = CreateFileOutput(path=path.text, created=True, hash=content_hash(data), mtime_ms=now_ms(ctx.run))
-    return Proposal(output, (CreateFile(path, data),), links_caught(ctx, path))
+    return Proposal(output, (CreateFile(path, data),), new_file_warnings(ctx, path))
 
 
 _TRIED_ONE_BY_ONE = 50
 """Numbers that are tried in turn; beyond them the search doubles its steps, so that thousands of equal names stay quick."""
 
 
-def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal[CreateFileOutput]:
+def _existing_file(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: VaultPath) -> Proposal[CreateFileOutput]:
     if _is_folder(ctx.view, twin):
         raise ToolError(f"{twin} is a folder.", code="FILE_EXISTS", path=path.text, hint="Choose another name.")
     if not args.if_not_exists:
@@ -98,10 +98,9 @@ def _left_alone(args: CreateFileInput, ctx: ToolContext, path: VaultPath, twin: 
     return Proposal(output, warnings=(Problem("FILE_EXISTS", f"{twin} already exists and is left as it is.", path=twin.text),))
 
 
-def _made_by_plan(view: VaultView, path: VaultPath) -> bool:
+def _is_made_by_plan(view: VaultView, path: VaultPath) -> bool:
     """Whether an earlier step made this path: an overlay knows that, the disk does not."""
-    created_here: Callable[[VaultPath], bool] | None = getattr(view, "created_here", None)
-    return created_here is not None and created_here(path)
+    return isinstance(view, OverlayVault) and view.created_here(path)
 
 
 def _free_name(path: VaultPath, view: VaultView) -> VaultPath:
@@ -157,7 +156,7 @@ def write_file(args: WriteFileInput, ctx: ToolContext) -> Proposal[WriteFileOutp
     return Proposal(
         WriteFileOutput(path=path.text, created=before is None, bytes=len(data), hash=content_hash(data), mtime_ms=mtime),
         changes,
-        links_caught(ctx, path) if before is None else (),
+        new_file_warnings(ctx, path) if before is None else (),
     )
 
 

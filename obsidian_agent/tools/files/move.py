@@ -5,7 +5,7 @@ What that means for links, and what making a file does: links are rewritten or w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -18,17 +18,18 @@ from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import base_links
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.refactor.rename_links import LinkChanges, Shift, ShiftedLinks, relink, shift_of_delete, shift_of_rename
+from obsidian_agent.vault.refactor.rename_links import FileMoves, LinkChanges, LinksAfter, moves_of_delete, moves_of_rename, relink
 from obsidian_agent.vault.views.changes import DeleteEntry, FileChange, ModifyFile, RenameEntry
+from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
-def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: Entry) -> Iterator[VaultPath]:
-    """The bases with a link whose meaning the shift changes, or that ask for the folder `entry` by its path."""
-    after = ShiftedLinks(index, shift)
+def find_broken_bases(view: VaultView, index: VaultIndex, moves: FileMoves, entry: Entry) -> Iterator[VaultPath]:
+    """The bases with a link whose meaning the moves change, or that ask for the folder `entry` by its path."""
+    after = LinksAfter(index, moves)
     folder = re.compile(rb"inFolder\([\"'\\]*+%s[/\"'\\]" % re.escape(entry.path.text.encode())) if entry.kind == "folder" else None
     for base in index.bases():
-        path = shift.after(base)
+        path = moves.after(base)
         if path is None:
             continue
         try:
@@ -36,14 +37,14 @@ def bases_that_break(view: VaultView, index: VaultIndex, shift: Shift, entry: En
         except VaultError:
             continue
         if (folder is not None and folder.search(data)) or any(
-            _breaks(link.target, base, path, index, shift, after) for link in base_links(data)
+            _is_broken(link.target, base, path, index, moves, after) for link in base_links(data)
         ):
             yield path
 
 
-def _breaks(target: str, base: VaultPath, path: VaultPath, index: VaultIndex, shift: Shift, after: ShiftedLinks) -> bool:
+def _is_broken(target: str, base: VaultPath, path: VaultPath, index: VaultIndex, moves: FileMoves, after: LinksAfter) -> bool:
     before = index.resolve(target, base) if target else None
-    return before is not None and (shift.after(before) is None or after.resolve(target, path) != shift.after(before))
+    return before is not None and (moves.after(before) is None or after.resolve(target, path) != moves.after(before))
 
 
 NAMED_IN_A_WARNING = 10
@@ -62,39 +63,39 @@ class LinkUpdates:
 def update_links(ctx: ToolContext, entry: Entry, target: VaultPath) -> LinkUpdates:
     """The updates that keep the meaning of every link when `entry` becomes `target`. ToolError when a link cannot keep it."""
     index = ctx.view.index
-    shift = shift_of_rename(ctx.view, entry, target)
-    done = relink(ctx.view, index, shift, ctx.run.link_style)
+    moves = moves_of_rename(ctx.view, entry, target)
+    done = relink(ctx.view, index, moves, ctx.run.link_style)
     changes = tuple(ModifyFile(file.path, file.content) for file in done.files)
-    return LinkUpdates(changes, done.links, (*done.problems, *_bases(ctx, shift, entry), *_unread(index)))
+    return LinkUpdates(changes, done.links, (*done.problems, *_bases(ctx, moves, entry), *_unread(index)))
 
 
-def links_left(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
+def rename_warnings(ctx: ToolContext, entry: Entry, target: VaultPath) -> tuple[Problem, ...]:
     """Warnings for a rename that updates no links."""
-    shift = shift_of_rename(ctx.view, entry, target)
-    return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
+    moves = moves_of_rename(ctx.view, entry, target)
+    return (*_warnings(ctx, moves, entry.path), *_bases(ctx, moves, entry))
 
 
-def links_lost(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
+def delete_warnings(ctx: ToolContext, entry: Entry) -> tuple[Problem, ...]:
     """Warnings for a deletion."""
-    shift = shift_of_delete(ctx.view, entry)
-    return (*_warnings(ctx, shift, entry.path), *_bases(ctx, shift, entry))
+    moves = moves_of_delete(ctx.view, entry)
+    return (*_warnings(ctx, moves, entry.path), *_bases(ctx, moves, entry))
 
 
-def links_caught(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
+def new_file_warnings(ctx: ToolContext, path: VaultPath) -> tuple[Problem, ...]:
     """Warnings for a new file whose name draws links to it that lead to another file now, as Obsidian lets it."""
     if not ctx.base.index.named(file_name(path)):
         return ()
-    return _warnings(ctx, Shift(added=(path,)), path)
+    return _warnings(ctx, FileMoves(added=(path,)), path)
 
 
-def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem, ...]:
+def _warnings(ctx: ToolContext, moves: FileMoves, path: VaultPath) -> tuple[Problem, ...]:
     index = ctx.view.index
-    changes = LinkChanges(index, shift)
+    changes = LinkChanges(index, moves)
     lost: list[str] = []
     redirected: list[str] = []
     for source in changes.sources():
         found = changes.of_source(source).values()
-        where = (shift.moved.get(source) or source).text
+        where = (moves.moved.get(source) or source).text
         if any(change.now is None for change in found):
             lost.append(where)
         if any(change.now is not None and change.now != change.wanted for change in found):
@@ -107,8 +108,8 @@ def _warnings(ctx: ToolContext, shift: Shift, path: VaultPath) -> tuple[Problem,
     return (*problems, *_unread(index))
 
 
-def _bases(ctx: ToolContext, shift: Shift, entry: Entry) -> Iterable[Problem]:
-    names = [path.text for path in bases_that_break(ctx.view, ctx.view.index, shift, entry)]
+def _bases(ctx: ToolContext, moves: FileMoves, entry: Entry) -> Iterable[Problem]:
+    names = [path.text for path in find_broken_bases(ctx.view, ctx.view.index, moves, entry)]
     if names:
         message = f"Links in {_listed(names)} will lead elsewhere or nowhere: bases are not changed."
         yield Problem("BASE_NOT_UPDATED", message, path=names[0])
@@ -149,13 +150,13 @@ def rename(args: RenameInput, ctx: ToolContext) -> Proposal[RenameOutput]:
     use = PathUse.MAKE_FOLDER if entry.kind == "folder" else PathUse.CREATE
     target = _in_existing_spelling(ctx.view, new_path(ctx.view, args.to, use, moved_from=entry.path))
     if target.text == entry.path.text:
-        return Proposal(_renamed(entry.path, target, 0))
+        return Proposal(_rename_output(entry.path, target, 0))
     _refuse_bad_target(entry, target, args.overwrite, ctx.view)
     rename = RenameEntry(entry.path, target, overwrite=args.overwrite)
     if not args.update_links:
-        return Proposal(_renamed(entry.path, target, 0), (rename,), links_left(ctx, entry, target))
+        return Proposal(_rename_output(entry.path, target, 0), (rename,), rename_warnings(ctx, entry, target))
     links = update_links(ctx, entry, target)
-    return Proposal(_renamed(entry.path, target, links.count), (rename, *links.changes), links.warnings)
+    return Proposal(_rename_output(entry.path, target, links.count), (rename, *links.changes), links.warnings)
 
 
 def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
@@ -167,7 +168,7 @@ def _in_existing_spelling(view: VaultView, path: VaultPath) -> VaultPath:
     return path.rebased(path.parent, parent)
 
 
-def _renamed(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
+def _rename_output(old: VaultPath, new: VaultPath, count: int) -> RenameOutput:
     return RenameOutput(from_=old.text, to=new.text, path=new.text, links_updated=count)
 
 
@@ -206,10 +207,9 @@ def delete(args: DeleteInput, ctx: ToolContext) -> Proposal[DeleteOutput]:
         )
     trash = _trash_target(ctx.view, entry.path)
     output = DeleteOutput(path=entry.path.text, deleted=True, trash_path=trash.text)
-    return Proposal(output, (DeleteEntry(entry.path),), links_lost(ctx, entry))
+    return Proposal(output, (DeleteEntry(entry.path),), delete_warnings(ctx, entry))
 
 
 def _trash_target(view: VaultView, path: VaultPath) -> VaultPath:
     """The name in the trash: an overlay knows which ones are taken, a bare disk is only asked in tests and look-ups."""
-    target: Callable[[VaultPath], VaultPath] | None = getattr(view, "trash_target", None)
-    return paths.trash_path(path.name) if target is None else target(path)
+    return view.trash_target(path) if isinstance(view, OverlayVault) else paths.trash_path(path.name)

@@ -16,7 +16,7 @@ from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, markdown_encoded, shape_of, spellings, target_edit
-from obsidian_agent.vault.links.resolve import link_key
+from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
@@ -33,7 +33,7 @@ def place_key(text: str) -> str:
     return _IGNORED.sub(" ", text).strip().casefold()
 
 
-def heading_in_link(text: str) -> str:
+def link_heading(text: str) -> str:
     """A heading as it may stand in a link: what would end the link is left out, Obsidian finds it all the same."""
     return " ".join(_NOT_IN_LINKS.sub(" ", text).split())
 
@@ -66,16 +66,32 @@ def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit | None:
     return None if end < 0 else Edit(start, end, written.encode())
 
 
-def targets(shape: Shape, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle) -> Iterator[str]:
-    """The texts that mean a file in a note, best first; of a file that is yet to be made those that will."""
-    others = [path for path in index.named(link_key(target.stem)) if path != target]
-    there = any(path == target for path in index.named(link_key(target.stem)))
+def link_edit(
+    data: bytes,
+    link: Link,
+    shape: Shape,
+    target: VaultPath,
+    source: VaultPath,
+    index: VaultIndex,
+    style: LinkStyle,
+    *,
+    canvas: bool = False,
+) -> Edit | None:
+    """The edit that lets a link mean a file, written as `shape` wants it if it can be; None when no text that means it can stand there.
+
+    Of a file that is yet to be made, the text that will mean it.
+    """
+    named = index.named(file_name(target))
+    there = target in named
     for spelling in spellings(shape, target, source, style):
-        found = index.resolve(spelling.text, source)
-        if spelling.unique and others:
+        if spelling.unique and len(named) > there:
             continue
+        found = index.resolve(spelling.text, source)
         if found == target or (not there and (found is None or "/" in spelling.text)):
-            yield spelling.text
+            edit = target_edit(data, link, spelling.text, canvas=canvas)
+            if edit is not None:
+                return edit
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +102,7 @@ class Place:
     subpath: str
 
 
-def redirected(
+def redirect_links(
     ctx: ToolContext, note: VaultPath, change: Callable[[str], Place | None], problems: list[Problem]
 ) -> dict[VaultPath, tuple[bytes, int]]:
     """The files whose links to places of a note change, with their new bytes and the number of links; `change` gets the subpath."""
@@ -101,13 +117,13 @@ def redirected(
         except VaultError as error:
             problems.append(left_out(source, error))
             continue
-        content, count = rewritten(data, source, note, change, index, ctx.run.link_style)
+        content, count = redirect_in_file(data, source, note, change, index, ctx.run.link_style)
         if count:
             made[source] = content, count
     return made
 
 
-def rewritten(
+def redirect_in_file(
     data: bytes, source: VaultPath, note: VaultPath, change: Callable[[str], Place | None], index: VaultIndex, style: LinkStyle
 ) -> tuple[bytes, int]:
     """The bytes of one file with its links to places of `note` changed, and how many there were."""
@@ -119,35 +135,31 @@ def rewritten(
         place = change(link.subpath)
         if place is None:
             continue
-        found = list(_edits(data, link, source, note, place, index, style))
+        found = list(_place_edits(data, link, source, note, place, index, style))
         edits += found
         count += bool(found)
     return (apply(data, edits), count) if edits else (data, 0)
 
 
-def _edits(
+def _place_edits(
     data: bytes, link: Link, source: VaultPath, note: VaultPath, place: Place, index: VaultIndex, style: LinkStyle
 ) -> Iterator[Edit]:
-    place_there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
-    target = place.note != note
-    if target:
+    there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
+    if place.note != note:
         shape = shape_of(link.target, note, source, style) if link.target else Shape("name", extension=link.is_markdown)
-        edit = next(
-            (made for text in targets(shape, place.note, source, index, style) if (made := target_edit(data, link, text, canvas=False))),
-            None,
-        )
+        edit = link_edit(data, link, shape, place.note, source, index, style)
         if edit is None:
             return
         yield edit
-    if place_there is not None:
-        yield place_there
+    if there is not None:
+        yield there
 
 
 INTO = "The note that it will be put into: links in it lead where they did, and links to its headings and blocks follow."
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class MovedText:
     """The text as it must stand in the other note, the rest of the note it came from, and the other notes whose links follow."""
 
     text: str
@@ -156,7 +168,7 @@ class Carried:
     problems: tuple[Problem, ...] = ()
 
 
-def destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
+def find_destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
     """The note that `into` names; it need not exist yet. What leads out of the vault is refused."""
     if into is None:
         return None
@@ -165,17 +177,17 @@ def destination(into: str | None, ctx: ToolContext) -> VaultPath | None:
     return path if entry is None else entry.path
 
 
-def copied(text: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext) -> str:
+def copy_text(text: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext) -> str:
     """A part of a note as it must stand in another note, while the first one keeps it."""
     if target is None or target == source:
         return text
-    return _adjusted(text, source, target, ctx, here=_places(text))
+    return _with_links_adjusted(text, source, target, ctx, here=_places(text))
 
 
-def taken(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext, title: str | None = None) -> Carried:
+def move_text(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx: ToolContext, title: str | None = None) -> MovedText:
     """A part of a note that leaves it for another one; `rest` is what remains. Links to the heading `title` lead to the other note itself."""
     if target is None or target == source:
-        return Carried(text, rest)
+        return MovedText(text, rest)
     gone = _places(text) - _places(rest)
     problems: list[Problem] = []
 
@@ -186,13 +198,13 @@ def taken(text: str, rest: str, source: VaultPath, target: VaultPath | None, ctx
         return Place(target, "" if title is not None and keys[-1] == place_key(title) else subpath)
 
     index = ctx.view.index
-    left, _ = rewritten(rest.encode(), source, source, follow, index, ctx.run.link_style)
-    files = redirected(ctx, source, follow, problems) if gone else {}
+    left, _ = redirect_in_file(rest.encode(), source, source, follow, index, ctx.run.link_style)
+    files = redirect_links(ctx, source, follow, problems) if gone else {}
     changes = tuple(ModifyFile(path, data) for path, (data, _) in files.items() if path != source)
-    moved = _adjusted(text, source, target, ctx, here=_places(text))
+    moved = _with_links_adjusted(text, source, target, ctx, here=_places(text))
     if gone:
-        moved = rewritten(moved.encode(), target, source, follow, index, ctx.run.link_style)[0].decode()
-    return Carried(moved, left.decode(), changes, tuple(problems))
+        moved = redirect_in_file(moved.encode(), target, source, follow, index, ctx.run.link_style)[0].decode()
+    return MovedText(moved, left.decode(), changes, tuple(problems))
 
 
 def _places(text: str) -> set[str]:
@@ -201,14 +213,14 @@ def _places(text: str) -> set[str]:
     return {place_key(heading.text) for heading in scanned.headings} | {f"^{block.name}" for block in scanned.blocks}
 
 
-def _adjusted(text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> str:
+def _with_links_adjusted(text: str, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> str:
     """The text with those links written anew that would mean something else in the other note."""
     data = text.encode()
-    edits = [edit for link in scan_text(text).links if (edit := _edit(data, link, source, target, ctx, here)) is not None]
+    edits = [edit for link in scan_text(text).links if (edit := _link_edit(data, link, source, target, ctx, here)) is not None]
     return apply(data, edits).decode() if edits else text
 
 
-def _edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit | None:
+def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit | None:
     index, style = ctx.view.index, ctx.run.link_style
     if not link.target:
         keys = subpath_keys(link.subpath)
@@ -220,5 +232,4 @@ def _edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: To
         if found is None or index.resolve(link.target, target) == found:
             return None
         meant, shape = found, shape_of(link.target, found, source, style)
-    texts = targets(shape, meant, target, index, style)
-    return next((edit for text in texts if (edit := target_edit(data, link, text, canvas=False)) is not None), None)
+    return link_edit(data, link, shape, meant, target, index, style)

@@ -149,7 +149,7 @@ def link_bullets(args: LinkBulletsInput, ctx: ToolContext) -> Proposal[LinkBulle
     for bullet, note in zip(items, args.notes, strict=True):
         start = _line_start(args.text, bullet.raw, at)
         made.append(args.text[at:start])
-        made.append(bullet.raw if note is None else _linked(bullet.raw, bullet.text, link(path_of(note))))
+        made.append(bullet.raw if note is None else _link_bullet(bullet.raw, bullet.text, link(path_of(note))))
         count += note is not None
         at = start + len(bullet.raw)
     return Proposal(LinkBulletsOutput(text="".join([*made, args.text[at:]]), count=count))
@@ -165,7 +165,7 @@ def _line_start(text: str, line: str, start: int) -> int:
         start = found + 1
 
 
-def _linked(line: str, text: str, link: str) -> str:
+def _link_bullet(line: str, text: str, link: str) -> str:
     lead = _LEAD.match(line)
     start = line.index(text, lead.end() if lead is not None else 0)
     return line[:start] + link + line[start + len(text) :]

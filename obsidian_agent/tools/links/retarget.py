@@ -9,10 +9,11 @@ from pydantic import Field, model_validator
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.links.anchors import link_edit
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
-from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, spellings, target_edit
+from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, target_edit
 from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
@@ -46,7 +47,7 @@ class _LinksInput(NotesInput):
                 wanted = link_key(name)
                 links = [link for link in dead_links(index, source, ctx, problems) if link_key(unresolved_name(link.target)) == wanted]
             else:
-                links = list(_living(index, source, target, ctx, problems))
+                links = list(_links_to(index, source, target, ctx, problems))
             if links:
                 paths.parse(source.text, PathUse.UPDATE)
                 yield source, links
@@ -62,7 +63,7 @@ class _LinksInput(NotesInput):
         return sorted(source for source in linking if source.text.startswith(within))
 
 
-def _living(index: VaultIndex, source: VaultPath, target: VaultPath | None, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
+def _links_to(index: VaultIndex, source: VaultPath, target: VaultPath | None, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
     try:
         data = ctx.view.read(source)
         decode(data, source.text)
@@ -114,17 +115,17 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         data = ctx.view.read(source)
         edits: list[Edit] = []
         for link in links:
-            edits.append(_retargeted(data, link, before, target, source, index, ctx.run.link_style))
+            edits.append(_retarget(data, link, before, target, source, index, ctx.run.link_style))
             label = display_edit(data, link, before, target, canvas=source.suffix == CANVAS) if before is not None else None
             edits += [label] if label is not None else []
         counts.append(ChangedLinks(path=source.text, count=len(links)))
         changes.append(ModifyFile(source, apply(data, edits)))
-        problems += _left(links, before, target, source)
+        problems += _warnings(links, before, target, source)
     said = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
     return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"No link to {said}, so nothing is changed.", path=args.path))
 
 
-def _retargeted(
+def _retarget(
     data: bytes, link: Link, before: VaultPath | None, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle
 ) -> Edit:
     """The link with a target that means the file, written as it was; a new one with bare names before paths. ToolError when none can
@@ -134,23 +135,18 @@ def _retargeted(
         shape = Shape(shape.form, shape.extension or not target.is_note, shape.dotted, shape.depth)
     else:
         shape = Shape("name", extension=link.is_markdown or not target.is_note)
-    texts = [target.text] if link.kind == "canvas" else _meaning(shape, target, source, index, style)
-    for text in texts:
-        edit = target_edit(data, link, text, canvas=source.suffix == CANVAS)
-        if edit is not None:
-            return edit
+    canvas = source.suffix == CANVAS
+    if link.kind == "canvas":
+        edit = target_edit(data, link, target.text, canvas=canvas)
+    else:
+        edit = link_edit(data, link, shape, target, source, index, style, canvas=canvas)
+    if edit is not None:
+        return edit
     message = f"The link {link.target!r} in {source} (line {link.line}) cannot be written so that it means {target}."
     raise ToolError(message, path=source.text)
 
 
-def _meaning(shape: Shape, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle) -> Iterator[str]:
-    several = len(index.named(link_key(target.stem))) > 1
-    for spelling in spellings(shape, target, source, style):
-        if index.resolve(spelling.text, source) == target and not (spelling.unique and several):
-            yield spelling.text
-
-
-def _left(links: list[Link], before: VaultPath | None, target: VaultPath, source: VaultPath) -> Iterator[Problem]:
+def _warnings(links: list[Link], before: VaultPath | None, target: VaultPath, source: VaultPath) -> Iterator[Problem]:
     """What a person should look at: headings and blocks that the new file may not have, and texts that still name the old one."""
     places = sorted({link.subpath for link in links if link.subpath})
     if places and target.is_note:
@@ -192,7 +188,7 @@ def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedLi
             problems.append(Problem("LINKS_LEFT", left, path=source.text))
         if texts:
             content = apply(data, [_plain(data, link) for link in texts])
-            _prove(data, content, texts, source)
+            _check_others_stay(data, content, texts, source)
             counts.append(ChangedLinks(path=source.text, count=len(texts)))
             changes.append(ModifyFile(source, content))
     said = f" to {target or args.name}" if target or args.name else ""
@@ -213,7 +209,7 @@ def _plain(data: bytes, link: Link) -> Edit:
     return Edit(opening, closing, whole if not link.subpath else b" > ".join(part for part in whole.split(b"#") if part))
 
 
-def _prove(before: bytes, after: bytes, removed: list[Link], source: VaultPath) -> None:
+def _check_others_stay(before: bytes, after: bytes, removed: list[Link], source: VaultPath) -> None:
     """The other links are all still there. ToolError when the plain texts make another one, or take one with them."""
     gone = {link.start for link in removed}
     kept = [(link.kind, link.target, link.subpath) for link in links_in(before) if link.start not in gone]

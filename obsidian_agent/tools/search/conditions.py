@@ -87,7 +87,7 @@ class Condition(ToolModel):
 
 
 @dataclass(slots=True)
-class Judge:
+class Matcher:
     """Checks conditions against one state of a vault. `problems` are the notes that could not be read."""
 
     ctx: ToolContext
@@ -194,7 +194,7 @@ class Judge:
         first, last = _day(after, "datedAfter"), _day(before, "datedBefore")
 
         def fits(path: VaultPath) -> bool:
-            day = own_day(path, self.index)
+            day = day_of(path, self.index)
             return day is not None and (first is None or day >= first) and (last is None or day < last)
 
         return fits
@@ -277,7 +277,7 @@ def comparable(value: Any) -> float | str | None:
     return text[:10] if _DATE.match(text) else None
 
 
-def own_day(path: VaultPath, index: VaultIndex) -> date | None:
+def day_of(path: VaultPath, index: VaultIndex) -> date | None:
     """The day that a note is about: in its name, else in one of its properties."""
     found = _DAY.search(path.stem)
     properties = index.facts(path).properties

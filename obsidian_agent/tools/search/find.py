@@ -12,7 +12,7 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, sort_key, value_of, without_properties
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.search.conditions import WHEN, Condition, Judge, PropertyFilter, own_day
+from obsidian_agent.tools.search.conditions import WHEN, Condition, Matcher, PropertyFilter, day_of
 from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -41,9 +41,9 @@ class FoundBriefly(ToolModel):
     size: int = Field(description="In bytes.")
 
     @classmethod
-    def of(cls, path: VaultPath, ctx: ToolContext, judge: Judge, **more: str) -> Self:
+    def of(cls, path: VaultPath, ctx: ToolContext, matcher: Matcher, **more: str) -> Self:
         """What is told of a file that was found."""
-        facts, stat = judge.index.facts(path), ctx.view.stat(path)
+        facts, stat = matcher.index.facts(path), ctx.view.stat(path)
         return cls(
             path=path.text,
             name=path.stem,
@@ -70,12 +70,12 @@ class FindOutput(ToolModel):
 @tool("vault.find", Risk.READ_ONLY)
 def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     """The files that meet a condition: folder, tag, property, name, text, dates, links, tasks, joined by all, any and not."""
-    judge = Judge(ctx)
-    fits = judge.check(args.where)
-    found = [path for path in judge.index.files() if _is_kind(path, args.kind) and fits(path)]
-    shown, more = page(ordered(found, args.sort, ctx, judge), args.limit, 0)
-    files = [FoundNote.of(path, ctx, judge, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
-    return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=judge.warnings())
+    matcher = Matcher(ctx)
+    fits = matcher.check(args.where)
+    found = [path for path in matcher.index.files() if _is_kind(path, args.kind) and fits(path)]
+    shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, 0)
+    files = [FoundNote.of(path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
+    return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings())
 
 
 def _is_kind(path: VaultPath, kind: str) -> bool:
@@ -88,7 +88,7 @@ def _is_kind(path: VaultPath, kind: str) -> bool:
             return True
 
 
-def ordered(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: Judge) -> list[VaultPath]:
+def sort_files(paths: list[VaultPath], sort: str | None, ctx: ToolContext, matcher: Matcher) -> list[VaultPath]:
     """The files in the order asked for (None: by path); equal ones by path, those without the value last, whichever way round."""
     sort = sort or "path"
     key, reverse = (sort[1:], True) if sort.startswith("-") else (sort, False)
@@ -96,12 +96,12 @@ def ordered(paths: list[VaultPath], sort: str | None, ctx: ToolContext, judge: J
         "path": lambda path: path.text,
         "name": lambda path: path.stem.casefold(),
         "modified": lambda path: ctx.view.stat(path).mtime_ms,
-        "created": judge.made,
+        "created": matcher.made,
         "size": lambda path: ctx.view.stat(path).size,
-        "day": lambda path: own_day(path, judge.index),
+        "day": lambda path: day_of(path, matcher.index),
     }
     if key.startswith(_PROPERTY) and len(key) > len(_PROPERTY):
-        measures[key] = lambda path: sort_key(value_of(judge.index.facts(path).properties, key.removeprefix(_PROPERTY)))
+        measures[key] = lambda path: sort_key(value_of(matcher.index.facts(path).properties, key.removeprefix(_PROPERTY)))
     if key not in measures:
         raise ToolError(f"{sort!r} is no order.", hint="Use path, name, modified, created, day, size or frontmatter.KEY, or - and one.")
     values = {path: measures[key](path) for path in sorted(paths)}
@@ -138,23 +138,23 @@ class QueryOutput(ToolModel):
 @tool("vault.query", Risk.READ_ONLY)
 def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
     """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
-    judge = Judge(ctx)
+    matcher = Matcher(ctx)
     folder = find_folder(ctx.view, args.folder)
     shared = ("tag", "name", "modified_before", "modified_after", "created_before", "created_after")
-    fits = judge.check(Condition(**{name: getattr(args, name) for name in shared}))
-    found = [path for path in judge.index.notes(folder) if fits(path)]
+    fits = matcher.check(Condition(**{name: getattr(args, name) for name in shared}))
+    found = [path for path in matcher.index.notes(folder) if fits(path)]
     for key, value in (args.frontmatter or {}).items():
-        judge.asked_facts = True
-        wanted = PropertyFilter(key, value, judge.index)
+        matcher.asked_facts = True
+        wanted = PropertyFilter(key, value, matcher.index)
         found = [path for path in found if wanted.fits(path)]
     if args.text is not None:
         text = args.text.casefold()
-        holding = judge.holding(folder, folded_needle(args.text), lambda content: text in content.casefold())
+        holding = matcher.holding(folder, folded_needle(args.text), lambda content: text in content.casefold())
         found = [path for path in found if path in holding]
-    shown, more = page(ordered(found, args.sort, ctx, judge), args.limit, args.offset)
-    files = [FoundBriefly.of(path, ctx, judge) for path in shown]
+    shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, args.offset)
+    files = [FoundBriefly.of(path, ctx, matcher) for path in shown]
     below = "" if folder.is_root else f"{folder.text}/"
-    warnings = tuple(problem for problem in judge.warnings() if (problem.path or "").startswith(below))
+    warnings = tuple(problem for problem in matcher.warnings() if (problem.path or "").startswith(below))
     return Proposal(QueryOutput(files=files, count=len(files), has_more=more), warnings=warnings)
 
 

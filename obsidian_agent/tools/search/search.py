@@ -10,17 +10,16 @@ from typing import Final, Literal
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
+from obsidian_agent.tools.core.filters import basename
 from obsidian_agent.tools.core.lookup import SparseOutput, find_folder, page, unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.search.conditions import tagged
 from obsidian_agent.vault.index.build import no_collection
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.index.name_search import NameHit
 from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
-from obsidian_agent.vault.paths.rules import extension
 from obsidian_agent.vault.text import decode
 
 CONTEXT = 100
@@ -64,17 +63,8 @@ def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     wanted = None if args.limit is None else args.offset + args.limit
     found = ctx.view.index.names().search(args.query, wanted)
     hits, _ = page(found.hits, args.limit, args.offset)
-    items = [FoundFile(path=hit.path, name=_stem(hit.path), score=hit.score, **_alias(hit)) for hit in hits]
+    items = [FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias) for hit in hits]
     return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
-
-
-def _stem(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return name[: len(name) - len(extension(name))]
-
-
-def _alias(hit: NameHit) -> dict[str, str]:
-    return {} if hit.alias is None else {"alias": hit.alias}
 
 
 @tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
@@ -112,12 +102,12 @@ class SearchTextOutput(ToolModel):
 @tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
 def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
     """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
-    question = Question(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
+    question = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
     folder = find_folder(ctx.view, args.folder)
     hits: list[TextMatch] = []
     warnings: list[Problem] = []
     index = ctx.view.index
-    for path, text in searched(index, folder, question.needle, warnings):
+    for path, text in read_texts(index, folder, question.needle, warnings):
         hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
     found, more = page(hits, args.limit, args.offset)
     scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
@@ -125,7 +115,7 @@ def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextO
     return Proposal(output, warnings=tuple(warnings))
 
 
-def searched(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
+def read_texts(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
     """The texts of the notes below a folder that may hold a needle; a warning for each that cannot be read."""
     for path, data in index.texts(folder, needle):
         problem = data if isinstance(data, Problem) else None
@@ -138,7 +128,7 @@ def searched(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnin
             warnings.append(Problem(problem.code, f"{path} is not searched: {problem.message}", path=path.text))
 
 
-class Question:
+class LineQuery:
     """What is looked for in the lines of notes: a text, in any case or exactly, or a pattern."""
 
     def __init__(self, query: str, *, regex: bool, case_sensitive: bool) -> None:
@@ -272,8 +262,8 @@ def _by_content(
 
 
 def _lines(index: VaultIndex, request: SearchRequest, warnings: list[Problem], cancelled: Callable[[], bool]) -> Iterator[SearchItem]:
-    question = Question(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
-    for path, text in searched(index, ROOT, question.needle, warnings):
+    question = LineQuery(request.query, regex=request.regex, case_sensitive=request.case_sensitive)
+    for path, text in read_texts(index, ROOT, question.needle, warnings):
         if cancelled():
             return
         for number, line, span in question.lines(text):

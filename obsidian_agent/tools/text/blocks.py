@@ -18,7 +18,7 @@ _INDENT: Final = re.compile(r"[ \t]*")
 _ITEM: Final = re.compile(
     r"(?P<indent>[ \t]*)(?P<marker>[-*+]|(?P<number>\d{1,9})(?P<dot>[.)]))(?P<gap>[ \t]+)(?P<box>\[[^\]\r\n]\][ \t]+)?"
 )
-_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
+TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _SMALL: Final = frozenset(
     [
         "a",
@@ -118,7 +118,7 @@ class Blocks:
             return "task" if mark is not None and mark.box else "item"
         if number in self.rows:
             return "row"
-        return None if _RULE.fullmatch(line.body) and "|" in line.body else "text"
+        return None if TABLE_RULE.fullmatch(line.body) and "|" in line.body else "text"
 
     def whole(self, number: int) -> range:
         """The numbers of a list item's lines: its own, and those below that are indented deeper, up to a blank one. Of another line its own."""
@@ -188,7 +188,7 @@ def _rows(scanned: Sequence[Line]) -> Iterator[int]:
             inside = False
         elif inside:
             yield line.number
-        elif "|" in above.body and "|" in line.body and _RULE.fullmatch(line.body) and not above.hidden:
+        elif "|" in above.body and "|" in line.body and TABLE_RULE.fullmatch(line.body) and not above.hidden:
             inside = True
 
 

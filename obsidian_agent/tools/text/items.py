@@ -60,11 +60,11 @@ class FieldValuesInput(ItemsInput):
 @tool("util.fieldValues", Risk.READ_ONLY)
 def field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal[ItemsOutput]:
     """The values of one field of all items, for example their paths; lists are joined, missing ones left out."""
-    values = [value for item in args.present() for value in _each(field_value(item, args.by))]
+    values = [value for item in args.present() for value in _members(field_value(item, args.by))]
     return Proposal(ItemsOutput(items=values, count=len(values)))
 
 
-def _each(value: Any) -> Iterator[Any]:
+def _members(value: Any) -> Iterator[Any]:
     """The members of a list, the value itself, nothing for None."""
     if isinstance(value, list):
         yield from value
@@ -104,7 +104,7 @@ def group_items(args: GroupItemsInput, ctx: ToolContext) -> Proposal[GroupItemsO
     rest: list[Any] = []
     members: list[GroupMember] = []
     for item in args.present():
-        names = list(dict.fromkeys(filter(None, map(_group_name, _each(field_value(item, args.by))))))
+        names = list(dict.fromkeys(filter(None, map(_group_name, _members(field_value(item, args.by))))))
         for name in names:
             groups.setdefault(name.casefold(), (name, []))[1].append(item)
         if names:
@@ -190,11 +190,11 @@ class SummarizeOutput(SparseOutput):
 def summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal[SummarizeOutput]:
     """The sum, average, least and most of a field that is a number in items, such as a property of notes."""
     items = args.present()
-    by = args.by or _guessed(items)
+    by = args.by or _guess_field(items)
     measured: list[tuple[Any, Decimal]] = []
     missing: list[Any] = []
     for item in items:
-        number = number_of(field_value(item, by))
+        number = parse_number(field_value(item, by))
         if number is None:
             missing.append(item)
         else:
@@ -204,28 +204,28 @@ def summarize(args: SummarizeInput, ctx: ToolContext) -> Proposal[SummarizeOutpu
     output = SummarizeOutput(
         by=by.removeprefix(f"{_PROPERTIES}."),
         count=len(measured),
-        items=_told(measured),
-        sum=_plain(total),
-        average=_plain(round(total / len(numbers), 2)) if numbers else None,
-        least=_told((item, number) for item, number in measured if number == min(numbers)),
-        most=_told((item, number) for item, number in measured if number == max(numbers)),
-        smallest=_plain(min(numbers)) if numbers else None,
-        largest=_plain(max(numbers)) if numbers else None,
+        items=_measured(measured),
+        sum=_as_number(total),
+        average=_as_number(round(total / len(numbers), 2)) if numbers else None,
+        least=_measured((item, number) for item, number in measured if number == min(numbers)),
+        most=_measured((item, number) for item, number in measured if number == max(numbers)),
+        smallest=_as_number(min(numbers)) if numbers else None,
+        largest=_as_number(max(numbers)) if numbers else None,
         missing=missing,
     )
     left = f"{len(missing)} of {len(items)} items have no number in {output.by} and are left out."
     return Proposal(output, warnings=(Problem("ITEMS_LEFT", left),) if missing and measured else ())
 
 
-def _told(measured: Iterable[tuple[Any, Decimal]]) -> list[Measured]:
-    return [Measured(of=item, value=_plain(number)) for item, number in measured]
+def _measured(measured: Iterable[tuple[Any, Decimal]]) -> list[Measured]:
+    return [Measured(of=item, value=_as_number(number)) for item, number in measured]
 
 
-def _plain(number: Decimal) -> int | float:
+def _as_number(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 
-def number_of(value: Any) -> Decimal | None:
+def parse_number(value: Any) -> Decimal | None:
     """A number, or the one number of a text such as "€ 1,250.00" or "12 kg"; None for all else."""
     if isinstance(value, bool) or value is None:
         return None
@@ -239,10 +239,10 @@ def number_of(value: Any) -> Decimal | None:
     before, after = value[: found.start()].strip(), value[found.end() :].strip()
     if not (_AFFIX.fullmatch(before) and _AFFIX.fullmatch(after)):
         return None
-    return _decimal(found[0].strip(" .,'’").replace("−", "-"))
+    return _parse_decimal(found[0].strip(" .,'’").replace("−", "-"))
 
 
-def _decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     """Of several marks the last is that of the fraction; a single one is, unless three digits follow a comma or it stands twice."""
     text = re.sub(r"['’\s]", "", text)
     last = max(text.rfind("."), text.rfind(","))
@@ -255,7 +255,7 @@ def _decimal(text: str) -> Decimal:
     return Decimal(whole + behind) if thousands else Decimal(f"{whole}.{behind}")
 
 
-def _guessed(items: list[Any]) -> str:
+def _guess_field(items: list[Any]) -> str:
     """The property that most items have as a number. ToolError when there is none, or when it could be several."""
     counts: dict[str, int] = {}
     for item in items:

@@ -27,7 +27,7 @@ class AddedLinesOutput(ToolModel):
     hash: str
 
 
-def _answer(path: VaultPath, before: str, after: str, line: int) -> Proposal[AddedLinesOutput]:
+def _proposal(path: VaultPath, before: str, after: str, line: int) -> Proposal[AddedLinesOutput]:
     data = encode(after)
     output = AddedLinesOutput(path=path.text, line=line, changed=after != before, hash=content_hash(data))
     return Proposal(output, (ModifyFile(path, data),) if after != before else ())
@@ -57,7 +57,7 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
     neighbour = _neighbour(blocks, numbers, last=args.at == "end")
     as_item = args.as_item is True or (args.as_item == "pure" and "\n" not in content and _is_list(blocks, numbers))
     if neighbour is None or not (as_item or Mark.of(content) is not None):
-        return _plain(path, text, _in_style(content, blocks), args)
+        return _add_text(path, text, _in_marker_style(content, blocks), args)
     mark = Mark.of(blocks.lines[neighbour - 1])
     assert mark is not None
     if args.at == "end":
@@ -66,9 +66,9 @@ def add_lines(args: AddLinesInput, ctx: ToolContext) -> Proposal[AddedLinesOutpu
         line = neighbour
     if Mark.of(content) is None and all(each.box for each in _outer_marks(blocks, numbers)):
         content = f"- [ ] {content}"
-    lines = _inserted(blocks.lines, line, _items(content, mark), newline_of(text))
+    lines = _insert_lines(blocks.lines, line, _as_items(content, mark), newline_of(text))
     renumbered(lines, line)
-    return _answer(path, text, "".join(lines), line)
+    return _proposal(path, text, "".join(lines), line)
 
 
 def _is_list(blocks: Blocks, numbers: range) -> bool:
@@ -91,7 +91,7 @@ def _outer_marks(blocks: Blocks, numbers: range) -> list[Mark]:
     return [mark for mark in found if mark is not None]
 
 
-def _plain(path: VaultPath, text: str, content: str, args: AddLinesInput) -> Proposal[AddedLinesOutput]:
+def _add_text(path: VaultPath, text: str, content: str, args: AddLinesInput) -> Proposal[AddedLinesOutput]:
     """What `vault.updateFile` does with mode append or prepend."""
     content += "\n"
     if args.at == "end":
@@ -101,7 +101,7 @@ def _plain(path: VaultPath, text: str, content: str, args: AddLinesInput) -> Pro
     else:
         after = edits.prepend_below_heading(text, args.heading, content)
     same = next((at for at, (old, new) in enumerate(zip(text, after, strict=False)) if old != new), min(len(text), len(after)))
-    return _answer(path, text, after, after.count("\n", 0, same) + 1)
+    return _proposal(path, text, after, after.count("\n", 0, same) + 1)
 
 
 def _neighbour(blocks: Blocks, numbers: range, *, last: bool) -> int | None:
@@ -121,7 +121,7 @@ def _is_outer(blocks: Blocks, number: int) -> bool:
     return line.depth == 0 and not line.quotes and Mark.of(blocks.lines[number - 1].removeprefix(BOM)) is not None
 
 
-def _items(content: str, mark: Mark) -> list[str]:
+def _as_items(content: str, mark: Mark) -> list[str]:
     """The lines of content as items with this mark; what is nested in them moves along. A checkbox is the content's own."""
     made: list[str] = []
     for line in content.split("\n"):
@@ -136,7 +136,7 @@ def _items(content: str, mark: Mark) -> list[str]:
     return made
 
 
-def _in_style(content: str, blocks: Blocks) -> str:
+def _in_marker_style(content: str, blocks: Blocks) -> str:
     """Bullets with the marker that most bullets of the note have, where they join no list."""
     markers = [
         mark.marker for line in blocks.scanned if line.depth is not None and (mark := Mark.of(line.body)) is not None and not mark.numbered
@@ -150,7 +150,7 @@ def _in_style(content: str, blocks: Blocks) -> str:
     return "\n".join(made)
 
 
-def _inserted(lines: list[str], number: int, new: list[str], newline: str) -> list[str]:
+def _insert_lines(lines: list[str], number: int, new: list[str], newline: str) -> list[str]:
     """The lines with new ones before a line, all of them with line ends."""
     made = [*lines]
     if number > len(made) and made and not made[-1].endswith("\n"):
@@ -204,20 +204,22 @@ def take_lines(args: TakeLinesInput, ctx: ToolContext) -> Proposal[TakeLinesOutp
     """Take lines, list items (with what is nested in them) or rows of tables out of a note, found by their text, or replace them."""
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
-    found = _found(args, path, text, blocks)
+    found = _find_lines(args, path, text, blocks)
     if args.expect_count is not None and len(found) != args.expect_count:
         message = f"{path} has {len(found)} such lines, not {args.expect_count}."
         raise ToolError(message, code="COUNT_MISMATCH", path=path.text, hint="Say more of the line.")
-    items = [_told([blocks.lines[each - 1] for each in blocks.whole(number)]) for number in found]
-    lines = _replaced(blocks, found, args.replacement, newline_of(text)) if args.replacement is not None else _without(blocks, found)
+    items = [_taken_line([blocks.lines[each - 1] for each in blocks.whole(number)]) for number in found]
+    lines = (
+        _replace_lines(blocks, found, args.replacement, newline_of(text)) if args.replacement is not None else _remove_lines(blocks, found)
+    )
     warnings = () if found else (Problem("TEXT_NOT_FOUND", f"No such line of {path} holds “{args.text}”.", path=path.text),)
-    carried = anchors.taken("\n".join(item.raw for item in items), "".join(lines), path, anchors.destination(args.into, ctx), ctx)
+    carried = anchors.move_text("\n".join(item.raw for item in items), "".join(lines), path, anchors.find_destination(args.into, ctx), ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if carried.rest != text else ()
     output = TakeLinesOutput(path=path.text, items=items, text=carried.text, count=len(items))
     return Proposal(output, changes, (*warnings, *carried.problems))
 
 
-def _found(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> list[int]:
+def _find_lines(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> list[int]:
     """The lines that are meant; what is nested in one that is meant goes with it."""
     numbers = section_lines(text, args.heading)
     if args.line is not None:
@@ -232,12 +234,12 @@ def _found(args: TakeLinesInput, path: VaultPath, text: str, blocks: Blocks) -> 
     return [number for number in found if number not in inner]
 
 
-def _told(lines: list[str]) -> TakenLine:
+def _taken_line(lines: list[str]) -> TakenLine:
     mark = Mark.of(lines[0])
     return TakenLine(text=lines[0][len(mark.text) if mark else 0 :].strip(), raw=dedented(lines))
 
 
-def _replaced(blocks: Blocks, found: Iterable[int], replacement: str, newline: str) -> list[str]:
+def _replace_lines(blocks: Blocks, found: Iterable[int], replacement: str, newline: str) -> list[str]:
     lines = [*blocks.lines]
     for number in found:
         old = lines[number - 1]
@@ -250,7 +252,7 @@ def _replaced(blocks: Blocks, found: Iterable[int], replacement: str, newline: s
     return lines
 
 
-def _without(blocks: Blocks, found: list[int]) -> list[str]:
+def _remove_lines(blocks: Blocks, found: list[int]) -> list[str]:
     """The other lines. Where a paragraph goes, one of the blank lines around it goes too; numbers of a list close up."""
     gone = {each for number in found for each in blocks.whole(number)}
     for number in found:

@@ -49,26 +49,26 @@ class _Item:
         return self.lines[0][len(self.mark.text) :].strip()
 
 
-def arranged(text: str, numbers: range | None, options: ArrangeOptions) -> tuple[str, int]:
+def arrange_text(text: str, numbers: range | None, options: ArrangeOptions) -> tuple[str, int]:
     """The text with its lists in these lines (all when None) arranged, and the number of lists there are. Only the outermost level moves."""
     blocks = Blocks.of(text)
     newline = newline_of(text)
     made: list[str] = []
     at, count = 1, 0
-    for start, items in _lists(blocks, numbers or range(1, len(blocks.lines) + 1)):
+    for start, items in _find_lists(blocks, numbers or range(1, len(blocks.lines) + 1)):
         made += blocks.lines[at - 1 : start - 1]
         at = start + sum(len(item.lines) + len(item.blank) for item in items)
-        made += _arranged(items, options, newline)
+        made += _arrange_items(items, options, newline)
         count += 1
     return "".join([*made, *blocks.lines[at - 1 :]]), count
 
 
-def _lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Item]]]:
+def _find_lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Item]]]:
     """The lists with the line of their first items. Blank lines between items belong to them, other text ends a list."""
     at = numbers.start
     while at < numbers.stop:
         start, items = at, list[_Item]()
-        while at < numbers.stop and (mark := _outer(blocks, at, items[0].mark if items else None)) is not None:
+        while at < numbers.stop and (mark := _outermost_mark(blocks, at, items[0].mark if items else None)) is not None:
             whole = blocks.whole(at)
             end = whole.stop
             while end < numbers.stop and end <= len(blocks.lines) and not blocks.lines[end - 1].strip():
@@ -81,31 +81,31 @@ def _lists(blocks: Blocks, numbers: range) -> Iterator[tuple[int, list[_Item]]]:
             at += 1
 
 
-def _outer(blocks: Blocks, number: int, like: Mark | None) -> Mark | None:
+def _outermost_mark(blocks: Blocks, number: int, like: Mark | None) -> Mark | None:
     """The mark of an item of the outermost level, in the same list as `like`."""
     line = blocks.scanned[number - 1] if number <= len(blocks.lines) else None
     mark = Mark.of(blocks.lines[number - 1]) if line is not None and line.depth == 0 and not line.quotes else None
     return mark if mark is not None and (like is None or (mark.indent, mark.numbered) == (like.indent, like.numbered)) else None
 
 
-def _arranged(items: list[_Item], options: ArrangeOptions, newline: str) -> list[str]:
+def _arrange_items(items: list[_Item], options: ArrangeOptions, newline: str) -> list[str]:
     first = items[0].mark
     ended = all(line.endswith("\n") for item in items for line in (*item.lines, *item.blank))
-    ordered = _sorted(_unlike(items) if options.unique else items, options)
+    ordered = _sort_items(_without_repetitions(items) if options.unique else items, options)
     blanks = [item.blank for item in items]
     gaps = [*blanks[: len(ordered) - 1], blanks[-1]]
     lines: list[str] = []
     number = int(first.marker[:-1]) if first.numbered and not (options.marker and options.marker[0] != "1") else 1
     for count, (item, gap) in enumerate(zip(ordered, gaps, strict=True)):
-        mark = _mark(item.mark, options, number + count)
-        lines += _marked(item, mark, newline)
+        mark = _new_mark(item.mark, options, number + count)
+        lines += _with_mark(item, mark, newline)
         lines += gap
     if not ended and lines:
         lines[-1] = lines[-1].rstrip("\r\n")
     return lines
 
 
-def _unlike(items: list[_Item]) -> list[_Item]:
+def _without_repetitions(items: list[_Item]) -> list[_Item]:
     """The first of equal items: same text, checkbox and nested lines."""
     found: dict[tuple[str, str, str], _Item] = {}
     for item in items:
@@ -113,23 +113,23 @@ def _unlike(items: list[_Item]) -> list[_Item]:
     return list(found.values())
 
 
-def _sorted(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
+def _sort_items(items: list[_Item], options: ArrangeOptions) -> list[_Item]:
     match options.sort:
         case "az" | "za":
-            return sorted(items, key=lambda item: _order(item.text), reverse=options.sort == "za")
+            return sorted(items, key=lambda item: _sort_key(item.text), reverse=options.sort == "za")
         case "openFirst":
             return sorted(items, key=lambda item: bool(item.mark.box) and item.mark.box[1] != " ")
         case None:
             return items
 
 
-def _order(text: str) -> list[tuple[bool, int, str]]:
+def _sort_key(text: str) -> list[tuple[bool, int, str]]:
     """Texts as people sort them: what links show, without marks and case, numbers by their size."""
     plain = _MARKS.sub("", text).casefold().strip()
     return [(not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in _PIECE.findall(plain)]
 
 
-def _mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
+def _new_mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
     marker = mark.marker
     if options.marker is not None:
         marker = f"{number}{options.marker[-1]}" if options.marker[0] == "1" else options.marker
@@ -139,7 +139,7 @@ def _mark(mark: Mark, options: ArrangeOptions, number: int) -> Mark:
     return Mark(mark.indent, marker, mark.gap, box)
 
 
-def _marked(item: _Item, mark: Mark, newline: str) -> list[str]:
+def _with_mark(item: _Item, mark: Mark, newline: str) -> list[str]:
     """An item's lines behind another mark; what is nested moves in where it would not be nested any more."""
     first = mark.text + item.lines[0][len(item.mark.text) :]
     needed = len(f"{mark.indent}{mark.marker} ".expandtabs(4))
@@ -164,7 +164,7 @@ class ArrangeListsOutput(ToolModel):
 def arrange_lists(args: ArrangeListsInput, ctx: ToolContext) -> Proposal[ArrangeListsOutput]:
     """Sort the lists of a note or section, leave out repeated items, number them, or make bullets or tasks of them; nested items move along."""
     path, text = open_note(ctx, args.path)
-    after, lists = arranged(text, section_lines(text, args.heading), args)
+    after, lists = arrange_text(text, section_lines(text, args.heading), args)
     output = ArrangeListsOutput(path=path.text, lists=lists, changed=after != text)
     warnings = () if lists else (Problem("TEXT_NOT_FOUND", f"There is no list to arrange in {path}.", path=path.text),)
     return Proposal(output, written(path, text, after), warnings)
@@ -181,7 +181,7 @@ class ArrangeListOutput(ToolModel):
 @tool("util.arrangeList", Risk.READ_ONLY)
 def arrange_list(args: ArrangeListInput, ctx: ToolContext) -> Proposal[ArrangeListOutput]:
     """The same with the lists of a text, such as the selection."""
-    return Proposal(ArrangeListOutput(text=arranged(args.text, None, args)[0]))
+    return Proposal(ArrangeListOutput(text=arrange_text(args.text, None, args)[0]))
 
 
 class ParseBulletsInput(ToolModel):

@@ -11,7 +11,7 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import TextOrPath, find_file, open_note, read_text, without_properties, written
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.links import anchors
-from obsidian_agent.tools.links.anchors import Place, heading_in_link, place_key, redirected, subpath_keys
+from obsidian_agent.tools.links.anchors import Place, link_heading, place_key, redirect_links, subpath_keys
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.edits import Heading
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
@@ -124,7 +124,7 @@ class NoteBodyOutput(ToolModel):
 def note_body(args: NoteBodyInput, ctx: ToolContext) -> Proposal[NoteBodyOutput]:
     """The text of a note without its properties."""
     path = find_file(ctx.view, args.path)
-    body = anchors.copied(without_properties(read_text(ctx.view, path)), path, anchors.destination(args.into, ctx), ctx)
+    body = anchors.copy_text(without_properties(read_text(ctx.view, path)), path, anchors.find_destination(args.into, ctx), ctx)
     return Proposal(NoteBodyOutput(path=path.text, body=body.strip("\r\n")))
 
 
@@ -162,9 +162,9 @@ def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[Chang
         if any(place_key(each.text) == place_key(title) for each in edits.headings(text)):
             problems.append(Problem("LINK_PLACE", f"{path} has a heading “{title}” already; links mean the first one.", path=path.text))
         if sum(place_key(each.text) == old for each in edits.headings(text)) == 1:
-            files = redirected(ctx, path, lambda subpath: _renamed(path, subpath, old, title), problems)
+            files = redirect_links(ctx, path, lambda subpath: _renamed_place(path, subpath, old, title), problems)
     content = decode(files[path][0], path.text) if path in files else text
-    content = _shifted(content, args.heading, level - found.level, title)
+    content = _shift_section(content, args.heading, level - found.level, title)
     count = sum(links for _, links in files.values())
     changes = [ModifyFile(source, data) for source, (data, _) in files.items() if source != path]
     changes += [ModifyFile(path, encode(content))] if content != text else []
@@ -172,14 +172,14 @@ def change_heading(args: ChangeHeadingInput, ctx: ToolContext) -> Proposal[Chang
     return Proposal(output, tuple(changes), tuple(problems))
 
 
-def _renamed(path: VaultPath, subpath: str, old: str, title: str) -> Place | None:
+def _renamed_place(path: VaultPath, subpath: str, old: str, title: str) -> Place | None:
     if old not in subpath_keys(subpath):
         return None
-    parts = (heading_in_link(title) if place_key(part) == old and not part.startswith("^") else part for part in subpath.split("#")[1:])
+    parts = (link_heading(title) if place_key(part) == old and not part.startswith("^") else part for part in subpath.split("#")[1:])
     return Place(path, "#" + "#".join(parts))
 
 
-def _shifted(text: str, heading: str, by: int, title: str | None) -> str:
+def _shift_section(text: str, heading: str, by: int, title: str | None) -> str:
     found = edits.section(text, heading).heading
     inner = [each for each in edits.headings(text) if found.start < each.start < found.section_end]
     for each in reversed(inner if by else []):
@@ -225,11 +225,11 @@ def _with_heading(text: str, heading: Heading, level: int, title: str | None) ->
     newline = newline_of(text)
     whole = text[heading.start : heading.end]
     first, ended, _ = whole.partition("\n")
-    line = _written(first.rstrip("\r") if _ATX.match(first) else heading.text, level, title)
+    line = _heading_line(first.rstrip("\r") if _ATX.match(first) else heading.text, level, title)
     return text[: heading.start] + line + (newline if ended or whole.endswith("\n") else "") + text[heading.end :]
 
 
-def _written(line: str, level: int, text: str | None) -> str:
+def _heading_line(line: str, level: int, text: str | None) -> str:
     """The line of a heading (without line end) with another level, and another text if one is given. Underlined ones get marks."""
     found = _ATX.match(line)
     if found is None:
@@ -268,17 +268,19 @@ def take_section(args: TakeSectionInput, ctx: ToolContext) -> Proposal[TakeSecti
         newline = newline_of(text)
         left = with_newlines(args.replacement.strip("\n"), newline) + newline
         rest = text[:start] + left + (newline if text[found.end :].strip() else "") + text[found.end :]
-    carried = anchors.taken(taken, rest, path, anchors.destination(args.into, ctx), ctx, found.heading.text if args.as_note else None)
+    carried = anchors.move_text(
+        taken, rest, path, anchors.find_destination(args.into, ctx), ctx, found.heading.text if args.as_note else None
+    )
     output = TakeSectionOutput(
         path=path.text,
         heading=found.heading.text,
         level=found.heading.level,
         text=carried.text.rstrip().replace("\r\n", "\n"),
-        content=_below(carried.text).strip("\r\n").rstrip().replace("\r\n", "\n"),
+        content=_body_of(carried.text).strip("\r\n").rstrip().replace("\r\n", "\n"),
     )
     return Proposal(output, (ModifyFile(path, encode(carried.rest)), *carried.changes), carried.problems)
 
 
-def _below(section: str) -> str:
+def _body_of(section: str) -> str:
     """What stands below the heading that a text begins with."""
     return section[edits.headings(section)[0].end :]

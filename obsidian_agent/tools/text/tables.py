@@ -12,12 +12,11 @@ from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import LinkWriter, text_of
 from obsidian_agent.tools.core.lookup import TextOrPath, open_note, path_of, value_of
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
-from obsidian_agent.tools.text.blocks import Blocks, section_lines
+from obsidian_agent.tools.text.blocks import TABLE_RULE, Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile
 
-_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _CELL: Final = re.compile(r"(?:\\.|`[^`]*`|\[\[[^\[\]]*\]\]|[^|\\])*")
 
 
@@ -37,7 +36,7 @@ class ParseTableOutput(ToolModel):
 def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput]:
     """The rows of the first Markdown table of a text or a file, with their cells by column."""
     lines = list(scan(args.read(ctx)))
-    rule = rule_below(lines)
+    rule = find_rule(lines)
     if rule is None:
         return Proposal(ParseTableOutput(items=[], columns=[], count=0))
     columns = cells(lines[rule - 2].body)
@@ -52,20 +51,20 @@ def parse_table(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTableOutput
     return Proposal(ParseTableOutput(items=rows, columns=columns, count=len(rows)))
 
 
-def rule_below(lines: Sequence[Line]) -> int | None:
+def find_rule(lines: Sequence[Line]) -> int | None:
     """The number of the line that parts the first table's head from its rows; None without a table."""
     for above, rule in zip(lines, lines[1:], strict=False):
-        if not rule.hidden and "|" in above.body and _RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
+        if not rule.hidden and "|" in above.body and TABLE_RULE.fullmatch(rule.body) and len(cells(above.body)) == len(cells(rule.body)):
             return rule.number
     return None
 
 
 def cells(line: str) -> list[str]:
     """The cells of a row; a `|` in code, in a wikilink or behind a backslash separates none."""
-    return [cell.replace("\\|", "|").strip() for cell in _pieces(line.strip().removeprefix("|"))]
+    return [cell.replace("\\|", "|").strip() for cell in _split_row(line.strip().removeprefix("|"))]
 
 
-def _pieces(row: str) -> Iterator[str]:
+def _split_row(row: str) -> Iterator[str]:
     at = 0
     while at < len(row):
         found = _CELL.match(row, at)
@@ -136,16 +135,16 @@ def add_table_row(args: AddTableRowInput, ctx: ToolContext) -> Proposal[AddTable
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
     numbers = section_lines(text, args.heading)
-    rule = rule_below([line for line in blocks.scanned if line.number in numbers])
+    rule = find_rule([line for line in blocks.scanned if line.number in numbers])
     if rule is None:
         raise ToolError(f"There is no table in {path}.", code="MARKER_NOT_FOUND", path=path.text)
     columns = cells(blocks.scanned[rule - 2].body)
-    values = _by_column(columns, args.cells) if args.cells is not None else _parsed(columns, args.text or "")
+    values = _by_column(columns, args.cells) if args.cells is not None else _parse_cells(columns, args.text or "")
     last = rule
     while last < len(blocks.lines) and last + 1 in blocks.rows:
         last += 1
     like = blocks.lines[last - 1] if last > rule else blocks.lines[rule - 2]
-    row = _written(values, like.rstrip("\r\n"))
+    row = _format_row(values, like.rstrip("\r\n"))
     line = last + 1 if args.at == "end" else rule + 1
     lines = [*blocks.lines]
     newline = newline_of(text)
@@ -167,25 +166,25 @@ def _by_column(columns: list[str], wanted: dict[str, str]) -> list[str]:
     return values
 
 
-def _parsed(columns: list[str], text: str) -> list[str]:
+def _parse_cells(columns: list[str], text: str) -> list[str]:
     """The cells of a text. Where most parts begin with the name of a column, the others begin with another word for theirs."""
     parts = [part.strip().removeprefix("and ").strip() for part in _PARTS.findall(text) if part.strip()]
     if len(parts) > len(columns):
         raise ToolError(f"The table has {len(columns)} columns, but the text has {len(parts)} parts.", code="ARGUMENT_INVALID")
-    named = [_named(columns, part) for part in parts]
+    named = [_find_column(columns, part) for part in parts]
     by_name = sum(each is not None for each in named) * 2 >= len(parts) and any(each is not None for each in named)
     if by_name and any(each is None for each in named) and len(parts) < len(columns):
         raise ToolError(f"The columns are {', '.join(columns)}; say for each cell which one it is.", code="ARGUMENT_INVALID")
     values = [""] * len(columns)
     for number, (part, found) in enumerate(zip(parts, named, strict=True)):
         if found is not None:
-            values[found[0]] = _bare(found[1])
+            values[found[0]] = _unquote(found[1])
         else:
-            values[number] = _bare(part.partition(" ")[2] if by_name and " " in part else part)
+            values[number] = _unquote(part.partition(" ")[2] if by_name and " " in part else part)
     return values
 
 
-def _named(columns: list[str], part: str) -> tuple[int, str] | None:
+def _find_column(columns: list[str], part: str) -> tuple[int, str] | None:
     """The column that a part begins with, and what stands behind its name."""
     for number, column in sorted(enumerate(columns), key=lambda each: len(each[1]), reverse=True):
         words = _WORD.findall(column)
@@ -195,7 +194,7 @@ def _named(columns: list[str], part: str) -> tuple[int, str] | None:
     return None
 
 
-def _bare(text: str) -> str:
+def _unquote(text: str) -> str:
     text = text.strip()
     return text[1:-1] if len(text) > 1 and (text[0] + text[-1]) in ('""', "''", "“”") else text
 
@@ -204,7 +203,7 @@ def _key(name: str) -> str:
     return "".join(_WORD.findall(name)).casefold()
 
 
-def _written(values: list[str], like: str) -> str:
+def _format_row(values: list[str], like: str) -> str:
     """A row as the one above it is written: bars at its ends or not, and cells as wide where those are padded."""
     lead = like[: len(like) - len(like.lstrip())]
     body = like.strip()

@@ -243,7 +243,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
     path, text = open_note(ctx, args.path)
     blocks = Blocks.of(text)
     lines = blocks.lines
-    target = anchors.destination(args.into, ctx)
+    target = anchors.find_destination(args.into, ctx)
     entry = ctx.view.locate(target) if target is not None else None
     there = {each.text for each in edits.headings(read_text(ctx.view, entry.path))} if entry is not None and entry.kind == "file" else set()
     taken: list[TakenTask] = []
@@ -256,7 +256,7 @@ def take_tasks(args: TakeTasksInput, ctx: ToolContext) -> Proposal[TakeTasksOutp
             taken.append(TakenTask(text=task.text, raw=dedented([lines[number - 1] for number in block])))
             places.append(_common_heading(text, task.line, there))
     kept = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
-    carried = anchors.taken("\n".join(task.raw for task in taken), kept, path, target, ctx)
+    carried = anchors.move_text("\n".join(task.raw for task in taken), kept, path, target, ctx)
     changes = (ModifyFile(path, encode(carried.rest)), *carried.changes) if gone else ()
     groups: dict[str | None, list[str]] = {}
     carried_lines = iter(carried.text.split("\n"))

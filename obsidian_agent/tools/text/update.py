@@ -14,7 +14,7 @@ from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, 
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
 from obsidian_agent.tools.files.create import new_file
-from obsidian_agent.tools.files.move import links_caught
+from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
@@ -60,13 +60,13 @@ def update_file(args: UpdateFileInput, ctx: ToolContext) -> Proposal[UpdateFileO
         raise not_found(ctx.view, path)
     path = new_file(args.path, ctx.view) if entry is None else entry.path
     before = None if entry is None else read_text(ctx.view, path)
-    after = _edited(before or "", args)
+    after = _edit(before or "", args)
     changes = written(path, before, after)
-    warnings = links_caught(ctx, path) if before is None else ()
+    warnings = new_file_warnings(ctx, path) if before is None else ()
     return Proposal(UpdateFileOutput(path=path.text, changed=bool(changes), hash=content_hash(encode(after))), changes, warnings)
 
 
-def _edited(text: str, args: UpdateFileInput) -> str:
+def _edit(text: str, args: UpdateFileInput) -> str:
     content, heading = args.content, args.heading
     match args.mode:
         case "append":
@@ -80,12 +80,12 @@ def _edited(text: str, args: UpdateFileInput) -> str:
                 return edits.insert_line(text, args.line, content)
             return edits.insert_after_marker(text, args.marker or "", content)
         case "replace":
-            return _replaced(text, content) if heading is None else edits.replace_section_body(text, heading, content)
+            return _replace_all(text, content) if heading is None else edits.replace_section_body(text, heading, content)
         case _:
             assert_never(args.mode)
 
 
-def _replaced(text: str, content: str) -> str:
+def _replace_all(text: str, content: str) -> str:
     newline = newline_of(text if "\n" in text else content)
     lines = with_newlines(content, newline)
     mark = BOM if text.startswith(BOM) and not lines.startswith(BOM) else ""
@@ -126,7 +126,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ReplaceTe
     files: list[ReplacedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
-    for path in _notes(args, ctx):
+    for path in _find_notes(args, ctx):
         try:
             text = read_text(ctx.view, path)
             changed, count = replacement.apply(text)
@@ -152,7 +152,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ReplaceTe
     return Proposal(ReplaceTextOutput(files=files, total=total), tuple(changes), tuple(warnings))
 
 
-def _notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]:
+def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]:
     named = args.paths if args.paths is not None else [args.path] if args.path is not None else None
     if named is None:
         return notes_below(ctx.view, find_folder(ctx.view, args.folder))

@@ -1,6 +1,7 @@
-"""Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json` inside the vault.
+"""What the program keeps in a vault, and what it asks of Obsidian's own folder.
 
-Which community plugins a vault has: looked up by name, never read, never changed.
+Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json`. And which community plugins a vault has:
+looked up by name, never read, never changed.
 """
 
 from __future__ import annotations

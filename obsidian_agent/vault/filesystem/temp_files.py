@@ -46,7 +46,7 @@ class _Temporary:
     due: float = 0.0
 
 
-class Temporaries:
+class TempFiles:
     """The temporary files of one run."""
 
     def __init__(self, handles: FolderHandles) -> None:

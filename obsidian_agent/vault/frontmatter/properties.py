@@ -107,11 +107,6 @@ def edit_properties(
     return text[: front.content_start] + changed + text[front.content_end :]
 
 
-def merge_new(content: str, properties: Mapping[str, Any]) -> str:
-    """Content of a new note with properties: in the block it has, or in a new one above it."""
-    return edit_properties(content, set=properties)
-
-
 def _with_new_block(text: str, request: EditRequest) -> str:
     targets = request.targets({})
     if not targets:

@@ -1,31 +1,26 @@
 """Scanning many files for a snapshot: in chunks, each by a process of its own where that pays.
 
 A chunk writes the texts of its notes into one pack (the search engine's copy of the vault) and hands back what the snapshot keeps of each
-file. A process is this module, started anew: no fork (the program may have threads), no import of the program's main module. One that
-fails costs nothing but time: then the chunk is scanned by whoever asked.
+file. The process is this module (child_process.py).
 """
 
 from __future__ import annotations
 
 import gc
-import marshal
 import os
-import queue
 import secrets
-import sys
-import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
+from obsidian_agent.vault.index.child_process import Cancelled, ChildProcess, answer, ask_all
 from obsidian_agent.vault.index.facts import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key
 from obsidian_agent.vault.index.snapshot_file import (
     FAILED,
@@ -53,11 +48,19 @@ SETTLED_NS: Final = 2_000_000_000
 WORTH_A_PROCESS: Final = 1_500
 """Files for which processes are started."""
 
-WORKERS: Final = 2
-_LOOK_SECONDS: Final = 0.1
+CHILDREN: Final = 2
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told how many files of how many are done."""
+
+
+class Job(NamedTuple):
+    """The vault's folder, ids and paths of the files to scan, and the new file that gets the texts of the notes among them."""
+
+    real_path: str
+    ids: list[int]
+    paths: list[str]
+    pack: str
 
 
 class Built(NamedTuple):
@@ -65,10 +68,6 @@ class Built(NamedTuple):
 
     records: Records
     packs: list[str]
-
-
-class Cancelled(Exception):
-    """The caller wants no index any more. A signal, never seen outside of the index."""
 
 
 def scan_files(
@@ -86,13 +85,13 @@ def scan_files(
         walk = iter(found)
         first = list(islice(walk, WORTH_A_PROCESS))
         # Python takes as long to start as a walk through thousands of files; so it starts before it is known how many there are.
-        enough = len(first) == WORTH_A_PROCESS and (os.cpu_count() or 1) >= WORKERS
-        workers = [stack.enter_context(Worker()) for _ in range(WORKERS)] if enough else []
+        enough = len(first) == WORTH_A_PROCESS and (os.cpu_count() or 1) >= CHILDREN
+        children = [stack.enter_context(ChildProcess(__name__)) for _ in range(CHILDREN)] if enough else []
         files = sorted(chain(first, walk))
         paths = [text for text, _ in files]
-        jobs = _jobs(store, paths, folder, len(workers) or 1)
+        jobs = _jobs(store, paths, folder, len(children) or 1)
         records = Records.blank(paths, [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
-        chunks = _Chunks(jobs, cancelled, progress).results(workers)
+        chunks = _Chunks(jobs, cancelled, progress).results(children)
     _fill(records, jobs, chunks, first_pack)
     return Built(records, [os.path.basename(job.pack) for job in jobs])
 
@@ -116,33 +115,12 @@ class _Chunks:
         self._done = [0] * len(jobs)
         self._total = sum(len(job.paths) for job in jobs)
 
-    def results(self, workers: Sequence[Worker]) -> list[Chunk]:
-        """What was found, in the order of the jobs; by workers, or here where there are none or one failed."""
-        found = self._by(workers[: len(self._jobs)]) if workers else [None] * len(self._jobs)
-        return [part or self._here(number) for number, part in enumerate(found)]
-
-    def _by(self, workers: Sequence[Worker]) -> list[Chunk | None]:
-        answers: queue.SimpleQueue[tuple[int, int | Chunk | None]] = queue.SimpleQueue()
-
-        def wait(number: int, worker: Worker) -> None:
-            answers.put((number, worker.scan(self._jobs[number], lambda count: answers.put((number, count)))))
-
-        for number, worker in enumerate(workers):
-            threading.Thread(target=wait, args=(number, worker), name="index-chunk", daemon=True).start()
-        parts: list[Chunk | None] = [None] * len(workers)
-        waiting = len(workers)
-        while waiting:
-            if self._cancelled():
-                raise Cancelled
-            try:
-                number, answer = answers.get(timeout=_LOOK_SECONDS)
-            except queue.Empty:
-                continue
-            if isinstance(answer, int):
-                self._report(number, answer)
-            else:
-                parts[number], waiting = answer, waiting - 1
-        return parts
+    def results(self, children: Sequence[ChildProcess]) -> list[Chunk]:
+        """What was found, in the order of the jobs; by processes, or here where there are none or one failed."""
+        asked = children[: len(self._jobs)]
+        found = ask_all(asked, [tuple(job) for job in self._jobs[: len(asked)]], self._report, self._cancelled) if asked else []
+        found += [None] * (len(self._jobs) - len(found))
+        return [self._here(number) if columns is None else Chunk(*columns) for number, columns in enumerate(found)]
 
     def _here(self, number: int) -> Chunk:
         return scan_chunk(*self._jobs[number], report=lambda count: self._report(number, count))
@@ -346,71 +324,9 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
 
 
-# --- a process that scans one ------------------------------------------------------------------------------------------
-
-_LENGTH = 8
-
-
-class Job(NamedTuple):
-    """The vault's folder, ids and paths of the files to scan, and the new file that gets the texts of the notes among them."""
-
-    real_path: str
-    ids: Sequence[int]
-    paths: Sequence[str]
-    pack: str
-
-
-class Worker:
-    """A process that waits for its job; it ends with the block."""
-
-    def __init__(self) -> None:
-        import subprocess  # not in the process itself
-
-        # -P: the folder one happens to be in may be a vault, and nothing in a vault is ever imported.
-        command = [sys.executable, "-P", "-m", __name__]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._questions, self._answers = self._process.stdin, self._process.stdout
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._process.kill()
-        with suppress(BrokenPipeError):
-            self._questions.close()
-        self._process.wait()
-
-    def scan(self, job: Job, report: Callable[[int], None]) -> Chunk | None:
-        """Hand over the job and wait for what was found, None when the process failed; `report` is told how many files are done."""
-        try:
-            _put(self._questions, (job.real_path, list(job.ids), list(job.paths), job.pack))
-            while isinstance(message := _get(self._answers), int):
-                report(message)
-            return Chunk(*message)
-        except (OSError, EOFError, ValueError, TypeError):
-            return None
-        finally:
-            self._answers.close()
-
-
-def _put(file: IO[bytes], message: Any) -> None:
-    data = marshal.dumps(message)
-    file.write(len(data).to_bytes(_LENGTH, "big") + data)
-    file.flush()
-
-
-def _get(file: IO[bytes]) -> Any:
-    length = int.from_bytes(file.read(_LENGTH), "big")
-    return marshal.loads(file.read(length))
-
-
-def _main() -> None:
-    real_path, ids, paths, pack = _get(sys.stdin.buffer)
-    answers = sys.stdout.buffer
-    _put(answers, tuple(scan_chunk(real_path, ids, paths, pack, lambda count: _put(answers, count))))
+def _main(question: tuple[str, list[int], list[str], str], report: Callable[[int], None]) -> tuple[object, ...]:
+    return tuple(scan_chunk(*question, report=report))
 
 
 if __name__ == "__main__":
-    _main()
+    answer(_main)

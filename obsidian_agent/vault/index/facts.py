@@ -79,7 +79,7 @@ def note_facts(names: Names, data: bytes) -> Facts:
 
 
 def pack_facts(facts: Facts) -> bytes:
-    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`index_file.py`)."""
+    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`snapshot_file.py`)."""
     return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy, facts.references))
 
 

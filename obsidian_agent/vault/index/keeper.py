@@ -11,8 +11,6 @@ have written.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -25,7 +23,8 @@ from typing import Final
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.build import Cancelled, is_settled, no_collection, scan_files
+from obsidian_agent.vault.index.build import is_settled, no_collection, scan_files
+from obsidian_agent.vault.index.child_process import Cancelled, ChildProcess, answer, ask_all
 from obsidian_agent.vault.index.facts import NOTHING, KnownPaths, facts_of, holds_facts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, UnusableIndex
@@ -40,12 +39,11 @@ SAVED_AFTER: Final = 200
 REBUILT_AFTER: Final = 8
 """Packs of texts after which everything is packed anew: texts that are no longer valid lie in them too."""
 
-APART_AFTER: Final = 1_500
-"""Files from which on a keeper that works apart starts a process."""
+PROCESS_AFTER: Final = 1_500
+"""Files from which on a process is worth its start."""
 
 _LEFTOVER_SECONDS: Final = 600
 _MANY: Final = 1_000
-_LOOK_SECONDS: Final = 0.1
 _NICENESS: Final = 5
 
 
@@ -69,12 +67,11 @@ class IndexStatus:
 class IndexKeeper:
     """One vault's index in one folder of the state. Threads may share it; a long look at the disk makes the others wait."""
 
-    def __init__(self, store: VaultStore, folder: Path, *, apart: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
-        """With `apart` many files are scanned by another process, for a program whose threads must not be held up. `progress` is told how
-        many files of how many are scanned."""
+    def __init__(self, store: VaultStore, folder: Path, progress: Callable[[int, int], None] | None = None) -> None:
+        """`progress` is told how many files of how many are scanned."""
         self._store = store
         self._folder = folder
-        self._apart = apart
+        self._uses_process = False
         self._tell = progress
         self._lock = threading.RLock()
         self._index: StoredIndex | None = None
@@ -102,9 +99,9 @@ class IndexKeeper:
         """Where the snapshot and the packs are."""
         return self._folder
 
-    def work_apart(self, progress: Callable[[int, int], None]) -> None:
-        """From now on as with `apart`, and tell `progress`."""
-        self._apart, self._tell = True, progress
+    def use_process(self, progress: Callable[[int, int], None]) -> None:
+        """Let another process scan many files from now on, for a program whose threads must not be held up, and tell `progress`."""
+        self._uses_process, self._tell = True, progress
 
     def refresh(self, cancelled: Callable[[], bool] = lambda: False) -> StoredIndex:
         """Compare with every file on disk; load or build first where that was not done. The index as the disk is now."""
@@ -176,11 +173,19 @@ class IndexKeeper:
 
     def _is_large(self) -> bool:
         """Whether scanning the vault would be felt."""
-        return self._apart and len(list(islice(walk_stamps(self._store), APART_AFTER))) == APART_AFTER
+        return self._uses_process and len(list(islice(walk_stamps(self._store), PROCESS_AFTER))) == PROCESS_AFTER
 
     def _by_another(self, cancelled: Callable[[], bool]) -> bool:
         """Let a process of its own do what there is to scan and write, where that is wanted; whether it did."""
-        return self._apart and refresh_apart(self._store.real_path, self._folder, cancelled, self._report)
+        if not self._uses_process:
+            return False
+        try:
+            child = ChildProcess(__name__)
+        except OSError:
+            return False
+        question = self._store.real_path, os.fspath(self._folder)
+        with child:
+            return ask_all([child], [question], lambda _, counts: self._report(*counts), cancelled) == [True]
 
     def _report(self, done: int, total: int) -> None:
         self._scanned = (done, total)
@@ -242,7 +247,7 @@ class IndexKeeper:
         if self._in_memory or new <= max(SAVED_AFTER, len(index.snapshot) // 50):
             return index
         try:
-            if len(index.snapshot) >= APART_AFTER and self._by_another(cancelled) and (saved := self._loaded()) is not None:
+            if len(index.snapshot) >= PROCESS_AFTER and self._by_another(cancelled) and (saved := self._loaded()) is not None:
                 return self._compared(saved, cancelled, rebuild=False)
             if len(index.snapshot.packs) >= REBUILT_AFTER or new > len(index.snapshot) // 2:
                 return self._built(cancelled)
@@ -279,55 +284,15 @@ def _by_path(snapshot: Snapshot) -> dict[str, tuple[int, int, int, int]]:
     return found
 
 
-# --- a process that refreshes ----------------------------------------------------------------------------------------------------------
-
-
-def refresh_apart(real_path: str, folder: Path, cancelled: Callable[[], bool], progress: Callable[[int, int], None]) -> bool:
-    """Refresh what is kept in `folder` for the vault at `real_path`; whether that was done. Ends early when cancelled."""
-    command = [sys.executable, "-P", "-m", __name__, real_path, os.fspath(folder)]
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    except OSError:
-        return False
-    assert process.stdout is not None
-    told = threading.Thread(target=_listen, args=(process.stdout, progress), name="index-progress", daemon=True)
-    told.start()
-    with process:
-        while process.poll() is None:
-            if cancelled():
-                process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_LOOK_SECONDS)
-        told.join()
-    return process.returncode == 0 and not cancelled()
-
-
-def _listen(lines: Iterable[str], progress: Callable[[int, int], None]) -> None:
-    with suppress(ValueError, OSError):
-        for line in lines:
-            done, total = map(int, line.split())
-            progress(done, total)
-
-
-def _main() -> None:
+def _refresh(question: tuple[str, str], report: Callable[[tuple[int, int]], None]) -> bool:
+    """In a process of its own: what `refresh` does, with less claim to the processor than the program that asked."""
+    real_path, folder = question
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
-    # The pipe on standard input closes when the program that asked is gone, however it went.
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with VaultStore.open(sys.argv[1]) as store:
-        IndexKeeper(store, Path(sys.argv[2]), progress=_tell).refresh()
-
-
-def _tell(done: int, total: int) -> None:
-    sys.stdout.write(f"{done} {total}\n")
-    sys.stdout.flush()
-
-
-def _end_with_parent() -> None:
-    # Not through `sys.stdin`: an interpreter cannot end while a thread waits in there.
-    os.read(0, 1)
-    os._exit(1)
+    with VaultStore.open(real_path) as store:
+        IndexKeeper(store, Path(folder), lambda done, total: report((done, total))).refresh()
+    return True
 
 
 if __name__ == "__main__":
-    _main()
+    answer(_refresh)

@@ -1,16 +1,11 @@
-"""What an index keeps of some files, in columns: as a scan finds it, and as a snapshot is written from.
-
-Files have ids, their places among the paths. Lists of ids are bytes of an `array` of kind `IDS`: they are joined and written as they are,
-and a large vault has very many of them.
-
-Columns of the index file: lists of texts and of lists of numbers, read in place from mapped bytes.
-
-Only what a question touches becomes Python objects. That is what keeps a hundred thousand notes small and a start quick.
-
-The file that keeps an index between two starts: named sections of bytes, mapped into memory when it is opened.
+"""The file that keeps an index between two starts: named sections of bytes, mapped into memory when it is opened.
 
 It is written beside its place and put there whole, so that a crash leaves the old one or the new one. A file that is not exactly as it was
 written, or was written by another version or kind of machine, does not open; then the index is built again.
+
+The sections are columns: lists of texts, of numbers, and of lists of ids, read in place. Only what a question touches becomes Python objects;
+that is what keeps a hundred thousand notes small and a start quick. Files have ids, their places among the paths; lists of ids are bytes of an
+`array` of kind `IDS`, which are joined and written as they are. `Records` are the columns as a scan finds them.
 """
 
 from __future__ import annotations
@@ -24,12 +19,12 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.index.stamps import Stamp
 
 Sections = Mapping[str, memoryview]
@@ -224,31 +219,19 @@ class UnusableIndex(Exception):
 
 def write_sections(path: Path, sections: Mapping[str, Iterable[Buffer]]) -> None:
     """Put a file with these sections at `path`, durably. OSError when the disk says no."""
-    temp = path.with_name(f"{path.name}.{os.getpid()}.new")
+    pieces: list[Buffer] = [MAGIC]
     table: dict[str, tuple[int, int]] = {}
-    try:
-        with open(temp, "wb", opener=_private) as file:
-            at = file.write(MAGIC)
-            checksum = 0
-            for name, chunks in sections.items():
-                at += file.write(b"\0" * (-at % _ALIGN))
-                start = at
-                for chunk in chunks:
-                    checksum = zlib.crc32(chunk, checksum)
-                    at += file.write(chunk)
-                table[name] = (start, at - start)
-            tail = json.dumps({"sections": table, "crc": checksum, "kind": KIND}).encode()
-            file.write(tail + len(tail).to_bytes(8, "big"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temp, path)
-    finally:
-        with suppress(FileNotFoundError):
-            temp.unlink()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+    at, checksum = len(MAGIC), 0
+    for name, chunks in sections.items():
+        pieces.append(b"\0" * (-at % _ALIGN))
+        start = at = at + len(pieces[-1])
+        for chunk in chunks:
+            checksum = zlib.crc32(chunk, checksum)
+            pieces.append(chunk)
+            at += len(chunk)
+        table[name] = (start, at - start)
+    tail = json.dumps({"sections": table, "crc": checksum, "kind": KIND}).encode()
+    replace_file(path, b"".join([*pieces, tail, len(tail).to_bytes(8, "big")]))
 
 
 def read_sections(path: Path) -> dict[str, memoryview]:

@@ -1,4 +1,8 @@
-"""Every file of a vault with what tells whether it changed: one pass over the folders, one `stat` a file."""
+"""Every file of a vault with what tells whether it changed: one pass over the folders, one `stat` a file.
+
+`DiskView.walk` makes an entry and a judged path of every name and sorts them; this makes neither of a plain name, because the index looks at
+the whole vault after each burst of events. A test holds the two to the same files.
+"""
 
 from __future__ import annotations
 

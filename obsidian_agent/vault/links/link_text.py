@@ -1,11 +1,8 @@
-"""A link's new target and display text as bytes of the file, written as the link itself is.
-
-How a link names its file, and how it would name another one in the same way.
+"""How links are written: the text of a new one in the form that the vault's settings ask for, and new targets and display texts for old ones, as
+bytes of the file.
 
 A link keeps its own form: a bare name stays one while no other file has it, a path from the root stays one, and so do relative paths, paths
 from a folder in the middle, and an extension that is there or not. Where the own form cannot name the file, longer ones follow.
-
-The text of a new link, in the form that the vault's settings ask for.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """When the blocks of a note must be known to read its text, and what they are.
 
 Most notes need no more than what begins and ends at the first column; `is_flat` tells them by a few quick searches. The others go through
-the block structure of markdown_lines.py, from which `regions` makes ranges of text and the borders in it that nothing inline crosses.
+the block structure of lines.py, from which `regions` makes ranges of text and the borders in it that nothing inline crosses.
 
 Headings, tasks and block ids of a note, from the places where they may be.
 
-What a heading or a list item is, markdown.py says; nothing here looks at every line.
+What a heading or a list item is, lines.py says; nothing here looks at every line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Links and tags in running text, and where headings, checkboxes and block ids may be: one pass of one regular expression, over bytes.
 
-What hides text is passed over as Obsidian does: escapes, and all that scan_hiding.py knows; a comment between ``%%`` on one line hides
+What hides text is passed over as Obsidian does: escapes, and all that spans.py knows; a comment between ``%%`` on one line hides
 nothing.
 
 The destination of a Markdown link: where it ends, whether it leads out of the vault, and which file it names.
@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from obsidian_agent.vault.markdown.blocks import NeedsBlocks, opens_line
 from obsidian_agent.vault.markdown.model import Link, LinkForm, LinkKind, NoteTag
-from obsidian_agent.vault.markdown.spans import BLANK_LINE, Hiding
+from obsidian_agent.vault.markdown.spans import BLANK_LINE, HiddenSpans
 
 _PUNCTUATION: Final = rb"[!-/:-@\[-`{-~]"
 _NESTING: Final = 8
@@ -119,7 +119,7 @@ class InlineScanner:
     """Collects what is in the text of one note. Ranges must be given in ascending order, because lines are counted on the way."""
 
     def __init__(self, data: bytes, borders: Sequence[int] | None = None, tables: Sequence[tuple[int, int]] = ()) -> None:
-        """`borders` and `tables` as `Hiding` takes them."""
+        """`borders` and `tables` as `HiddenSpans` takes them."""
         self.links: list[Link] = []
         self.tags: list[NoteTag] = []
         self.headings: list[int] = []
@@ -129,7 +129,7 @@ class InlineScanner:
         self.block_ids: list[tuple[int, int]] = []
         """What may be the id of a block, from `^`."""
         self._data = data
-        self._hiding = Hiding(data, borders, tables)
+        self._hidden = HiddenSpans(data, borders, tables)
         self._tables = tables
         self._line = 1
         self._counted = 0
@@ -150,7 +150,7 @@ class InlineScanner:
                     self._wikilink(event, consumed)
                 elif kind is None:
                     if self._tables:
-                        self._hiding.keep_cells(event.start(), event.end())
+                        self._hidden.keep_cells(event.start(), event.end())
                 elif kind == _TAG:
                     at = event.start()
                     if data[at - 1] in _BEFORE_TAG or self._precedes_tag(at, start, consumed):
@@ -197,7 +197,7 @@ class InlineScanner:
         path, display, subpath, escaped = text, None, "", False
         pipe = text.find("|")
         if pipe >= 0 and self._tables:
-            self._hiding.keep_cells(start, end)
+            self._hidden.keep_cells(start, end)
         if pipe > 0:
             path, display = text[:pipe], text[pipe + 1 :]
             if path[-1] == "\\":
@@ -222,7 +222,7 @@ class InlineScanner:
         raw = event[3]
         start = event.start()
         if self._tables:
-            self._hiding.keep_cells(start, event.end())
+            self._hidden.keep_cells(start, event.end())
         if not is_external(raw):
             embed = start > consumed and self._data[start - 1] == 33
             link = markdown_link(event[2], raw, start - embed, event.end(), event.start(3), self._line_at(start), embed=embed, angle=False)
@@ -255,7 +255,7 @@ class InlineScanner:
         lead = _BEFORE_BOX.fullmatch(data, line, at)
         if lead is None or len(event[6].decode(errors="replace")) != 1:
             return False
-        if self._hiding.borders is None and lead[1] and lead[1] != b"1":
+        if self._hidden.borders is None and lead[1] and lead[1] != b"1":
             # In the middle of a text a number begins a list only when it is 1.
             above = max(0, data.rfind(b"\n", 0, max(0, line - 1)))
             if not _BEFORE_NUMBER.match(data, above, line):
@@ -267,7 +267,7 @@ class InlineScanner:
 
     def _other(self, kind: int, event: re.Match[bytes], end: int, consumed: int) -> int:
         """Where to go on behind an event that has no simple end; -1: right behind it, and nothing was hidden."""
-        at, hiding = event.start(), self._hiding
+        at, hiding = event.start(), self._hidden
         if kind == _BLOCK_ID:
             self.block_ids.append((at, event.end(_BLOCK_ID)))
             return -1
@@ -291,7 +291,7 @@ class InlineScanner:
 
     def _comment(self, at: int) -> int:
         """Behind the lines of a comment that begins a line and ends on a later one; its tags are collected. Else -1."""
-        data, hiding = self._data, self._hiding
+        data, hiding = self._data, self._hidden
         if hiding.borders is not None or not opens_line(data, at):
             return -1
         close = data.find(b"%%", at + 2)
@@ -309,14 +309,14 @@ class InlineScanner:
     def _link(self, at: int, end: int, consumed: int) -> int:
         """Behind the Markdown link that a bracket opens, or -1."""
         data = self._data
-        limit = self._hiding.limit(at, end)
+        limit = self._hidden.limit(at, end)
         close = self._closing_bracket(at, limit)
         if close < 0:
-            if self._hiding.borders is None and limit < end and data.find(b"](", limit, self._blank_line(at, end)) >= 0:
+            if self._hidden.borders is None and limit < end and data.find(b"](", limit, self._blank_line(at, end)) >= 0:
                 raise NeedsBlocks
             return -1
         found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
-        if found is None or not self._hiding.same_block(at, found.end()):
+        if found is None or not self._hidden.same_block(at, found.end()):
             return -1
         group = 1 if found[1] is not None else 2
         if not found[group]:
@@ -363,7 +363,7 @@ class InlineScanner:
                     pending.append(mark.start())
                 elif character == 93 and pending:
                     pairs[pending.pop()] = mark.start()
-                elif character == 96 and (position := self._hiding.code(mark.start(), mark.end(), end)) >= 0:
+                elif character == 96 and (position := self._hidden.code(mark.start(), mark.end(), end)) >= 0:
                     break
             else:
                 return pairs

@@ -33,7 +33,7 @@ _HTML_START: Final = re.compile(rb"<[A-Za-z/!?]")
 _AUTOLINK: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]*+>")
 
 
-class Hiding:
+class HiddenSpans:
     """The hiding constructs of one note. What is known to be closed nowhere is not looked for again, so that hostile notes cost no more."""
 
     def __init__(self, data: bytes, borders: Sequence[int] | None, tables: Sequence[tuple[int, int]]) -> None:

@@ -3,6 +3,10 @@
 One expression finds all that can be a link or a tag and passes over what hides one, as long as that begins and ends plainly. Whatever is not
 plain is found too, as a single character; then the note is left to `scan`. So this module never decides anything difficult, and a law holds
 it to what `scan` says.
+
+Why there are three readers of links, measured on 4,000 generated notes of 2 to 3 KB: this one and, for the tenth of the notes that it leaves
+over, `scan` take 34 microseconds a note together; `scan` alone, which tells every place and all else that a note says, takes 90; markdown-it,
+which `references.py` asks about the few notes with definitions or HTML, takes 620, and knows neither wikilinks nor places in a line.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ _IN_TAG: Final = r"""[^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]"""
 _NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"
 _WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?:[^\[\]\n]++|\](?!\])|\[(?!\[))++\]\]"
 
-# As in scan_inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
+# As in inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
 # is something that is not plain. Brackets that are certainly no link are not found at all: nothing is hidden in them.
 _EVENT: Final = re.compile(
     rf"""\\[!-/:-@\[-`{{-~]

@@ -40,20 +40,20 @@ from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
 @dataclass(frozen=True)
-class Shift:
+class FileMoves:
     """What happens to the files of a vault at once: old paths to new ones, files that go, files that come.
 
-    `heirs` are files that go because another one takes their place: links to them are links to the new file then.
+    `replaced` are files that go because another one takes their place: links to them are links to the new file then.
     """
 
     moved: Mapping[VaultPath, VaultPath] = field(default_factory=dict)
     removed: frozenset[VaultPath] = frozenset()
     added: tuple[VaultPath, ...] = ()
-    heirs: Mapping[VaultPath, VaultPath] = field(default_factory=dict)
+    replaced: Mapping[VaultPath, VaultPath] = field(default_factory=dict)
 
     def after(self, path: VaultPath) -> VaultPath | None:
         """Where a file is then; None when it is gone."""
-        new = self.moved.get(path) or self.heirs.get(path)
+        new = self.moved.get(path) or self.replaced.get(path)
         if new is not None:
             return new
         return None if path in self.removed else path
@@ -62,7 +62,7 @@ class Shift:
     def names(self) -> frozenset[str]:
         """The names (keys of `resolve.file_name`) that come or go: a link that ends with none of them means what it did, unless it
         climbs or is in a file that moves."""
-        return frozenset(map(file_name, (*self.moved, *self.moved.values(), *self.removed, *self.heirs, *self.added)))
+        return frozenset(map(file_name, (*self.moved, *self.moved.values(), *self.removed, *self.replaced, *self.added)))
 
     @cached_property
     def renames(self) -> bool:
@@ -72,7 +72,7 @@ class Shift:
     @cached_property
     def gone(self) -> frozenset[VaultPath]:
         """The paths under which a file is no longer found."""
-        return frozenset((*self.moved, *self.removed, *self.heirs))
+        return frozenset((*self.moved, *self.removed, *self.replaced))
 
     @cached_property
     def coming(self) -> Mapping[str, tuple[VaultPath, ...]]:
@@ -83,16 +83,16 @@ class Shift:
         return found
 
 
-def shift_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> Shift:
-    """The shift that a rename of a file or folder is; a file in the way of a file has the renamed one as its heir."""
+def moves_of_rename(view: VaultView, entry: Entry, target: VaultPath) -> FileMoves:
+    """The moves that a rename of a file or folder is; a file in the way of a file is replaced by it."""
     moved = {path: path.rebased(entry.path, target) for path in _files(view, entry)}
     twin = None if entry.kind == "folder" else in_the_way(view, target, entry.path)
-    return Shift(moved) if twin is None else Shift(moved, heirs={twin: target})
+    return FileMoves(moved) if twin is None else FileMoves(moved, replaced={twin: target})
 
 
-def shift_of_delete(view: VaultView, entry: Entry) -> Shift:
-    """The shift that a deletion is."""
-    return Shift(removed=frozenset(_files(view, entry)))
+def moves_of_delete(view: VaultView, entry: Entry) -> FileMoves:
+    """The moves that a deletion is."""
+    return FileMoves(removed=frozenset(_files(view, entry)))
 
 
 def _files(view: VaultView, entry: Entry) -> list[VaultPath]:
@@ -101,12 +101,12 @@ def _files(view: VaultView, entry: Entry) -> list[VaultPath]:
     return [below.path for below in view.walk(entry.path) if below.kind == "file"]
 
 
-class ShiftedLinks:
-    """What links mean after a shift. Only files of the names that are asked for are looked at."""
+class LinksAfter:
+    """What links mean after some moves. Only files of the names that are asked for are looked at."""
 
-    def __init__(self, index: VaultIndex, shift: Shift) -> None:
+    def __init__(self, index: VaultIndex, moves: FileMoves) -> None:
         self._index = index
-        self._shift = shift
+        self._moves = moves
         self._by_name: dict[str, LinkResolver] = {}
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
@@ -137,14 +137,14 @@ class ShiftedLinks:
     def _named(self, name: str) -> LinkResolver:
         known = self._by_name.get(name)
         if known is None:
-            gone = self._shift.gone
+            gone = self._moves.gone
             there = (path for path in self._index.named(name) if path not in gone)
-            known = self._by_name[name] = LinkResolver((*there, *self._shift.coming.get(name, ())))
+            known = self._by_name[name] = LinkResolver((*there, *self._moves.coming.get(name, ())))
         return known
 
 
 class Change(NamedTuple):
-    """What a target means before a shift and should mean after it (None: its file is gone); `now` is what it would mean as it stands.
+    """What a target means before some moves and should mean after them (None: its file is gone); `now` is what it would mean as it stands.
 
     With `card_only` it would do as a link and not as a file card of a canvas, which has the exact path.
     """
@@ -156,23 +156,23 @@ class Change(NamedTuple):
 
 
 class LinkChanges:
-    """What a shift does to links that lead somewhere. The index is that of the vault before it."""
+    """What moves do to links that lead somewhere. The index is that of the vault before them."""
 
-    def __init__(self, index: VaultIndex, shift: Shift) -> None:
-        self.after = ShiftedLinks(index, shift)
-        self._before = ShiftedLinks(index, Shift())
+    def __init__(self, index: VaultIndex, moves: FileMoves) -> None:
+        self.after = LinksAfter(index, moves)
+        self._before = LinksAfter(index, FileMoves())
         self._index = index
-        self._shift = shift
+        self._moves = moves
         self._concerned: dict[str, bool] = {}
         self._known: dict[tuple[str, str, str, bool], Change | None] = {}
 
     def sources(self) -> list[VaultPath]:
         """The files with links that may be concerned, sorted; not those that go, or are no longer of a kind that has links."""
-        shift = self._shift
-        found = {source.text: source for name in (*shift.names, ".", "..") for source in self._index.naming(name)}
+        moves = self._moves
+        found = {source.text: source for name in (*moves.names, ".", "..") for source in self._index.naming(name)}
         found.update({source.text: source for source in self._index.referring() if self._refers(source)})
-        found.update({path.text: path for path in shift.moved})
-        gone = {path.text for path in shift.gone}
+        found.update({path.text: path for path in moves.moved})
+        gone = {path.text for path in moves.gone}
         return sorted([source for text, source in found.items() if text not in gone or self._stays(source)], key=attrgetter("text"))
 
     def of_source(self, source: VaultPath) -> dict[str, Change]:
@@ -184,12 +184,12 @@ class LinkChanges:
     def of_references(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
         """Those of the targets of references that mean something else afterwards, or that led to their file as the relative path which
         other programs follow and no longer will."""
-        path = self._shift.moved.get(source, source)
-        targets = [target for target in targets if target and (source in self._shift.moved or self.may_change(target))]
+        path = self._moves.moved.get(source, source)
+        targets = [target for target in targets if target and (source in self._moves.moved or self.may_change(target))]
         changes = self.of_targets(targets, source)
         for target in targets:
             before = self._index.resolve(target, source) if target not in changes else None
-            wanted = self._shift.after(before) if before is not None else None
+            wanted = self._moves.after(before) if before is not None else None
             if before is not None and wanted is not None and _leads(target, source, before) and not _leads(target, path, wanted):
                 changes[target] = Change(before, wanted, wanted)
         return changes
@@ -199,7 +199,7 @@ class LinkChanges:
 
     def of_targets(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
         """Those of some targets that mean something else in a file afterwards."""
-        path = self._shift.moved.get(source)
+        path = self._moves.moved.get(source)
         if path is None:
             path, targets = source, filter(self.may_change, targets)
         where = source.parent.text, path.parent.text, source.suffix == CANVAS
@@ -214,21 +214,21 @@ class LinkChanges:
         return changes
 
     def _stays(self, source: VaultPath) -> bool:
-        path = self._shift.moved.get(source)
+        path = self._moves.moved.get(source)
         return path is not None and path.suffix == source.suffix
 
     def may_change(self, target: str) -> bool:
         """Whether a target in a file that stays could mean something else: it ends with a name that comes or goes."""
         known = self._concerned.get(target)
         if known is None:
-            known = self._concerned[target] = bool(target) and (is_relative(target) or target_name(target) in self._shift.names)
+            known = self._concerned[target] = bool(target) and (is_relative(target) or target_name(target) in self._moves.names)
         return known
 
     def _of_target(self, target: str, source: VaultPath, path: VaultPath) -> Change | None:
         before = self._index.resolve(target, source) if target else None
         if before is None:
             return None
-        wanted = self._shift.after(before)
+        wanted = self._moves.after(before)
         now = self.after.resolve(target, path)
         if wanted is None or now != wanted or (self.after.is_tie(target, path) and not self._before.is_tie(target, source)):
             # Nobody knows which of two paths of one length Obsidian takes, so a link that had no such choice must not get it.
@@ -245,7 +245,7 @@ def _leads(target: str, source: VaultPath, file: VaultPath) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RelinkedFile:
-    """A file with rewritten links: where it is after the shift, its new bytes, and how many links were rewritten."""
+    """A file with rewritten links: where it is after the moves, its new bytes, and how many links were rewritten."""
 
     path: VaultPath
     content: bytes
@@ -265,27 +265,27 @@ class Relinked:
         return sum(file.links for file in self.files)
 
 
-def relink(view: VaultView, index: VaultIndex, shift: Shift, style: LinkStyle = DEFAULT_STYLE) -> Relinked:
-    """The link updates of a shift that removes nothing. `view` and `index` are those of the vault before it.
+def relink(view: VaultView, index: VaultIndex, moves: FileMoves, style: LinkStyle = DEFAULT_STYLE) -> Relinked:
+    """The link updates of moves that remove nothing. `view` and `index` are those of the vault before them.
 
     Raises ToolError when a link cannot be written so that it keeps its meaning.
     """
-    changes = LinkChanges(index, shift)
+    changes = LinkChanges(index, moves)
     wording = _Wording(changes.after, style)
     files: list[RelinkedFile] = []
     problems: list[Problem] = []
     for source in changes.sources():
         # A move leaves most links as they are, and the index knows which. After another name most are concerned: so they are read at once.
-        if not shift.renames and not changes.of_source(source):
+        if not moves.renames and not changes.of_source(source):
             continue
-        path = shift.moved.get(source, source)
+        path = moves.moved.get(source, source)
         try:
             data = _written_over(view, source, path)
         except VaultError as error:
             if changes.of_source(source):
                 problems.append(_left_alone(path, error))
             continue
-        links = links_of(source, data) if source in shift.moved else links_where(source, data, changes.may_change)
+        links = links_of(source, data) if source in moves.moved else links_where(source, data, changes.may_change)
         references = references_in(data) if source.is_note else NONE
         concerned = changes.of_targets(dict.fromkeys(link.target for link in links), source)
         referred = changes.of_references(dict.fromkeys(link.target for link in references.links), source)
@@ -326,9 +326,9 @@ def _only_seen(path: VaultPath, references: References, concerned: Mapping[str, 
 
 
 class _Wording:
-    """The texts that a link can have to mean a file after the shift."""
+    """The texts that a link can have to mean a file after the moves."""
 
-    def __init__(self, after: ShiftedLinks, style: LinkStyle) -> None:
+    def __init__(self, after: LinksAfter, style: LinkStyle) -> None:
         self._after = after
         self._style = style
         self._known: dict[tuple[str, str, str, str, bool], tuple[str, ...]] = {}

@@ -1,12 +1,8 @@
-"""A tag under another name, in properties and text; tags nested below it follow, and nothing else in the note differs.
+"""A tag under another name, or taken out, in the properties and the text of a note; nothing else in the note differs.
 
-Only what Obsidian reads as a tag is touched, at the very place where it stands. The new bytes are scanned again: the tags must be the old
-ones with the new names, else the note is refused.
-
-Tags taken out of a note, from its properties and its text; nothing else in the note differs.
-
-Only what Obsidian reads as a tag goes, with one blank beside it, or the whole line where nothing else stands in it. The new bytes are
-scanned again: the tags must be the old ones without those that go, else the note is refused.
+Only what Obsidian reads as a tag is touched, at the very place where it stands. Tags nested below a renamed one follow; with one that goes
+goes a blank beside it, or the whole line where nothing else stands in it. The new bytes are scanned again: the tags must be the old ones with
+the new names, or without those that go, else the note is refused.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from obsidian_agent.errors import Conflict, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, io_error, read_all
 from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free
-from obsidian_agent.vault.filesystem.temp_files import Temporaries, somebody_writes
+from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
 from obsidian_agent.vault.transaction.actions import SETS_BIRTH, Action, MoveEntry, PutFile, PutFolder, Stamp
@@ -56,7 +56,7 @@ class Applier:
         self._owner = (os.geteuid(), os.getegid()) if hasattr(os, "geteuid") else None
         self._touched: dict[str, tuple[VaultPath, set[str]]] = {}
         self._devices: dict[int, int] = {}
-        self._temporaries = Temporaries(handles)
+        self._temporaries = TempFiles(handles)
         self._others = OtherNames(handles)
         self._reborn = 0
         self._unlinked: list[Problem] = []

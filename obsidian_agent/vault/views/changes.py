@@ -1,10 +1,9 @@
-"""What can happen to a vault, as data: the changes that tools propose, and the operations that the executor carries out.
+"""What can happen to a vault, as data: the changes that tools propose, the operations that the executor carries out, and the net effect on each
+path that people and programs see.
 
 A tool proposes `FileChange`s. `OverlayVault` (overlay.py) folds them and yields a `ChangeSet`: the ordered `Operation`s that lead
-from the vault on disk to the vault that was shown, and the net effect per path that people and programs see. Each file's content is
-written by exactly one `WriteFile`; structure (folders, moves, trash) is replayed in the order in which the steps did it.
-
-The net effect of a plan on each path, from where every file came and what it holds now.
+from the vault on disk to the vault that was shown. Each file's content is written by exactly one `WriteFile`; structure (folders, moves,
+trash) is replayed in the order in which the steps did it. The net effect comes from where every file was and what it holds now.
 """
 
 from __future__ import annotations

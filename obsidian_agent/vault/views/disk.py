@@ -51,7 +51,7 @@ class _Listing:
 
 
 class DiskView:
-    """The disk behind one store. Listings are kept until `invalidate`, so a view belongs to one preview or one run.
+    """The disk behind one store. Listings are kept, so a view belongs to one preview or one run.
 
     `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it files are scanned.
     """
@@ -77,16 +77,6 @@ class DiskView:
     def unreadable_names(self) -> int:
         """How much of what was listed so far is left out: entries whose names nobody could ask for, folders that may not be read."""
         return sum(len(listing.unreadable) for listing in self._listings.values()) + len(self._closed)
-
-    def invalidate(self, folder: VaultPath) -> None:
-        """Forget what is known of a folder and everything below it, and the index."""
-        self._index = None
-        self._closed.clear()
-        for text in [text for text, listing in self._listings.items() if text == folder.text or listing.path.within(folder)]:
-            del self._listings[text]
-        self._folders = {"": ROOT}
-        self._twin_folders = {"": (ROOT,)}
-        self._links.clear()
 
     def locate(self, path: VaultPath) -> Entry | None:
         """See `VaultView.locate`. PathRefused for a link that leads out of the vault, to a protected name or nowhere."""

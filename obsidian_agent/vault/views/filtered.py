@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from obsidian_agent.errors import Problem, VaultError
+from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
 from obsidian_agent.vault.index.facts import NOTHING, Facts
 from obsidian_agent.vault.index.index import NoteText, VaultIndex
@@ -79,6 +80,23 @@ class FilteredView:
     def current(self, origin: VaultPath) -> VaultPath | None:
         """See `VaultView.current`."""
         return None if self.hidden(origin) else self.inner.current(origin)
+
+    def is_link(self, path: VaultPath) -> bool:
+        """See `VaultView.is_link`."""
+        return not self.hidden(path) and self.inner.is_link(path)
+
+    def real(self, path: VaultPath) -> VaultPath:
+        """See `VaultView.real`."""
+        return self.inner.real(path)
+
+    def inventory(self, path: VaultPath) -> Inventory | None:
+        """See `VaultView.inventory`: also of what is hidden, which goes along."""
+        self._refuse(path)
+        return self.inner.inventory(path)
+
+    def trash_names(self) -> Collection[str]:
+        """See `VaultView.trash_names`."""
+        return self.inner.trash_names()
 
     def _refuse(self, path: VaultPath) -> None:
         if self.hidden(path):

@@ -1,6 +1,6 @@
 """A vault with changes folded over it: what each step of a dry run sees, and in the end the exact `ChangeSet`.
 
-The overlay keeps only what differs from its base. Moving a folder moves every entry below it in the books, so that looking anything up
+The overlay keeps only what differs from its base. Moving a folder moves every entry below it in the tables, so that looking anything up
 stays one dictionary access. Structure is logged as it happens; contents are held per file and written once, by the last instance that
 touched the file (a rename of it, or of a folder above it, counts as a touch): on disk a file that moves still has its first content,
 and every prefix of the operations is a consistent vault.
@@ -9,12 +9,13 @@ and every prefix of the operations is a consistent vault.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import assert_never
 
 from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
@@ -35,7 +36,7 @@ from obsidian_agent.vault.views.changes import (
     content_hash,
     net_changes,
 )
-from obsidian_agent.vault.views.overlay_entries import Books, HashedBase, Node, StructureLog, Trail
+from obsidian_agent.vault.views.overlay_entries import HashedBase, Node, OverlayEntries, Rollback, StructureLog
 from obsidian_agent.vault.views.overlay_index import OverlayIndex
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, in_the_way, nearest
 
@@ -46,8 +47,8 @@ class OverlayVault:
     def __init__(self, base: VaultView, now_ms: float) -> None:
         self._base = HashedBase(base)
         self._now_ms = now_ms
-        self._trail = Trail()
-        self._books = Books(self._trail)
+        self._rollback = Rollback()
+        self._entries = OverlayEntries(self._rollback)
         self._log = StructureLog()
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
@@ -65,10 +66,10 @@ class OverlayVault:
         return self._index
 
     def locate(self, path: VaultPath) -> Entry | None:
-        node = self._books.get(path)
+        node = self._entries.get(path)
         if node is not None:
             return node.entry
-        entry = None if self._books.removed(path) else self._base.view.locate(path)
+        entry = None if self._entries.removed(path) else self._base.view.locate(path)
         if entry is not None and (way := self._place(entry.path.parent)) != entry.path.parent:
             return None if way is None else self.locate(entry.path.rebased(entry.path.parent, way))
         if path.text.isascii() or (entry is not None and entry.path == path):
@@ -83,25 +84,25 @@ class OverlayVault:
 
     def _entry(self, path: VaultPath) -> Entry | None:
         """The entry of this very spelling."""
-        node = self._books.get(path)
+        node = self._entries.get(path)
         return node.entry if node is not None else self._base.view.locate(path)
 
     def _place(self, path: VaultPath) -> VaultPath | None:
         """Where what is at `path` lies: a link is another name of that. None when that is gone; `path` itself where there is no link."""
-        node = self._books.get(path)
+        node = self._entries.get(path)
         origin = path if node is None else node.origin
         if origin is None or origin.is_root or (node is not None and node.content is not None):
             return path
-        real = self._base.real(origin)
+        real = self._base.view.real(origin)
         if real == origin:
             return path
         if node is not None:
             return self.current(real)
-        return None if self._books.removed(real) and self._books.get(real) is None else real
+        return None if self._entries.removed(real) and self._entries.get(real) is None else real
 
     def _spelled(self, path: VaultPath) -> VaultPath:
         """A path in the spelling of what is there, or else of what was there at the start."""
-        if path.text.isascii() or self._books.get(path) is not None:
+        if path.text.isascii() or self._entries.get(path) is not None:
             return path
         entry = self.locate(path)
         return entry.path if entry is not None else self._base.path_of(path) or path
@@ -109,7 +110,7 @@ class OverlayVault:
     def _content_at(self, path: VaultPath) -> VaultPath:
         """The file whose content is found at `path`. FILE_NOT_FOUND when that is gone."""
         spelled = self._spelled(path)
-        place = None if self._books.removed(spelled) and self._books.get(spelled) is None else self._place(spelled)
+        place = None if self._entries.removed(spelled) and self._entries.get(spelled) is None else self._place(spelled)
         if place is None:
             raise _not_found(path)
         return place
@@ -118,12 +119,12 @@ class OverlayVault:
         return next(iter(self.twins(path)), None)
 
     def twins(self, path: VaultPath) -> list[VaultPath]:
-        old = (twin for twin in self._base.view.twins(path) if self._books.untouched(twin))
-        return nearest(path, [*old, *self._books.twins(path)])
+        old = (twin for twin in self._base.view.twins(path) if self._entries.untouched(twin))
+        return nearest(path, [*old, *self._entries.twins(path)])
 
     def read(self, path: VaultPath) -> bytes:
         path = self._content_at(path)
-        node = self._books.get(path)
+        node = self._entries.get(path)
         if node is None:
             return self._base.read(path)
         if node.content is not None:
@@ -134,7 +135,7 @@ class OverlayVault:
 
     def stat(self, path: VaultPath) -> FileStat:
         path = self._content_at(path)
-        node = self._books.get(path)
+        node = self._entries.get(path)
         if node is None:
             return self._base.view.stat(path)
         if node.content is None and node.origin is not None:
@@ -149,26 +150,40 @@ class OverlayVault:
         if entry.kind == "file":
             raise VaultError(f"{folder} is a file, not a folder.", code="NOT_A_FOLDER", path=folder.text)
         old = self._base.view.children(entry.path) if self._base.is_folder(entry.path) else []
-        new = (node.entry for node in self._books.inside(entry.path))
-        return sorted([*(child for child in old if self._books.untouched(child.path)), *new], key=attrgetter("path.text"))
+        new = (node.entry for node in self._entries.inside(entry.path))
+        return sorted([*(child for child in old if self._entries.untouched(child.path)), *new], key=attrgetter("path.text"))
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         folder = self._spelled(folder)
         there = self._base.view.walk(folder) if self._base.is_folder(folder) else ()
-        old = (entry for entry in there if self._books.untouched(entry.path))
-        new = sorted((node.entry for node in self._books.nodes if node.path.within(folder)), key=attrgetter("path.text"))
+        old = (entry for entry in there if self._entries.untouched(entry.path))
+        new = sorted((node.entry for node in self._entries.nodes if node.path.within(folder)), key=attrgetter("path.text"))
         return heapq.merge(old, new, key=attrgetter("path.text"))
 
     def origin(self, path: VaultPath) -> VaultPath | None:
         entry = self.locate(path)
         if entry is None:
             return None
-        node = self._books.get(entry.path)
+        node = self._entries.get(entry.path)
         return entry.path if node is None else node.origin
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        there = origin if self._books.moved(origin) else self._base.path_of(origin)
-        return self._books.current(there) if there is not None and self._books.moved(there) else there
+        there = origin if self._entries.moved(origin) else self._base.path_of(origin)
+        return self._entries.current(there) if there is not None and self._entries.moved(there) else there
+
+    def is_link(self, path: VaultPath) -> bool:
+        origin = self.origin(path)
+        return origin is not None and self._base.view.is_link(origin)
+
+    def real(self, path: VaultPath) -> VaultPath:
+        return self._place(path) or path
+
+    def inventory(self, path: VaultPath) -> Inventory | None:
+        """None: what an overlay shows is bound by the operations that made it so."""
+        return None
+
+    def trash_names(self) -> Collection[str]:
+        return self._base.trash_names().union(self._trashed)
 
     @property
     def base(self) -> VaultView:
@@ -179,16 +194,16 @@ class OverlayVault:
     def touched(self) -> Sequence[VaultPath]:
         """Every path that a change has put, altered or taken away, in order, some more than once. It only grows: read on from where
         you were, and ask `locate` what is there now."""
-        return self._books.touched
+        return self._entries.touched
 
     def moved_from(self, path: VaultPath) -> VaultPath | None:
         """Where the unchanged content of the file at `path` lies below the changes; None when it is new or changed."""
-        node = self._books.get(path)
+        node = self._entries.get(path)
         return node.origin if node is not None and node.content is None else None
 
     def created_here(self, path: VaultPath) -> bool:
         """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""
-        return self._books.created(path)
+        return self._entries.created(path)
 
     def cursor_mark(self, origin: VaultPath) -> tuple[bytes, CursorMark] | None:
         """The content that the last editor's step gave to the file that was at `origin` at the start, and where the cursor was then."""
@@ -196,9 +211,9 @@ class OverlayVault:
 
     def trash_target(self, path: VaultPath) -> VaultPath:
         """The free name that a deleted entry gets in `.trash/`: its own, or with ` 2`, ` 3`, … before the extension."""
-        taken = self._base.trash_names()
+        taken = self.trash_names()
         name, count = path.name, 1
-        while collision_key(name) in taken or collision_key(name) in self._trashed:
+        while collision_key(name) in taken:
             count += 1
             name = f"{path.stem} {count}{path.name[len(path.stem) :]}"
         return paths.trash_path(name)
@@ -207,17 +222,17 @@ class OverlayVault:
 
     def apply(self, changes: Sequence[FileChange], instance: int) -> None:
         """Fold the changes of instance number `instance`: all of them, or none. ToolError or VaultError leaves the overlay as it was."""
-        log, touched = self._log.mark(), len(self._books.touched)
+        log, touched = self._log.mark(), len(self._entries.touched)
         try:
             for change in changes:
                 self._fold(change, instance)
         except BaseException:
-            self._trail.rewind()
+            self._rollback.rewind()
             self._log.rewind(log)
-            self._books.rewind(touched)
+            self._entries.rewind(touched)
             raise
         finally:
-            self._trail.clear()
+            self._rollback.clear()
 
     def _fold(self, change: FileChange, instance: int) -> None:
         match change:
@@ -239,7 +254,7 @@ class OverlayVault:
         if twin is not None:
             raise ToolError(f"{twin} already exists.", code="FILE_EXISTS", path=change.path.text, hint="Choose another name.")
         path = self._in_existing_spelling(change.path, instance)
-        self._books.put(Node(path, "file", None, change.content, instance), new=True)
+        self._entries.put(Node(path, "file", None, change.content, instance), new=True)
 
     def _modify(self, change: ModifyFile, instance: int) -> None:
         entry = self.locate(change.path)
@@ -247,24 +262,24 @@ class OverlayVault:
             raise _not_found(change.path)
         if entry.kind == "folder":
             raise ToolError(f"{entry.path} is a folder, not a note.", code="NOT_TEXT", path=entry.path.text)
-        node = self._books.get(entry.path)
+        node = self._entries.get(entry.path)
         origin = node.origin if node else entry.path
         if change.cursor is not None and origin is not None:
-            self._trail.put(self._cursors, origin.text, (change.content, change.cursor))
+            self._rollback.put(self._cursors, origin.text, (change.content, change.cursor))
         place = self._content_at(entry.path)
         if place != entry.path:
             self._modify(replace(change, path=place), instance)
-            self._trail.put(self._linked, (place.text, instance), None)
+            self._rollback.put(self._linked, (place.text, instance), None)
             return
         if (place.text, instance) in self._linked and node is not None and node.content != change.content:
             message = f"{place} is known by a link too, and this would change it twice."
             raise ToolError(message, code="CONFLICT", path=place.text, hint="Name the note itself only.")
         if node is None:
             self._base.hash_of(entry.path)
-            self._books.put(Node(entry.path, "file", entry.path, change.content, instance))
+            self._entries.put(Node(entry.path, "file", entry.path, change.content, instance))
         else:
             self._join(node, instance)
-            self._books.rewrite(node, change.content, instance)
+            self._entries.rewrite(node, change.content, instance)
 
     def _rename(self, change: RenameEntry, instance: int) -> None:
         entry = self.locate(change.path)
@@ -288,26 +303,26 @@ class OverlayVault:
             self._move_file(entry.path, target, instance)
 
     def _move_file(self, path: VaultPath, target: VaultPath, instance: int) -> None:
-        node = self._books.get(path)
+        node = self._entries.get(path)
         origin = node.origin if node else path
         self._join(node, instance)
         if origin is not None:
             self._log.add(self._move_of(path, target, origin, folder=False), instance)
         content = node.content if node else None
-        self._books.drop(path)
-        self._books.put(Node(target, "file", origin, content, instance), new=origin is None)
+        self._entries.drop(path)
+        self._entries.put(Node(target, "file", origin, content, instance), new=origin is None)
 
     def _move_folder(self, path: VaultPath, target: VaultPath, instance: int) -> None:
         below, origin = list(self.walk(path)), self.origin(path)
         self._log.add(self._move_of(path, target, origin, folder=True), instance)
         self._log.folder_moved(path, target, origin)
         for entry in [Entry(path, "folder"), *below]:
-            node = self._books.get(entry.path)
+            node = self._entries.get(entry.path)
             origin = node.origin if node else entry.path
             content = node.content if node else None
             self._join(node, instance)
-            self._books.drop(entry.path)
-            self._books.put(Node(entry.path.rebased(path, target), entry.kind, origin, content, instance))
+            self._entries.drop(entry.path)
+            self._entries.put(Node(entry.path.rebased(path, target), entry.kind, origin, content, instance))
 
     def _delete(self, path: VaultPath, instance: int) -> None:
         entry = self.locate(path)
@@ -316,7 +331,7 @@ class OverlayVault:
         folder = entry.kind == "folder"
         below = list(self.walk(entry.path)) if folder else []
         for item in [entry, *below]:
-            self._join(self._books.get(item.path), instance)
+            self._join(self._entries.get(item.path), instance)
         origin = self.origin(entry.path)
         files = sum(1 for item in below if item.kind == "file")
         if origin is None and folder and self._forget_new_folder(entry.path, below):
@@ -324,14 +339,14 @@ class OverlayVault:
         if origin is not None or folder:
             trash = self.trash_target(entry.path)
             self._log.add(self._move_of(entry.path, trash, origin, folder=folder, trash=True), instance)
-            self._trail.put(self._trashed, collision_key(trash.name), None)
+            self._rollback.put(self._trashed, collision_key(trash.name), None)
         self._log.deleted([(item, self.origin(item.path)) for item in [entry, *below]], files)
         for item in [*below, entry]:
-            self._books.drop(item.path)
+            self._entries.drop(item.path)
 
     def _move_of(self, path: VaultPath, target: VaultPath, origin: VaultPath | None, *, folder: bool, trash: bool = False) -> Move:
         """A move bound to what was at `origin` at the start; a folder that the plan made (None) is bound by what it was filled with."""
-        if origin is not None and path.parent != target.parent and self._base.is_link(origin):
+        if origin is not None and path.parent != target.parent and self._base.view.is_link(origin):
             # What it leads to is said from the folder it lies in: from another one it would be another note, or none.
             raise ToolError(f"{path} is a link, which would lead elsewhere from another folder.", code="PATH_NOT_ALLOWED", path=path.text)
         before, inventory = (None, None) if origin is None else self._base.bound(origin, folder=folder)
@@ -340,7 +355,7 @@ class OverlayVault:
     def _join(self, node: Node | None, instance: int) -> None:
         """Note that an instance changes further what another one made, of which the operations keep the end only."""
         if node is not None and node.touched != instance and (node.content is not None or node.origin is None):
-            self._trail.put(self._joined, (node.touched, instance), None)
+            self._rollback.put(self._joined, (node.touched, instance), None)
 
     def _forget_new_folder(self, folder: VaultPath, below: list[Entry]) -> bool:
         """Take a folder that this plan made, and that nothing of the vault went through, out of the books instead of trashing it."""
@@ -349,7 +364,7 @@ class OverlayVault:
             return False
         self._log.forget_folders(inside)
         for path in inside:
-            self._books.drop(path)
+            self._entries.drop(path)
         return True
 
     def _make_folders(self, folder: VaultPath, instance: int) -> VaultPath:
@@ -368,7 +383,7 @@ class OverlayVault:
         parent = self._make_folders(folder.parent, instance)
         made = folder.rebased(folder.parent, parent)
         self._log.add(MakeDir(made), instance)
-        self._books.put(Node(made, "folder", None, None, instance))
+        self._entries.put(Node(made, "folder", None, None, instance))
         return made
 
     # --- the result ------------------------------------------------------------------------------------------------------------
@@ -376,7 +391,7 @@ class OverlayVault:
     def change_set(self) -> ChangeSet:
         """The operations in the order of execution and the net changes, as far as the plan has been folded."""
         operations = list(self._log.operations)
-        for node in sorted(self._books.nodes, key=lambda node: (node.touched, node.path.text)):
+        for node in sorted(self._entries.nodes, key=lambda node: (node.touched, node.path.text)):
             if node.content is None:
                 continue
             before = None if node.origin is None else self._base.hash_of(node.origin)
@@ -384,8 +399,8 @@ class OverlayVault:
             if before != after:
                 operations.append(OwnedOperation(WriteFile(node.path, before, after, node.content), node.touched))
         operations.sort(key=attrgetter("instance"))
-        files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._books.nodes if n.kind == "file"]
-        folders = [n.path for n in self._books.nodes if n.kind == "folder" and n.origin is None]
+        files = [MovedFile(n.path, n.origin, n.content if self._differs(n) else None) for n in self._entries.nodes if n.kind == "file"]
+        folders = [n.path for n in self._entries.nodes if n.kind == "folder" and n.origin is None]
         return ChangeSet(
             tuple(operations), net_changes(files, folders, self._log.folder_moves, self._log.deletions), frozenset(self._joined)
         )

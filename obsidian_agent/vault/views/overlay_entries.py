@@ -1,15 +1,11 @@
-"""Where everything is while a plan is folded: the entries that are not in the base under their path, and those of the base that are gone.
-
-The vault below an overlay: its bytes, read once where they are asked for in a row, and the hashes of what was read.
-
-What a plan does to the structure of a vault, in order, and what became of the folders and entries that were there at the start.
-
-What a proposal has replaced in an overlay's tables so far, so that one that fails half way leaves nothing behind.
+"""What an overlay keeps while a plan is folded: the vault below it with the hashes of what was read (`HashedBase`), the entries that differ
+from that (`OverlayEntries`), what the plan does to the structure, in order (`StructureLog`), and what a proposal has replaced in these tables
+so far, so that one that fails half way leaves nothing behind (`Rollback`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -52,19 +48,8 @@ class HashedBase:
             return self.hash_of(path), None
         known = self._inventories.get(path.text)
         if known is None:
-            look = getattr(self.view, "inventory", None)
-            known = self._inventories[path.text] = None if look is None else look(path)
+            known = self._inventories[path.text] = self.view.inventory(path)
         return None, known
-
-    def is_link(self, path: VaultPath) -> bool:
-        """Whether an entry is a link. Only a disk has them."""
-        look = getattr(self.view, "is_link", None)
-        return look is not None and look(path)
-
-    def real(self, path: VaultPath) -> VaultPath:
-        """Where what is found at `path` lies. Only a disk has links."""
-        look: Callable[[VaultPath], VaultPath] | None = getattr(self.view, "real", None)
-        return path if look is None else look(path)
 
     def path_of(self, path: VaultPath) -> VaultPath | None:
         """The path as the base spells it; None: not there."""
@@ -78,9 +63,44 @@ class HashedBase:
     def trash_names(self) -> frozenset[str]:
         """The collision keys of the names taken in the trash."""
         if self._trash_names is None:
-            names = getattr(self.view, "trash_names", None)
-            self._trash_names = frozenset(collision_key(name) for name in names()) if names is not None else frozenset()
+            self._trash_names = frozenset(map(collision_key, self.view.trash_names()))
         return self._trash_names
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_ABSENT: Any = object()
+
+
+class Rollback:
+    """Every change to a table goes through one of these; `rewind` puts back what there was at the last `clear`."""
+
+    def __init__(self) -> None:
+        self._replaced: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    def put(self, table: dict[K, V], key: K, value: V) -> None:
+        """Enter a value."""
+        self._replaced.append((table, key, table.get(key, _ABSENT)))
+        table[key] = value
+
+    def drop(self, table: dict[K, V], key: K) -> None:
+        """Take a value out, if it is there."""
+        if key in table:
+            self._replaced.append((table, key, table.pop(key)))
+
+    def clear(self) -> None:
+        """What was done so far stays."""
+        self._replaced.clear()
+
+    def rewind(self) -> None:
+        """Take back everything since the last `clear`, last first."""
+        while self._replaced:
+            table, key, value = self._replaced.pop()
+            if value is _ABSENT:
+                del table[key]
+            else:
+                table[key] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +119,11 @@ class Node:
         return Entry(self.path, self.kind)
 
 
-class Books:
+class OverlayEntries:
     """The entries that differ from the base, found by their path, by their folder and by where they came from."""
 
-    def __init__(self, trail: Trail) -> None:
-        self._trail = trail
+    def __init__(self, rollback: Rollback) -> None:
+        self._rollback = rollback
         self._nodes: dict[str, Node] = {}
         self._children: dict[str, dict[str, Node]] = {}
         self._twins: dict[str, dict[str, Node]] = {}
@@ -156,41 +176,41 @@ class Books:
 
     def put(self, node: Node, *, new: bool = False) -> None:
         """Enter an entry; `new` when it is a file that the plan makes."""
-        text, path, trail = node.path.text, node.path, self._trail
+        text, path, rollback = node.path.text, node.path, self._rollback
         self._touched.append(path)
-        trail.put(self._nodes, text, node)
-        trail.put(self._group(self._children, path.parent.text), text, node)
-        trail.put(self._group(self._twins, path.key), text, node)
+        rollback.put(self._nodes, text, node)
+        rollback.put(self._group(self._children, path.parent.text), text, node)
+        rollback.put(self._group(self._twins, path.key), text, node)
         if node.origin is not None:
-            trail.put(self._current, node.origin.text, path)
+            rollback.put(self._current, node.origin.text, path)
         if new:
-            trail.put(self._created, path.key, None)
+            rollback.put(self._created, path.key, None)
 
     def rewrite(self, node: Node, content: bytes, instance: int) -> None:
-        """New bytes for an entry that is in the books."""
+        """New bytes for an entry that is here."""
         self.put(replace(node, content=content, touched=instance))
 
     def drop(self, path: VaultPath) -> None:
         """Nothing is at `path` any more."""
-        trail, node = self._trail, self._nodes.get(path.text)
+        rollback, node = self._rollback, self._nodes.get(path.text)
         self._touched.append(path)
         if node is not None:
-            trail.drop(self._nodes, path.text)
-            trail.drop(self._children[path.parent.text], path.text)
-            trail.drop(self._twins[path.key], path.text)
-            trail.drop(self._created, path.key)
+            rollback.drop(self._nodes, path.text)
+            rollback.drop(self._children[path.parent.text], path.text)
+            rollback.drop(self._twins[path.key], path.text)
+            rollback.drop(self._created, path.key)
         origin = node.origin if node else path
         if origin is not None:
-            trail.put(self._current, origin.text, None)
-        trail.put(self._removed, path.text, None)
+            rollback.put(self._current, origin.text, None)
+        rollback.put(self._removed, path.text, None)
 
     def rewind(self, touched: int) -> None:
-        """Forget that paths were touched after the first `touched` of them; their entries are put back by the trail."""
+        """Forget that paths were touched after the first `touched` of them; their entries are put back by the rollback."""
         del self._touched[touched:]
 
     def _group(self, groups: dict[str, dict[str, Node]], key: str) -> dict[str, Node]:
         if key not in groups:
-            self._trail.put(groups, key, {})
+            self._rollback.put(groups, key, {})
         return groups[key]
 
 
@@ -273,39 +293,3 @@ class StructureLog:
 
     def _forget_moves_into(self, gone: VaultPath) -> None:
         self._folder_moves = [move for move in self._folder_moves if move.path.text != gone.text and not move.path.within(gone)]
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-_ABSENT: Any = object()
-
-
-class Trail:
-    """Every change to a table goes through one of these; `rewind` puts back what there was at the last `clear`."""
-
-    def __init__(self) -> None:
-        self._replaced: list[tuple[dict[Any, Any], Any, Any]] = []
-
-    def put(self, table: dict[K, V], key: K, value: V) -> None:
-        """Enter a value."""
-        self._replaced.append((table, key, table.get(key, _ABSENT)))
-        table[key] = value
-
-    def drop(self, table: dict[K, V], key: K) -> None:
-        """Take a value out, if it is there."""
-        if key in table:
-            self._replaced.append((table, key, table.pop(key)))
-
-    def clear(self) -> None:
-        """What was done so far stays."""
-        self._replaced.clear()
-
-    def rewind(self) -> None:
-        """Take back everything since the last `clear`, last first."""
-        while self._replaced:
-            table, key, value = self._replaced.pop()
-            if value is _ABSENT:
-                del table[key]
-            else:
-                table[key] = value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -78,6 +79,22 @@ class VaultView(Protocol):
 
     def current(self, origin: VaultPath) -> VaultPath | None:
         """Where the file that was at `origin` at the start is now, or None if it is gone."""
+        ...
+
+    def is_link(self, path: VaultPath) -> bool:
+        """Whether the entry at `path` is itself a link, to wherever it leads."""
+        ...
+
+    def real(self, path: VaultPath) -> VaultPath:
+        """Where what is found at `path` lies: a link is another name of that."""
+        ...
+
+    def inventory(self, path: VaultPath) -> Inventory | None:
+        """What goes along when the file or folder at `path` is moved; None where nothing can be moved."""
+        ...
+
+    def trash_names(self) -> Collection[str]:
+        """The names that are taken in the vault's `.trash/`."""
         ...
 
 

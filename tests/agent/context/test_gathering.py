@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from agents import NOTES, NOW, Desk
 from obsidian_agent.agent.context.gathering import MOST_NOTES, Gathered, Gatherer, Why
-from obsidian_agent.agent.run_context import Focus, run_context
+from obsidian_agent.agent.open_vault import Focus, run_context
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.filtered import FilteredView

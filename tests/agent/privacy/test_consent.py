@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 from agents import Desk, Person, call, calls, everything_sent, no, only, results, scripted, yes
 from obsidian_agent.agent.events import Answer, Notice, ShareRequested, ToolCallFinished
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, ShareDecision, ShareItem, ShareRequest, SharingRules
-from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
@@ -211,7 +212,10 @@ async def test_vault_search_shows_short_previews(make_desk: Callable[..., Desk])
 
 async def test_lists_are_paged(make_desk: Callable[..., Desk]) -> None:
     desk = make_desk({f"Many/{number:03}.md": "[[Garden]]\n" for number in range(120)}, rules=SharingRules.of(allow=["**"]))
-    made = [("vault__listFiles", {"folder": "Many"}), ("get_file_backlinks", {"path": "Garden.md", "limit": 7, "offset": 3})]
+    made: list[tuple[str, dict[str, Any]]] = [
+        ("vault__listFiles", {"folder": "Many"}),
+        ("get_file_backlinks", {"path": "Garden.md", "limit": 7, "offset": 3}),
+    ]
     provider = scripted(calls(*(call(name, **arguments) for name, arguments in made)), DONE)
     await desk.turn(provider)
     listed, linking = (json.loads(text.split("\n")[1]) for text in results(provider.requests[1].messages))

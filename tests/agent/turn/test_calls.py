@@ -49,7 +49,7 @@ def read(name: str, arguments: Any) -> ReadCall:
 def test_names_and_arguments_are_understood(name: str, arguments: Any, tool: str, args: dict[str, Any]) -> None:
     found = read(name, arguments)
     assert found.tool.name == tool
-    assert found.args | args == found.args
+    assert dict(found.args) | args == found.args
 
 
 def test_every_alias_of_a_read_tool_is_understood() -> None:

@@ -26,8 +26,8 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
-from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.turn import tool_round as rounds
 from obsidian_agent.agent.turn.loop import MAX_ROUNDS
 from obsidian_agent.errors import ProviderError
@@ -334,7 +334,7 @@ async def test_cancelling_while_the_person_is_asked_answers_every_call_once(desk
             pass
 
     task = asyncio.ensure_future(run())
-    await asyncio.wait_for(asked.wait(), 20)
+    await asyncio.wait_for(asked.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

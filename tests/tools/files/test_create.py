@@ -33,15 +33,11 @@ def test_ensure_folder_takes_an_existing_folder_whose_name_could_not_be_made(ben
     [("note.md", "NOT_A_FOLDER"), ("C# notes", "PATH_INVALID"), ("../x", "PATH_OUTSIDE_VAULT"), (".git/x", "PATH_NOT_ALLOWED")],
 )
 def test_ensure_folder_refuses(bench, path, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"note.md": ""}).run("vault.ensureFolder", path=path)
-    assert caught.value.code == code
+    assert bench({"note.md": ""}).refusal("vault.ensureFolder", path=path) == code
 
 
 def test_a_file_among_the_parents_is_no_folder(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"note.md": ""}).run("vault.ensureFolder", path="note.md/sub")
-    assert caught.value.code == "NOT_A_FOLDER"
+    assert bench({"note.md": ""}).refusal("vault.ensureFolder", path="note.md/sub") == "NOT_A_FOLDER"
 
 
 # --- vault.createFile ---------------------------------------------------------------------------------------------------------
@@ -84,17 +80,13 @@ def test_create_file_fails_on_an_existing_file_when_told_so(bench):
 
 
 def test_create_file_over_a_folder_is_an_error_either_way(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"Notes/": ""}).run("vault.createFile", path="Notes", content="")
-    assert caught.value.code == "FILE_EXISTS"
+    assert bench({"Notes/": ""}).refusal("vault.createFile", path="Notes", content="") == "FILE_EXISTS"
 
 
 def test_two_steps_that_make_one_path_are_an_error(bench):
     vault = bench()
     vault.run("vault.createFile", path="A/Idea.md", content="1")
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.createFile", path="A/idea.md", content="2")
-    assert caught.value.code == "DUPLICATE_PATH"
+    assert vault.refusal("vault.createFile", path="A/idea.md", content="2") == "DUPLICATE_PATH"
     assert vault.text("A/Idea.md") == "1"
 
 
@@ -135,15 +127,11 @@ def test_properties_are_merged_safely(bench):
     ],
 )
 def test_create_file_passes_the_gate(bench, path, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench().run("vault.createFile", path=path, content="")
-    assert caught.value.code == code
+    assert bench().refusal("vault.createFile", path=path, content="") == code
 
 
 def test_content_that_no_file_can_hold(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench().run("vault.createFile", path="a.md", content="\ud800")
-    assert caught.value.code == "ARGUMENT_INVALID"
+    assert bench().refusal("vault.createFile", path="a.md", content="\ud800") == "ARGUMENT_INVALID"
 
 
 # --- vault.writeFile ----------------------------------------------------------------------------------------------------------
@@ -189,9 +177,7 @@ def test_write_file_replaces_no_picture_and_no_note_in_another_encoding(bench, p
     ("path", "code"), [("A.md", "FILE_EXISTS"), ("AGENTS.md", "PATH_NOT_ALLOWED"), ("run.sh", "PATH_NOT_ALLOWED"), ("folder", "NOT_TEXT")]
 )
 def test_write_file_refuses(bench, path, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"a.md": "", "folder/": ""}).run("vault.writeFile", path=path, content="x")
-    assert caught.value.code == code
+    assert bench({"a.md": "", "folder/": ""}).refusal("vault.writeFile", path=path, content="x") == code
 
 
 def rendered(bench, template, **args):

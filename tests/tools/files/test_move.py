@@ -46,9 +46,7 @@ def test_rename_to_its_own_path_changes_nothing(bench):
 
 def test_rename_over_a_file_needs_overwrite(bench):
     vault = bench({"a.md": "a", "b.md": "b"})
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.rename", **{"from": "a.md", "to": "B.md"})
-    assert caught.value.code == "FILE_EXISTS"
+    assert vault.refusal("vault.rename", **{"from": "a.md", "to": "B.md"}) == "FILE_EXISTS"
     vault.run("vault.rename", **{"from": "a.md", "to": "b.md", "overwrite": True})
     assert vault.text("b.md") == "a"
     assert vault.changes() == [("rename", "a.md"), ("delete", "b.md")]
@@ -70,9 +68,7 @@ def test_rename_over_a_file_needs_overwrite(bench):
 )
 def test_rename_refuses(bench, old, new, code):
     vault = bench({"a.md": "", "D/x.md": "", "E/": ""})
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.rename", **{"from": old, "to": new, "overwrite": True})
-    assert caught.value.code == code
+    assert vault.refusal("vault.rename", **{"from": old, "to": new, "overwrite": True}) == code
     assert vault.changes() == []
 
 
@@ -95,18 +91,14 @@ def test_delete_moves_to_the_trash_under_a_free_name(bench):
 def test_delete_of_a_folder(bench):
     vault = bench({"Full/x.md": "1", "Empty/": ""})
     assert vault.run("vault.delete", path="Empty")["deleted"] is True
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.delete", path="Full")
-    assert caught.value.code == "FOLDER_NOT_EMPTY"
+    assert vault.refusal("vault.delete", path="Full") == "FOLDER_NOT_EMPTY"
     vault.run("vault.delete", path="Full", recursive=True)
     assert not vault.exists("Full/x.md")
 
 
 @pytest.mark.parametrize(("path", "code"), [("no.md", "FILE_NOT_FOUND"), (".", "PATH_INVALID"), (".obsidian", "PATH_NOT_ALLOWED")])
 def test_delete_refuses(bench, path, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({".obsidian/app.json": ""}).run("vault.delete", path=path, recursive=True)
-    assert caught.value.code == code
+    assert bench({".obsidian/app.json": ""}).refusal("vault.delete", path=path, recursive=True) == code
 
 
 def test_delete_is_marked_and_sees_earlier_steps(bench):

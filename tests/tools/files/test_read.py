@@ -56,9 +56,7 @@ def test_pages_put_together_are_the_file(bench, text, size):
     ("path", "code"), [("b.md", "FILE_NOT_FOUND"), ("bad.md", "NOT_TEXT"), ("sub", "NOT_TEXT"), ("../a.md", "PATH_OUTSIDE_VAULT")]
 )
 def test_read_file_fails_by_name(bench, path, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"bad.md": b"a\xff", "sub/": ""}).run("vault.readFile", path=path)
-    assert caught.value.code == code
+    assert bench({"bad.md": b"a\xff", "sub/": ""}).refusal("vault.readFile", path=path) == code
 
 
 def test_another_spelling_is_suggested(bench):
@@ -134,9 +132,7 @@ def test_list_files_by_pages(bench, limit, offset, expected, more):
 
 @pytest.mark.parametrize(("folder", "code"), [("b.md", "NOT_A_FOLDER"), ("no", "FILE_NOT_FOUND"), (".obsidian", "PATH_NOT_ALLOWED")])
 def test_list_files_needs_a_folder(bench, folder, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run("vault.listFiles", folder=folder)
-    assert caught.value.code == code
+    assert bench(VAULT).refusal("vault.listFiles", folder=folder) == code
 
 
 def test_list_files_sees_what_earlier_steps_made(bench):

@@ -64,9 +64,7 @@ def test_links_as_earlier_steps_left_them(bench):
 
 
 def test_a_missing_note_is_an_error(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run("vault.getBacklinks", path="Missing.md")
-    assert caught.value.code == "FILE_NOT_FOUND"
+    assert bench(VAULT).refusal("vault.getBacklinks", path="Missing.md") == "FILE_NOT_FOUND"
 
 
 LOST = {

@@ -58,3 +58,9 @@ def test_a_heading_is_shown_as_obsidian_shows_it(bench):
     vault = bench({"a.md": "[[b#One]]\n", "b.md": "# One\n"})
     vault.run("vault.removeLinks", path="a.md")
     assert vault.text("a.md") == "b > One\n"
+
+
+def test_a_picture_whose_name_is_there_twice_gets_its_path(bench):
+    vault = bench({"old.png": b"1", "A/p.png": b"2", "B/p.png": b"3", "n.md": "![[old.png]] [x](old.png)"})
+    vault.run("vault.retargetLinks", **{"from": "old.png", "to": "A/p.png"})
+    assert vault.text("n.md") == "![[A/p.png]] [x](A/p.png)"

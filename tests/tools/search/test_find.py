@@ -246,8 +246,8 @@ def test_the_property_created_counts_before_the_time_of_the_file_in_queries(benc
     vault = bench(DATED)
     assert [file["path"] for file in vault.run("vault.query", createdBefore="2002-01-01")["files"]] == ["a.md", "e.md"]
     assert [file["path"] for file in vault.run("vault.query", createdAfter="2034-01-01")["files"]] == ["c.md"]
-    ordered = [file["path"] for file in vault.run("vault.query", sort="created")["files"]]
-    assert (ordered[:2], ordered[-1]) == (["a.md", "e.md"], "c.md")
+    sort_files = [file["path"] for file in vault.run("vault.query", sort="created")["files"]]
+    assert (sort_files[:2], sort_files[-1]) == (["a.md", "e.md"], "c.md")
 
 
 def test_pages(bench):
@@ -293,9 +293,7 @@ def test_notes_that_cannot_be_read_are_named(bench):
     ],
 )
 def test_refusals(bench, args, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench(QUERIED).run("vault.query", **args)
-    assert caught.value.code == code
+    assert bench(QUERIED).refusal("vault.query", **args) == code
 
 
 ALIKE = {"a.md": "---\nx: 1\n---\nsame\n", "sub/A.md": "\r\nsame", "b.md": "other", "e1.md": "", "e2.md": "---\nx: 1\n---\n"}

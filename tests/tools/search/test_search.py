@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError, ToolError
+from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.search.search import SearchRequest, preview, search
 
 VAULT = {"b.md": "one\ntwo Cat\n", "A/a.md": "cat\r\ncat cat\r\n", "A/x.txt": "cat", "bad.md": b"cat\xff", "empty.md": ""}
@@ -69,9 +69,7 @@ def test_a_folded_hit_is_shown_at_its_place(bench):
     ("args", "code"), [({"query": "(", "regex": True}, "ARGUMENT_INVALID"), ({"query": "x", "folder": "b.md"}, "NOT_A_FOLDER")]
 )
 def test_search_refuses(bench, args, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench(VAULT).run("vault.searchText", **args)
-    assert caught.value.code == code
+    assert bench(VAULT).refusal("vault.searchText", **args) == code
 
 
 NOTES = {
@@ -183,6 +181,4 @@ def test_a_tag_includes_its_nested_ones(bench, query):
 
 
 def test_no_tag(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench(NAMES).run("vault.searchTag", query=" # ")
-    assert caught.value.code == "ARGUMENT_INVALID"
+    assert bench(NAMES).refusal("vault.searchTag", query=" # ") == "ARGUMENT_INVALID"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError, ToolError
+from obsidian_agent.errors import ObsidianAgentError
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,7 @@ def test_a_line_is_replaced_and_keeps_its_marker(bench, args, after):
     ],
 )
 def test_what_is_not_there_is_an_error(bench, args, code):
-    with pytest.raises(ToolError) as caught:
-        bench({"a.md": NOTE}).run("vault.takeLines", path="a.md", **args)
-    assert caught.value.code == code
+    assert bench({"a.md": NOTE}).refusal("vault.takeLines", path="a.md", **args) == code
 
 
 def test_several_lines_at_the_end_of_a_note_without_a_line_end(bench):

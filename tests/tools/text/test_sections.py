@@ -138,6 +138,4 @@ def test_text_or_path(bench, tool):
     for wrong in ({}, {"text": "x", "path": "a.md"}):
         with pytest.raises(ValidationError):
             bench().run(tool, **wrong)
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench().run(tool, path="no.md")
-    assert caught.value.code == "FILE_NOT_FOUND"
+    assert bench().refusal(tool, path="no.md") == "FILE_NOT_FOUND"

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.errors import ToolError
-
 TEXT = """Books
 
 | Title | By | |
@@ -70,12 +68,8 @@ def test_a_table_below_a_heading(bench):
 
 @pytest.mark.parametrize("args", [{"cells": {"Colour": "red"}}, {"text": "1, 2, 3, 4, 5"}, {"text": "2, Paid no, Client x"}])
 def test_cells_without_a_column_are_an_error(bench, args):
-    with pytest.raises(ToolError) as caught:
-        bench({"a.md": TABLE}).run("vault.addTableRow", path="a.md", **args)
-    assert caught.value.code == "ARGUMENT_INVALID"
+    assert bench({"a.md": TABLE}).refusal("vault.addTableRow", path="a.md", **args) == "ARGUMENT_INVALID"
 
 
 def test_a_note_without_a_table_is_an_error(bench):
-    with pytest.raises(ToolError) as caught:
-        bench({"a.md": "text"}).run("vault.addTableRow", path="a.md", text="1")
-    assert caught.value.code == "MARKER_NOT_FOUND"
+    assert bench({"a.md": "text"}).refusal("vault.addTableRow", path="a.md", text="1") == "MARKER_NOT_FOUND"

@@ -97,9 +97,7 @@ def test_mark_tasks_without_open_tasks_changes_nothing(bench):
 
 
 def test_a_missing_heading_is_an_error(bench):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"n.md": NOTE}).run("vault.markTasks", path="n.md", heading="Never")
-    assert caught.value.code == "MARKER_NOT_FOUND"
+    assert bench({"n.md": NOTE}).refusal("vault.markTasks", path="n.md", heading="Never") == "MARKER_NOT_FOUND"
 
 
 def test_take_tasks_takes_what_is_nested_and_leaves_the_rest(bench):
@@ -122,9 +120,7 @@ def test_one_task_by_its_text(bench):
     vault = bench({"n.md": NOTE})
     assert vault.run("vault.markTasks", path="n.md", text="Second", expectCount=1)["count"] == 1
     assert "- [x] second" in vault.text("n.md")
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.markTasks", path="n.md", text="sec", expectCount=1)
-    assert caught.value.code == "COUNT_MISMATCH"
+    assert vault.refusal("vault.markTasks", path="n.md", text="sec", expectCount=1) == "COUNT_MISMATCH"
 
 
 def test_tasks_are_told_by_the_heading_that_both_notes_have(bench):

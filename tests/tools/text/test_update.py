@@ -5,7 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.vault.views.changes import content_hash
 
 NOTE = "---\ntags: [a]\n---\n# One\nfirst\n\n# Two\nsecond"
@@ -74,9 +73,7 @@ def test_create_makes_the_file(bench, mode):
 )
 def test_update_refuses(bench, args, code):
     vault = bench({"a.md": NOTE + "\ntwice\ntwice\n", "D/": "", "bad.md": b"\xff", "CLAUDE.md": ""})
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.updateFile", **{"path": "a.md", **args})
-    assert caught.value.code == code
+    assert vault.refusal("vault.updateFile", **{"path": "a.md", **args}) == code
     assert vault.changes() == []
 
 
@@ -160,9 +157,7 @@ def test_empty_matches_insert(bench):
 
 def test_a_wrong_count_stops(bench):
     vault = bench({"a.md": "x x"})
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.replaceText", path="a.md", find="x", replace="y", expectCount=1)
-    assert caught.value.code == "COUNT_MISMATCH"
+    assert vault.refusal("vault.replaceText", path="a.md", find="x", replace="y", expectCount=1) == "COUNT_MISMATCH"
     assert vault.run("vault.replaceText", path="a.md", find="z", replace="y", expectCount=0)["total"] == 0
 
 
@@ -182,9 +177,7 @@ def test_notes_that_are_no_text_are_left_alone_in_a_scan(bench):
     vault = bench({"a.md": "x", "bad.md": b"x\xff"})
     assert vault.run("vault.replaceText", find="x", replace="y")["total"] == 1
     assert vault.warnings == ["NOT_TEXT"]
-    with pytest.raises(ObsidianAgentError) as caught:
-        vault.run("vault.replaceText", path="bad.md", find="x", replace="y")
-    assert caught.value.code == "NOT_TEXT"
+    assert vault.refusal("vault.replaceText", path="bad.md", find="x", replace="y") == "NOT_TEXT"
 
 
 def test_instructions_for_other_agents_are_left_alone_in_a_scan(bench):
@@ -208,9 +201,9 @@ def test_instructions_for_other_agents_are_left_alone_in_a_scan(bench):
     ],
 )
 def test_replace_refuses(bench, args, code):
-    with pytest.raises(ObsidianAgentError) as caught:
-        bench({"a.md": "x", "a.txt": "x", "CLAUDE.md": "x"}).run("vault.replaceText", **{"find": "x", "replace": "y", **args})
-    assert caught.value.code == code
+    assert (
+        bench({"a.md": "x", "a.txt": "x", "CLAUDE.md": "x"}).refusal("vault.replaceText", **{"find": "x", "replace": "y", **args}) == code
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)

@@ -34,7 +34,12 @@ def refusal(attempt: Callable[[], object]) -> VaultError:
 
 def test_open_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    for folder, words in [(tmp_path / "nope", "There is no folder"), (tmp_path / "file", "is a file"), ("a\x00b", "cannot be opened")]:
+    cases: list[tuple[str | Path, str]] = [
+        (tmp_path / "nope", "There is no folder"),
+        (tmp_path / "file", "is a file"),
+        ("a\x00b", "cannot be opened"),
+    ]
+    for folder, words in cases:
         with pytest.raises(ConfigError, match=words) as caught:
             VaultStore.open(folder)
         assert caught.value.message.count(": ") >= 1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError, ToolError, VaultError
 from obsidian_agent.vault import text
-from obsidian_agent.vault.frontmatter.properties import edit_properties, find_frontmatter, merge_new, read_properties
+from obsidian_agent.vault.frontmatter.properties import edit_properties, find_frontmatter, read_properties
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "frontmatter_cases.jsonl").read_text("utf-8").splitlines()]
 
@@ -463,10 +463,10 @@ def test_nothing_asked_is_nothing_read() -> None:
 # --- new notes ----------------------------------------------------------------------------------------------------------------------
 
 
-def test_merge_new() -> None:
-    assert merge_new("# T\n", {}) == "# T\n"
-    assert merge_new("# T\n", {"a": "x: y", "tags": ["t"]}) == '---\na: "x: y"\ntags:\n  - t\n---\n# T\n'
-    assert merge_new("---\na: 1 # c\n---\n# T\n", {"a": 2, "b": 3}) == "---\na: 2 # c\nb: 3\n---\n# T\n"
+def test_properties_of_a_new_note() -> None:
+    assert edit_properties("# T\n", set={}) == "# T\n"
+    assert edit_properties("# T\n", set={"a": "x: y", "tags": ["t"]}) == '---\na: "x: y"\ntags:\n  - t\n---\n# T\n'
+    assert edit_properties("---\na: 1 # c\n---\n# T\n", set={"a": 2, "b": 3}) == "---\na: 2 # c\nb: 3\n---\n# T\n"
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -65,7 +66,7 @@ def put(folder: Path, files: dict[str, bytes], age: float = 100.0) -> None:
         os.utime(target, (time.time() - age, time.time() - age))
 
 
-def said(index: VaultIndex) -> dict[str, object]:
+def said(index: VaultIndex) -> dict[str, Any]:
     """Everything that an index can be asked."""
     files = list(index.files())
     folders = [ROOT, *{path.parent for path in files}]
@@ -263,7 +264,7 @@ def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path
     monkeypatch.chdir(folder)
     whole = said(keeper.refresh())
     assert len(list((tmp_path / "state").glob("*.pack"))) == 2
-    monkeypatch.setattr("obsidian_agent.vault.index.build.sys.executable", "/bin/false")
+    monkeypatch.setattr("obsidian_agent.vault.index.child_process.sys.executable", "/bin/false")
     assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
 
 
@@ -300,10 +301,10 @@ def test_killed_while_it_writes_the_next_start_builds_anew(tmp_path):
 
 @pytest.mark.usefixtures("settled")
 def test_a_program_with_a_screen_leaves_scanning_to_another_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(index_keeper, "APART_AFTER", 3)
+    monkeypatch.setattr(index_keeper, "PROCESS_AFTER", 3)
     keeper, folder = keeper_of(tmp_path, VAULT)
     told: list[tuple[int, int]] = []
-    keeper.work_apart(lambda done, total: told.append((done, total)))
+    keeper.use_process(lambda done, total: told.append((done, total)))
     whole = said(ScanIndex(DiskView(VaultStore.open(folder))))
     assert said(keeper.refresh()) == whole
     assert told == [(0, 3)]

@@ -282,7 +282,8 @@ class TestDisk:
     ) -> None:
         bench.handles.get(vault_path("Folder"))
         before = picture(bench.root)
-        real, failed = getattr(os, call), []
+        real = getattr(os, call)
+        failed: list[object] = []
 
         def fail(*args: object, **kwargs: object) -> object:
             if failed:

@@ -8,7 +8,7 @@ from agents import NOTES
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.views.changes import CreateFile
+from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, Move, RenameEntry
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -99,3 +99,12 @@ def test_what_changes_over_it_is_seen(make_vault: MakeVault) -> None:
     overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
     overlay.apply([CreateFile(parse("A/new.md", PathUse.CREATE), b"#t\n")], 0)
     assert [found.text for found in overlay.index.tagged("t", ROOT)] == ["A/new.md", "A/x.md"]
+
+
+def test_an_overlay_binds_what_moves_and_knows_the_trash_also_where_something_is_hidden(make_vault: MakeVault) -> None:
+    store = make_vault({"A/x.md": "x", "n.md": "", ".trash/n.md": "old"})
+    overlay = OverlayVault(FilteredView(DiskView(store), hidden, store.resolve), 0.0)
+    overlay.apply([RenameEntry(path("A"), path("B")), DeleteEntry(path("n.md"))], 0)
+    moves = [owned.operation for owned in overlay.change_set().operations if isinstance(owned.operation, Move)]
+    assert [move.inventory is not None for move in moves] == [True, False]
+    assert moves[1].new_path.name == "n 2.md"

@@ -10,9 +10,9 @@ from obsidian_agent.agent.context.budget import Use
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, NeedsInput, Notice
 from obsidian_agent.agent.menu_planner import picks
+from obsidian_agent.agent.model_turns import ModelTurns
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import REFUSED, ShareDecision, ShareRequest
-from obsidian_agent.agent.turn.answer import ModelTurns
 from obsidian_agent.agent.turn.loop import Agent
 from obsidian_agent.agent.turn.request_prefix import exact_text
 from obsidian_agent.errors import Problem

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents import json_planner, played
+from agents import json_planner, played, scripted
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetry, PlanReady, TextDelta, TokensUsed, TurnFailed
 from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.turn.loop import MAX_REQUESTS
@@ -19,7 +19,7 @@ from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
 from obsidian_agent.providers.retry import RetryingProvider
-from obsidian_agent.providers.scripted import ScriptedAnswer, ScriptedProvider
+from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import RunContext, Selection
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "llm"
@@ -41,13 +41,13 @@ def step(**fields: Any) -> dict[str, Any]:
     return changed(steps=[{**GOOD["steps"][0], **fields}])
 
 
-def scripted(*answers: dict[str, Any]) -> ScriptedProvider:
-    return ScriptedProvider("scripted/test", tuple(ScriptedAnswer.model_validate(answer) for answer in answers))
-
-
 async def play(provider: Provider, policy: Policy | None = None, sampling: Sampling | None = None, **request: Any) -> list[AgentEvent]:
     planner = json_planner(provider, policy, sampling)
     return [event async for event in played(planner, PlanRequest("Make a note", CONTEXT, **request))]
+
+
+async def no_sleep(seconds: float) -> None:
+    """The clock is not waited for."""
 
 
 def ends(events: list[AgentEvent]) -> list[AgentEvent]:
@@ -200,9 +200,6 @@ async def test_a_failure_of_the_service_keeps_the_text_and_ends_the_turn() -> No
 
 
 async def test_waiting_for_the_service_is_shown() -> None:
-    async def no_sleep(seconds: float) -> None:
-        return None
-
     error = {"code": "API_RATE_LIMIT", "message": "Too often.", "retryable": True, "retryAfter": 7}
     provider = RetryingProvider(scripted({"error": error}, {"plan": GOOD}), sleep=no_sleep)
     retry, ready = ends(await play(provider))
@@ -291,9 +288,6 @@ async def test_an_exhausted_script_says_so() -> None:
     ],
 )
 async def test_the_scripts_play_as_their_first_line_says(name: str, last: type[AgentEvent]) -> None:
-    async def no_sleep(seconds: float) -> None:
-        return None
-
     provider = ScriptedProvider.load(FIXTURES / f"{name}.jsonl")
     events = await play(RetryingProvider(provider, sleep=no_sleep))
     assert isinstance(events[-1], last)

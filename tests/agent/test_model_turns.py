@@ -23,13 +23,16 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.menu_planner import MenuPlanner
+from obsidian_agent.agent.model_turns import UnaskedAgent
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.planner import PlanRequest
-from obsidian_agent.agent.run_context import Focus
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.answer import UnaskedAgent
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.plan.preview import dry_run
+from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
 PLAN: dict[str, Any] = {
@@ -90,6 +93,27 @@ async def test_a_proposed_plan_is_previewed_and_not_run(make_session: MakeSessio
     assert isinstance(preview, PreviewReady)
     assert preview.preview.valid
     assert not (Path(session.vault.store.real_path) / "Idea.md").exists()
+
+
+@pytest.mark.parametrize(("deny", "times"), [((), 1), (("Private",), 2)])
+async def test_a_proposed_plan_is_dry_run_once_where_the_model_may_know_of_everything(
+    make_session: MakeSession, monkeypatch: pytest.MonkeyPatch, deny: tuple[str, ...], times: int
+) -> None:
+    session = make_session(propose(PLAN), share_deny=deny)
+    views: list[object] = []
+
+    def counted(*args: Any, **named: Any) -> Preview:
+        views.append(args[3])
+        return dry_run(*args, **named)
+
+    monkeypatch.setattr("obsidian_agent.agent.plans.dry_run", counted)
+    events = await turn(session, "Make a note", Person(no))
+    assert len(views) == times, "else the model's dry run saw less than the person's"
+    assert isinstance(views[-1], DiskView)
+    preview = events[-1]
+    assert isinstance(preview, PreviewReady)
+    known = session.plans.dry_run(PLAN, instruction="Make a note")
+    assert (preview.preview.plan_hash, preview.preview.flags) == (known.plan_hash, known.flags)
 
 
 async def test_a_plan_that_needs_values_asks_for_them(make_session: MakeSession) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import assert_never, cast
 
 from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import Notice, TextDelta
+from obsidian_agent.agent.events import AgentEvent, Notice, TextDelta
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
     ChatDelta,
@@ -79,3 +79,14 @@ async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: E
                     reply.reason, reply.usage = reason, usage
                 case _:
                     assert_never(delta)
+
+
+async def whole_reply(provider: Provider, request: ChatRequest) -> Reply:
+    """Send a request of which nothing is shown; the answer. Raises `ProviderError`."""
+
+    async def unheard(event: AgentEvent) -> None:
+        """Nobody is told."""
+
+    reply = Reply()
+    await listen(provider, request, reply, unheard)
+    return reply
