@@ -94,7 +94,11 @@ class SelectionChip(Static):
         count = f"sel {lines} line{'s' if lines != 1 else ''}"
         head = (f"◆ {count}", "$primary") if use else (f"◇ {count}, not sent", "$quiet")
         self.update(
-            Content.assemble(head, (f" · {name}", "$quiet"), (f"  {shown(self, 'main.selection')} {'off' if use else 'on'}", "$quiet"))
+            Content.assemble(
+                head,
+                (f" · {name}", "$quiet"),
+                (f"  {shown(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}", "$quiet"),
+            )
         )
 
 
