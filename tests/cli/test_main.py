@@ -25,6 +25,12 @@ def vault(make_vault: MakeVault) -> Path:
     return Path(make_vault({"a.md": "one\n"}).real_path)
 
 
+def hear_signals() -> None:
+    """As in a terminal: what starts the tests may ignore some, `nohup` for one, and that is inherited."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start(tmp_path: Path, vault: Path) -> Start:
     """Start a command on a vault of one note, as a process of its own."""
@@ -32,7 +38,8 @@ def start(tmp_path: Path, vault: Path) -> Start:
     def run(*arguments: str | bytes, stdout: int | IO[bytes] = subprocess.PIPE, shell: str = 'exec "$0" "$@"') -> subprocess.Popen[bytes]:
         place = ["--vault", str(vault), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
         command = [sys.executable, "-m", "obsidian_agent", *arguments, *place]
-        return subprocess.Popen(["sh", "-c", shell, *command], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE)
+        streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
+        return subprocess.Popen(["sh", "-c", shell, *command], preexec_fn=hear_signals, **streams)  # type: ignore[call-overload,no-any-return]
 
     return run
 
