@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from obsidian_agent.providers import local_services
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -51,6 +52,12 @@ def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
     yield make
     for store in opened:
         store.close()
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service of this machine, which a test starts, may take long to answer when the machine is busy."""
+    monkeypatch.setattr(local_services, "PATIENCE", 3.0)
 
 
 @pytest.fixture(scope="session")

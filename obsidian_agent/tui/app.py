@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, unknown_ids
 from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.palette import Commands
 from obsidian_agent.tui.screens.main import MainScreen
@@ -83,7 +83,10 @@ class ObsidianAgentApp(App[None]):
         else:
             self.theme = DARK
             self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
-        self.set_keymap(self.backend.settings.current.keymap)
+        keymap = self.backend.settings.current.keymap
+        self.set_keymap(keymap)
+        if problem := unknown_ids(keymap):
+            self.notify(problem, severity="warning", markup=False)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys are looked at before a screen, a pane or a binding gets them."""

@@ -6,11 +6,16 @@ enter, ctrl+h is backspace) are not used.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from textual.binding import Binding, BindingType
+
+from obsidian_agent import terminal_text
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
 
 Place = Literal[
     "app",
@@ -34,6 +39,15 @@ Place = Literal[
     "history",
     "conflicts",
     "share",
+    "dialog",
+    "find",
+    "confirm",
+    "recovery",
+    "saving",
+    "option",
+    "report",
+    "error",
+    "conversation",
 ]
 
 PLACES: dict[Place, str] = {
@@ -58,6 +72,15 @@ PLACES: dict[Place, str] = {
     "history": "History",
     "conflicts": "Undo with conflicts",
     "share": "May this be sent?",
+    "dialog": "Dialogs",
+    "find": "Finding by a few letters",
+    "confirm": "A question",
+    "recovery": "A run that was interrupted",
+    "saving": "Saving a plan as an action",
+    "option": "One of a few values",
+    "report": "Reports",
+    "error": "An error that nobody expected",
+    "conversation": "Conversation, an entry that has the focus",
 }
 
 
@@ -221,7 +244,29 @@ KEYS: tuple[Key, ...] = (
     Key("share.no", "escape,r", "close", "Nothing", "Send nothing", "share"),
     Key("share.all", "ctrl+a", "all", "All", "Switch all on", "share", footer=False),
     Key("share.none", "ctrl+d", "none", "None", "Switch all off", "share", footer=False),
+    Key("dialog.close", "escape", "close", "Close", "Close without an answer", "dialog"),
+    Key("find.down", "down", "move(1)", "Down", "The next one", "find", False, True),
+    Key("find.up", "up", "move(-1)", "Up", "The one before", "find", False, True),
+    Key("find.page_down", "pagedown", "page(1)", "Page down", "Page down", "find", False, True),
+    Key("find.page_up", "pageup", "page(-1)", "Page up", "Page up", "find", False, True),
+    Key("confirm.yes", "y", "answer(True)", "Yes", "Yes", "confirm"),
+    Key("confirm.no", "n", "answer(False)", "No", "No", "confirm"),
+    Key("confirm.switch", "left,right", "app.focus_next", "Switch", "The other answer", "confirm", footer=False),
+    Key("recovery.back", "b", "pick('back')", "Roll back", "Restore every file that the run had changed", "recovery"),
+    Key("recovery.finish", "f", "pick('finish')", "Finish", "Do what was approved and is still missing", "recovery"),
+    Key("recovery.later", "escape", "close", "Later", "Decide at the next start", "recovery"),
+    Key("saving.save", "ctrl+s", "save", "Save", "Save", "saving"),
+    Key("option.before", "left,up", "switch(-1)", "Before", "The value before", "option", footer=False),
+    Key("option.next", "right,down,space", "switch(1)", "Switch", "The next value", "option"),
+    Key("option.go", "enter", "submit", "Go on", "To what is still missing, then on", "option", footer=False),
+    Key("report.close", "q,enter", "close", "Close", "Close", "report", footer=False),
+    Key("error.copy", "c", "copy_report", "Copy report", "Copy a report without note text, paths or keys", "error"),
+    Key("error.close", "enter", "close", "Close", "Close", "error", footer=False),
+    Key("conversation.open", "enter", "open", "Show", "Show earlier entries, all of the thinking, or the note", "conversation"),
+    Key("conversation.outside", "o", "outside", "Open in Obsidian", "Open the note in Obsidian", "conversation"),
 )
+
+BY_ID = {key.id: key for key in KEYS}
 
 
 def bindings(place: Place, *, without: Collection[str] = ()) -> list[BindingType]:
@@ -230,6 +275,33 @@ def bindings(place: Place, *, without: Collection[str] = ()) -> list[BindingType
     Entries without an action only describe keys that a widget has anyway.
     """
     return [key.binding() for key in KEYS if key.place == place and key.action and key.id not in without]
+
+
+def binding(key_id: str, label: str) -> Binding:
+    """The binding of one entry, in the footer under a name that fits the place."""
+    return replace(BY_ID[key_id], label=label, footer=True, display="⏎").binding()
+
+
+def in_force(node: DOMNode, key_id: str) -> str:
+    """The keys of an entry as the app of this node has them, comma-separated."""
+    keymap = node.app._keymap  # Textual gives it back nowhere else
+    return keymap.get(key_id, BY_ID[key_id].keys)
+
+
+def shown(node: DOMNode, key_id: str) -> str:
+    """The first key of an entry as people read it, as the app of this node has it."""
+    return readable(in_force(node, key_id).split(",")[0]).replace("Escape", "Esc")
+
+
+def unknown_ids(keymap: Mapping[str, str]) -> str:
+    """What to say about entries of a keymap that name no key; "" when all do."""
+    unknown = [key_id for key_id in keymap if key_id not in BY_ID]
+    if not unknown:
+        return ""
+    from obsidian_agent.plan.nearest import did_you_mean
+
+    names = ", ".join(f"“{terminal_text.shortened(key_id, 60)}”{did_you_mean(key_id, BY_ID)}" for key_id in unknown[:3])
+    return f"The setting of the keys names no key of this program: {names} docs/keys.md lists all ids."
 
 
 def readable(keys: str) -> str:

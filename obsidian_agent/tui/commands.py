@@ -23,7 +23,7 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command("help", "Help", "All keys and commands", "app.help"),
-    Command("new", "New conversation", "Ctrl+N", "new_thread"),
+    Command("new", "New conversation", "What goes on in this one goes on", "new_thread"),
     Command("threads", "Conversations", "Search, go on, rename, delete, export", "threads", "[WORDS]"),
     Command("rename", "Rename the conversation", "Give it a title", "rename_thread", "TITLE", needs=True),
     Command("export", "Export the conversation as a note", "A plan like any other", "export_thread"),
@@ -48,9 +48,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("history", "Show history", "Undo and redo earlier runs", "history"),
     Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
     Command("retry", "Say the last message again", "After an error, for example", "say_again"),
-    Command("selection", "Use the selection, or don't", "Ctrl+T", "toggle_selection"),
+    Command("selection", "Use the selection, or don't", "Of the note, in the next message", "toggle_selection"),
     Command("clear", "Clear conversation", "On the screen only", "clear"),
-    Command("quit", "Quit", "Ctrl+Q", "app.quit"),
+    Command("quit", "Quit", "Asks first while a plan is being applied", "app.quit"),
 )
 
 _CALL = re.compile(r"/([a-z]*)(?:\s+(.*))?", re.S)
@@ -94,4 +94,4 @@ def markdown() -> str:
 
 
 def _lower(text: str) -> str:
-    return text if text[:5] == "Ctrl+" or text[:1] == "/" else text[:1].lower() + text[1:]
+    return text if text[:1] == "/" else text[:1].lower() + text[1:]

@@ -1,8 +1,7 @@
-"""Markdown of an answer as one styled text. No links to click, no images, no HTML: a model's words stay words.
+"""Markdown of an answer as styled text, whole or in parts while it comes. No links to click, no images, no HTML: words stay words.
 
-One text in one widget is also what keeps a long conversation fast: a Markdown widget mounts a widget for every paragraph.
-
-A long text cut into parts while it comes: what is finished is drawn once, only the end of it again and again.
+One text in one widget is also what keeps a long conversation fast: a Markdown widget mounts a widget for every paragraph. What is
+finished of a long answer is drawn once, only the end of it again and again.
 """
 
 from __future__ import annotations
@@ -192,7 +191,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MarkdownPart:
     """Markdown that can be drawn on its own. `gap`: an empty line follows. `torn`: it ends where no paragraph does."""
 
     text: str
@@ -200,12 +199,12 @@ class Part:
     torn: bool = False
 
 
-def mended(parts: Iterable[Part]) -> list[Part]:
+def mended(parts: Iterable[MarkdownPart]) -> list[MarkdownPart]:
     """The same text, what was torn in one part again."""
-    whole: list[Part] = []
+    whole: list[MarkdownPart] = []
     for part in parts:
         if whole and whole[-1].torn:
-            whole[-1] = Part(whole[-1].text + part.text, part.gap, part.torn)
+            whole[-1] = MarkdownPart(whole[-1].text + part.text, part.gap, part.torn)
         else:
             whole.append(part)
     return whole
@@ -224,10 +223,10 @@ class Splitter:
     """The line that opened the code block we are in; "" outside of one."""
     _reopened: str = ""
 
-    def take(self, piece: str) -> list[Part]:
+    def take(self, piece: str) -> list[MarkdownPart]:
         """Add a piece; returns the parts that are finished by it."""
         self.text += piece
-        parts: list[Part] = []
+        parts: list[MarkdownPart] = []
         while (end := self.text.find("\n", self._looked)) >= 0:
             self._line(self._looked, end + 1, parts)
             self._looked = end + 1
@@ -240,7 +239,7 @@ class Splitter:
         """What is not finished."""
         return self._reopened + self.text[self._start :]
 
-    def _line(self, start: int, end: int, parts: list[Part]) -> None:
+    def _line(self, start: int, end: int, parts: list[MarkdownPart]) -> None:
         line = self.text[start:end]
         if not line.strip():
             self._blank = True
@@ -257,7 +256,7 @@ class Splitter:
         if end - self._start > MOST:
             self._cut(end, parts, gap=False)
 
-    def _force(self, parts: list[Part]) -> None:
+    def _force(self, parts: list[MarkdownPart]) -> None:
         """The last line is endless: cut it at a word."""
         at = max(self.text.rfind(" ", self._start + MOST // 2), self._looked)
         at = at if at > self._start + MOST // 2 else len(self.text)
@@ -269,7 +268,7 @@ class Splitter:
         found = _FENCE.match(self._fence)
         return found.group(1) if found is not None else ""
 
-    def _cut(self, at: int, parts: list[Part], *, gap: bool) -> None:
+    def _cut(self, at: int, parts: list[MarkdownPart], *, gap: bool) -> None:
         text = self.tail[: len(self._reopened) + at - self._start]
-        parts.append(Part(f"{text.rstrip()}\n{self._mark}" if self._fence else text, gap, torn=not gap and not self._fence))
+        parts.append(MarkdownPart(f"{text.rstrip()}\n{self._mark}" if self._fence else text, gap, torn=not gap and not self._fence))
         self._start, self._reopened = at, self._fence

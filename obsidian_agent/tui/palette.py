@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.fuzzy import Matcher
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.commands import COMMANDS
@@ -59,7 +60,15 @@ class Commands(Provider):
         for command in self._commands:
             score = matcher.match(command.name)
             if score > 0:
-                yield Hit(score, _shown(matcher.highlight(command.name), command.help), command.run, command.name)
+                yield Hit(score, _shown(_highlighted(matcher, command.name), command.help), command.run, command.name)
+
+
+def _highlighted(matcher: Matcher, name: str) -> Content:
+    """The name with what matched in it. `Matcher.highlight` would read the name as markup."""
+    content = Content(name)
+    for offset in matcher.fuzzy_search.match(matcher.query, name)[1]:
+        content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content
 
 
 def _shown(name: Content, help_text: str) -> Content:

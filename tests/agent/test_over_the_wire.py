@@ -139,7 +139,7 @@ async def test_cancel_while_the_person_thinks(vendor: str, server: LlmServer, de
     desk.person.approve = lambda: approve  # type: ignore[method-assign]
     server.play(Reply("Look:", calls=(reading("Garden.md", "a"), reading("Finance/bank.md", "b"))))
     turn = asyncio.ensure_future(desk.turn(connect(vendor, server)))
-    await asyncio.wait_for(thinking.wait(), 30)
+    await asyncio.wait_for(thinking.wait(), 60)
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn

@@ -77,6 +77,14 @@ def test_what_was_typed_before_a_question_does_not_answer_it(tmp_path: Path, mak
     assert (vault / "New.md").exists()
 
 
+def test_a_command_that_writes_json_asks_nothing_on_a_terminal_either(tmp_path: Path, make_vault: MakeVault) -> None:
+    program, vault = arguments(tmp_path, make_vault, PLAN | {"goal": "Make a note", "assumptions": []})
+    seen = on_a_terminal([*program, "--json"], b"", b"yes\n")
+    assert "NOT_APPROVED" in seen
+    assert "Type yes" not in seen
+    assert not (vault / "New.md").exists()
+
+
 @pytest.mark.parametrize("columns", [40, 80, 133])
 def test_no_text_of_a_model_begins_a_line_like_the_program(tmp_path: Path, make_vault: MakeVault, columns: int) -> None:
     edges = ["x" * (columns * turns + count) + "Nothing would change." for turns in (1, 2) for count in range(-12, 4)]

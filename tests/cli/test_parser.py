@@ -30,6 +30,12 @@ def examples() -> list[str]:
     return sorted(line.removeprefix(f"{PROGRAM} ") for line in lines if line.startswith(f"{PROGRAM} "))
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Help is broken into lines for whoever's terminal runs this."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.mark.parametrize("example", examples())
 def test_every_example_of_the_help_can_be_typed(example: str) -> None:
     words = shlex.split(example.partition(" > ")[0].partition(" < ")[0])

@@ -42,7 +42,7 @@ async def test_a_blocking_generator_does_not_block_the_consumer() -> None:
 
     async def block() -> AsyncGenerator[int, None]:
         yield 1
-        gate.wait(10)
+        gate.wait(60)
         yield 2
 
     items = in_own_loop(block)
@@ -77,4 +77,4 @@ async def test_closing_cancels_and_cleans_up(started: bool) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert await asyncio.to_thread(cleaned.wait, 5)
+    assert await asyncio.to_thread(cleaned.wait, 60)

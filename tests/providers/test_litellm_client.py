@@ -179,7 +179,7 @@ async def test_a_stream_that_breaks_off_keeps_its_text_and_fails(
     vendor: str, ending: str, code: str, connect: Open, llm_server: LlmServer
 ) -> None:
     llm_server.play(Reply("abcdefghijklmnopqrstuvwxyz", piece=5, cut_after=3, ending=ending))  # type: ignore[arg-type]
-    text, error = await failure(connect(vendor), timeout=1.0 if ending == "stall" else 20.0)
+    text, error = await failure(connect(vendor), timeout=3.0 if ending == "stall" else 60.0)
     assert text == "abcdefghijklmno"
     assert (error.code, error.retryable) == (code, True)
     assert len(llm_server.requests) == 1
@@ -209,7 +209,7 @@ async def test_each_failure_is_named_for_what_it_was(
     vendor: str, behaviour: Failure | Raw | HangUp, code: str, retryable: bool, contains: str, connect: Open, llm_server: LlmServer
 ) -> None:
     llm_server.play(behaviour)
-    text, error = await failure(connect(vendor), timeout=20.0)
+    text, error = await failure(connect(vendor), timeout=60.0)
     assert (text, error.code, error.retryable) == ("", code, retryable)
     assert contains in error.problem().message
     assert len(error.message) < 600
@@ -258,21 +258,21 @@ async def test_a_refused_connection_is_a_network_error(vendor: str, connect: Ope
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_an_endless_line_is_not_read_to_its_end(vendor: str, connect: Open, llm_server: LlmServer) -> None:
     llm_server.play(Raw(b"x" * 1_000_000, repeat=50))
-    _, error = await failure(connect(vendor), timeout=20.0)
+    _, error = await failure(connect(vendor), timeout=60.0)
     assert error.code == "API_RESPONSE_TOO_LARGE"
     assert llm_server.bytes_written < 30_000_000
 
 
 async def test_a_huge_answer_is_not_read_to_its_end(connect: Open, llm_server: LlmServer) -> None:
     llm_server.play(Reply("y" * 12_000_000, piece=500_000))
-    text, error = await failure(connect("openai"), timeout=20.0)
+    text, error = await failure(connect("openai"), timeout=60.0)
     assert error.code == "API_RESPONSE_TOO_LARGE"
     assert len(text) <= 8 * 1024 * 1024
 
 
 async def test_an_error_body_is_not_read_to_its_end(connect: Open, llm_server: LlmServer) -> None:
     llm_server.play(Failure(500, body=b"x" * 50_000_000))
-    await failure(connect("openai"), timeout=20.0)
+    await failure(connect("openai"), timeout=60.0)
     assert llm_server.bytes_written == 0, "the client closed before the body was out"
 
 
@@ -283,18 +283,18 @@ async def test_closing_the_iterator_closes_the_connection(vendor: str, connect: 
     first = await anext(deltas)
     assert isinstance(first, TextChunk)
     await deltas.aclose()
-    assert await asyncio.to_thread(llm_server.client_gone.wait, 5.0)
+    assert await asyncio.to_thread(llm_server.client_gone.wait, 60.0)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
 async def test_cancelling_the_task_closes_the_connection(vendor: str, connect: Open, llm_server: LlmServer) -> None:
     llm_server.play(Silence())
     task = asyncio.create_task(answer(connect(vendor)))
-    assert await asyncio.to_thread(llm_server.asked.wait, 20.0)
+    assert await asyncio.to_thread(llm_server.asked.wait, 60.0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.to_thread(llm_server.client_gone.wait, 5.0)
+    assert await asyncio.to_thread(llm_server.client_gone.wait, 60.0)
 
 
 async def test_an_abandoned_iterator_closes_the_connection(connect: Open, llm_server: LlmServer) -> None:
@@ -303,7 +303,7 @@ async def test_an_abandoned_iterator_closes_the_connection(connect: Open, llm_se
         break
     gc.collect()
     await asyncio.sleep(0)
-    assert await asyncio.to_thread(llm_server.client_gone.wait, 5.0)
+    assert await asyncio.to_thread(llm_server.client_gone.wait, 60.0)
 
 
 @pytest.mark.parametrize("parameter", ["temperature", "response_format", "stream_options", "max_tokens"])
@@ -356,7 +356,7 @@ async def test_the_key_is_in_nothing_that_comes_back(
     caplog.set_level(logging.DEBUG)
     llm_server.play(behaviour)
     provider = connect(vendor)
-    _, error = await failure(provider, timeout=10.0)
+    _, error = await failure(provider, timeout=60.0)
     await asyncio.sleep(0.05)
     shown = "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format())
     out, err = capfd.readouterr()

@@ -25,7 +25,7 @@ from obsidian_agent.providers.registry import find_vendor
 unlocked, file = sys.argv[1] == "unlocked", Path(sys.argv[2])
 if unlocked:
     daemon = ["gnome-keyring-daemon", "--unlock", "--components=secrets"]
-    subprocess.run(daemon, input=b"password", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
+    subprocess.run(daemon, input=b"password", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 store, vendor = KeyStore(file), find_vendor("openai")
 saved = store.save(vendor, SecretStr("sk-first"))
 source, found = store.source(vendor), store.find(vendor)

@@ -43,7 +43,7 @@ def connect(llm_server: LlmServer) -> Open:
 
 
 async def ask(provider: LiteLLMProvider, *more: ChatMessage) -> list[ChatDelta]:
-    return [delta async for delta in provider.stream(ChatRequest((*ASKED, *more), tools=(OFFER,), timeout=20.0))]
+    return [delta async for delta in provider.stream(ChatRequest((*ASKED, *more), tools=(OFFER,), timeout=60.0))]
 
 
 def calls_in(deltas: list[ChatDelta]) -> list[tuple[str, str, str]]:

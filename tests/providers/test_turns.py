@@ -38,13 +38,13 @@ PLAN: dict[str, Any] = {
 GOOD = json.dumps(PLAN, ensure_ascii=False)
 
 
-def planner(server: LlmServer, vendor: str, silence: float = 20.0) -> Agent:
+def planner(server: LlmServer, vendor: str, silence: float = 60.0) -> Agent:
     url = server.openai_url if vendor == "openai" else server.url
     provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
     return replace(json_planner(provider, sampling=Sampling(timeout=silence)), new_mark=new_mark)
 
 
-async def turn(server: LlmServer, vendor: str, silence: float = 20.0) -> list[AgentEvent]:
+async def turn(server: LlmServer, vendor: str, silence: float = 60.0) -> list[AgentEvent]:
     return [event async for event in played(planner(server, vendor, silence), PlanRequest("Make a note", CONTEXT))]
 
 
@@ -135,7 +135,7 @@ async def test_each_failure_ends_the_turn_clearly(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     llm_server.play(behaviour)
-    events = await turn(llm_server, vendor, silence=1.0 if code == "API_TIMEOUT" else 20.0)
+    events = await turn(llm_server, vendor, silence=3.0 if code == "API_TIMEOUT" else 60.0)
     *before, failed = events
     assert isinstance(failed, TurnFailed)
     assert failed.problem.code == code

@@ -139,6 +139,13 @@ class Driver:
         await self.settle()
         self.wait_out_grace()
 
+    async def gone(self) -> None:
+        """Until the app has ended by itself."""
+        end = time.monotonic() + PATIENCE
+        while self.app.return_code is None:  # noqa: ASYNC110
+            assert time.monotonic() < end, "The app goes on."
+            await asyncio.sleep(0.02)
+
     async def send(self, text: str) -> None:
         """Type a message at once and send it."""
         self.prompt.focus()

@@ -85,13 +85,33 @@ async def test_a_later_turn_silences_an_earlier_one() -> None:
     assert len(screen.events) <= before + 3
 
 
+async def test_nothing_that_comes_after_giving_up_is_shown() -> None:
+    screen = Screen()
+    stream = EventStream(screen.batches.append)
+    go = asyncio.Event()
+
+    async def slow() -> AsyncIterator[AgentEvent]:
+        yield TextDelta("said")
+        await go.wait()
+        yield TextDelta("late")
+
+    turn = asyncio.create_task(stream.follow(slow()))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    stream.give_up()
+    go.set()
+    await turn
+    assert screen.events == [TextDelta("said")]
+
+
 async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does() -> None:
     screen = Screen()
-    session = FakeSession(pace=0.005)
+    session = FakeSession(gate=asyncio.Event())
     stream = EventStream(screen.batches.append)
     assert stream.cancel_run() is False
     task = asyncio.create_task(stream.execute(session, sample_preview(plan_of())))
-    await asyncio.sleep(0.02)
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert stream.writing
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -99,6 +119,8 @@ async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does()
     assert stream.writing
     assert stream.cancel_run() is True
     assert stream.cancel_run() is False
+    assert session.gate is not None
+    session.gate.set()
     await stream.written()
     finished = screen.events[-1]
     assert isinstance(finished, RunFinished)

@@ -66,8 +66,10 @@ async def tour(app: Driver, bad: str) -> list[str]:
     await look("escape")
     await look("delete")
     await look("escape", "escape", "f3")
-    await look("escape", "ctrl+p")
+    await app.press("escape", "ctrl+p")
     await app.press(*"run sav")
+    await app.until(lambda: "Run Saved Action" in app.screen())
+    await look()
     await look("escape", "escape", "ctrl+o")
     await look("enter")
     await app.send("first")
@@ -144,8 +146,9 @@ def session_with(bad: str) -> FakeSession:
 async def test_markup_is_shown_as_it_is() -> None:
     async with driving(session_with(MARKUP), size=(200, 50)) as app:
         seen = await tour(app, MARKUP)
-        assert all(MARKUP in text for text in seen[5:6])
-        assert sum(MARKUP in text for text in seen) >= len(seen) - 2
+        begins = MARKUP[:40]  # a line may be cut
+        assert f"Run Saved Action: {begins}" in seen[5]
+        assert sum(begins in text for text in seen) >= len(seen) - 2
 
 
 async def test_nothing_that_a_terminal_obeys_is_drawn() -> None:

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from pathlib import Path
 
 from textual.binding import Binding
+from textual.dom import DOMNode
 
-from obsidian_agent.tui.bindings import KEYS, PLACES, bindings, readable
-from obsidian_agent.tui.screens.help import keys_page
+import obsidian_agent.tui
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
+from obsidian_agent.tui.bindings import BY_ID, KEYS, PLACES, bindings, readable
+from obsidian_agent.tui.screens.actions import Actions
+from obsidian_agent.tui.screens.help import Help, keys_page
+from tui.driving import driving
 
 DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
 
@@ -40,3 +48,43 @@ def test_every_binding_can_be_rebound_and_explains_itself() -> None:
 def test_keys_read_as_people_write_them() -> None:
     assert readable("ctrl+j,shift+enter") == "Ctrl+J or Shift+Enter"
     assert readable("a") == "a"
+
+
+def test_every_binding_of_the_program_comes_from_the_table() -> None:
+    package = Path(obsidian_agent.tui.__path__[0])
+    for module in pkgutil.walk_packages([str(package)], "obsidian_agent.tui."):
+        for name, each in vars(importlib.import_module(module.name)).items():
+            if isinstance(each, type) and issubclass(each, DOMNode) and each.__module__ == module.name:
+                for found in vars(each).get("BINDINGS", ()):
+                    assert isinstance(found, Binding), (module.name, name, found)
+                    assert found.id in BY_ID, (module.name, name, found)
+
+
+async def test_welcome_help_and_status_lines_name_the_keys_that_are_in_force() -> None:
+    keys = {"main.saved": "f9", "plan.approve": "f8", "app.help": "f12", "main.selection": "ctrl+y"}
+    async with driving(settings=LiveSettings(current=Settings(keymap=keys))) as app:
+        assert "F9      all actions" in app.screen()
+        assert "F8  approves and applies it" in app.screen()
+        await app.pilot.press("f12")
+        await app.settle()
+        assert isinstance(app.app.screen, Help)
+        assert "F12 " in app.screen()
+        assert "F1  " not in app.screen()
+        await app.press("escape")
+        await app.planned()
+        assert "✓ Ready. F8 approve" in app.screen()
+
+
+async def test_an_entry_of_the_keymap_that_names_no_key_is_told() -> None:
+    async with driving(settings=LiveSettings(current=Settings(keymap={"plan.aprove": "f8"}))) as app:
+        assert "names no key of this program" in app.screen()
+        assert "plan.approve" in app.screen(), "the nearest one"
+
+
+async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_shown_at_once() -> None:
+    async with driving() as app:
+        await app.send('/set keymap {"main.saved": "f9", "no.key": "f7"}')
+        assert "F9      all actions" in app.screen()
+        assert "names no key of this program: “no.key”" in app.transcript()
+        await app.press("f9")
+        assert isinstance(app.app.screen, Actions)

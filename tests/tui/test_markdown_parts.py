@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from obsidian_agent.tui.markdown_text import MOST, PART, Part, Splitter, render
+from obsidian_agent.tui.markdown_text import MOST, PART, MarkdownPart, Splitter, render
 
 PARAGRAPH = "Some words that make a line.\n" * 5
 CODE = "```python\n" + "print('x')\n\n" * 400 + "```\n"
 TEXT = f"# Head\n\n{PARAGRAPH}\n" * 8 + f"\n1. one\n2. two\n\n   goes on\n\n3. three\n\n{CODE}\nThe end.\n\n" + "no line end at all " * 400
 
 
-def split(text: str, seed: int) -> tuple[list[Part], Splitter]:
+def split(text: str, seed: int) -> tuple[list[MarkdownPart], Splitter]:
     splitter, parts, at = Splitter(), [], 0
     dice = random.Random(seed)
     while at < len(text):
@@ -47,5 +47,5 @@ def test_parts_end_with_paragraphs_outside_of_code() -> None:
 def test_drawn_in_parts_it_reads_as_in_one_piece() -> None:
     text = f"# Head\n\n{PARAGRAPH}\n" * 8 + f"{CODE}\nThe end.\n"
     parts, splitter = split(text, 1)
-    drawn = "\n".join(str(render(part.text)) for part in [*parts, Part(splitter.tail)])
+    drawn = "\n".join(str(render(part.text)) for part in [*parts, MarkdownPart(splitter.tail)])
     assert drawn.split() == str(render(text)).split()

@@ -8,14 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.screens.dialogs import Confirm, Modal
+from obsidian_agent.tui.screens.dialogs import Confirm, Finder
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
@@ -48,17 +47,10 @@ class ActionList(ChoiceList):
         return Content.styled(row, "bold $quiet") if isinstance(row, str) else super().draw_row(row, width)
 
 
-class Actions(Modal[str]):
+class Actions(Finder):
     """Dismisses with the name of the action to run: that of a recipe, or `macro:NAME`."""
 
-    BINDINGS = [
-        *bindings("saved"),
-        Binding("down", "move('cursor', 1)", "Down", show=False),
-        Binding("up", "move('cursor', -1)", "Up", show=False),
-        Binding("pagedown", "move('page', 1)", "Page down", show=False),
-        Binding("pageup", "move('page', -1)", "Page up", show=False),
-    ]
-    AUTO_FOCUS = "LineEntry"
+    BINDINGS = bindings("saved")
 
     def __init__(self, session: Session, query: str = "") -> None:
         super().__init__(
@@ -110,19 +102,6 @@ class Actions(Modal[str]):
     def on_input_changed(self, event: Input.Changed) -> None:
         self._query = event.value
         self._show()
-
-    def on_input_submitted(self) -> None:
-        self.query_one(ActionList).action_choose()
-
-    def on_virtual_list_chosen(self, event: ActionList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].key)
-
-    def action_move(self, how: str, step: int) -> None:
-        listing = self.query_one(ActionList)
-        if how == "page":
-            listing.action_page(step)
-        else:
-            listing.action_cursor(step)
 
     def action_search(self) -> None:
         self.query_one(LineEntry).focus()

@@ -1,15 +1,4 @@
-"""The frame of every modal screen: a titled box; Escape closes it without a result.
-
-One question with two answers; the safe one has the focus.
-
-One of several things, found by a few letters.
-
-One line that nobody sees.
-
-Lines of text to read, on one scrolling screen.
-
-One change on the whole screen.
-"""
+"""The frame of every modal screen, and the plain ones: a question, a choice, a secret, lines to read, a change on the whole screen."""
 
 from __future__ import annotations
 
@@ -17,7 +6,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -40,7 +28,7 @@ R = TypeVar("R")
 class Modal(ModalScreen[R | None], Generic[R]):
     """Subclasses give a title and yield the body. The result is None when the screen was closed without one."""
 
-    BINDINGS = [Binding("escape", "close", "Close")]
+    BINDINGS = bindings("dialog")
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__()
@@ -90,11 +78,7 @@ class Buttons(Horizontal):
 class Confirm(Modal[bool]):
     """Dismisses with True for yes; False or None otherwise."""
 
-    BINDINGS = [
-        Binding("y", "answer(True)", "Yes"),
-        Binding("n", "answer(False)", "No"),
-        Binding("left,right", "app.focus_next", show=False),
-    ]
+    BINDINGS = bindings("confirm")
 
     def __init__(self, title: str, text: str, yes: str, no: str = "Cancel", *, danger: bool = True) -> None:
         super().__init__(title)
@@ -117,17 +101,30 @@ class Confirm(Modal[bool]):
         self.dismiss(yes)
 
 
-class Pick(Modal[str]):
+class Finder(Modal[str]):
+    """A line to type a few letters in, and a list of what they find. Dismisses with the key of the chosen row."""
+
+    BINDINGS = bindings("find")
+    AUTO_FOCUS = "LineEntry"
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.query_one(VirtualList).action_choose()
+
+    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
+        self.dismiss(event.list.rows[event.index].key)
+
+    def action_move(self, step: int) -> None:
+        self.query_one(VirtualList).action_cursor(step)
+
+    def action_page(self, direction: int) -> None:
+        self.query_one(VirtualList).action_page(direction)
+
+
+class Pick(Finder):
     """Dismisses with the key of the chosen row, or, with `free`, with what was typed when no row holds it.
 
     `rows` are pairs of a key and a note on it.
     """
-
-    BINDINGS = [
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-    ]
-    AUTO_FOCUS = "LineEntry"
 
     def __init__(
         self, title: str, rows: Sequence[tuple[str, str]], *, hint: str = "", empty: str = "", free: bool = False, typed: str = ""
@@ -162,12 +159,6 @@ class Pick(Modal[str]):
         elif self._free and event.value.strip():
             self.dismiss(event.value.strip())
 
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].key)
-
-    def action_move(self, step: int) -> None:
-        self.query_one(ChoiceList).action_cursor(step)
-
 
 class Secret(Modal[str]):
     """Dismisses with what was typed, which may be nothing."""
@@ -189,7 +180,6 @@ class ReportList(VirtualList[Line]):
     """One line of the report a row: a long one is drawn by the screenful."""
 
     DEFAULT_CSS = "ReportList { height: auto; max-height: 70vh; }"
-    BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: Line, width: int) -> Content:
         return Content.styled(row[0], row[1])
@@ -198,7 +188,7 @@ class ReportList(VirtualList[Line]):
 class Report(Modal[None]):
     """The texts must be safe to show."""
 
-    BINDINGS = [Binding("q,enter", "close", show=False)]
+    BINDINGS = bindings("report")
 
     def __init__(self, title: str, lines: Sequence[Line]) -> None:
         super().__init__(title)

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent.tui import bindings, commands
-from obsidian_agent.tui.bindings import KEYS, PLACES, readable
+from obsidian_agent.tui.bindings import KEYS, PLACES, in_force, readable
 from obsidian_agent.tui.commands import COMMANDS
 from obsidian_agent.tui.screens.dialogs import Modal
 
@@ -34,23 +34,22 @@ class Help(Modal[None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        self.query_one("#keys", Static).update(_table(self.query_one(VerticalScroll).scrollable_content_region.width))
+        self.query_one("#keys", Static).update(self._table(self.query_one(VerticalScroll).scrollable_content_region.width))
 
-
-def _table(width: int) -> Content:
-    intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."
-    parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
-    room = max(width - KEYS_WIDTH - 1, 16)
-    for place, title in PLACES.items():
-        parts.append((f"\n{title}\n", "bold"))
-        for key in KEYS:
-            if key.place == place:
-                parts += _row(readable(key.keys), key.help, room)
-    parts.append(("\nCommands, written as a message\n", "bold"))
-    for command in COMMANDS:
-        called = f"/{command.name}" + (f" {command.hint}" if command.hint else "")
-        parts += _row(called, f"{command.title}: {command.help}", room)
-    return Content.assemble(*parts).rstrip()
+    def _table(self, width: int) -> Content:
+        intro = "You see every file and every line first; nothing is written before you approve, and all of it can be undone."
+        parts: list[tuple[str, str]] = [(f"{intro}\n", "$quiet")]
+        room = max(width - KEYS_WIDTH - 1, 16)
+        for place, title in PLACES.items():
+            parts.append((f"\n{title}\n", "bold"))
+            for key in KEYS:
+                if key.place == place:
+                    parts += _row(readable(in_force(self, key.id)), key.help, room)
+        parts.append(("\nCommands, written as a message\n", "bold"))
+        for command in COMMANDS:
+            called = f"/{command.name}" + (f" {command.hint}" if command.hint else "")
+            parts += _row(called, f"{command.title}: {command.help}", room)
+        return Content.assemble(*parts).rstrip()
 
 
 def _row(left: str, right: str, room: int) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent import terminal_text
@@ -43,7 +42,6 @@ class HistoryList(VirtualList["HistoryEntry"]):
     """One line a run."""
 
     DEFAULT_CSS = "HistoryList { height: auto; min-height: 3; }"
-    BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: HistoryEntry, width: int) -> Content:
         undone = row.undone and row.effects.anything

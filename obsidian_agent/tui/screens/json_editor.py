@@ -1,7 +1,4 @@
-"""A JSON object to edit. Text that is no such thing stays in the editor with a message, and nothing changes.
-
-The plan as JSON, to edit.
-"""
+"""A JSON object to edit, such as a plan. Text that is no such thing stays in the editor with a message, and nothing changes."""
 
 from __future__ import annotations
 

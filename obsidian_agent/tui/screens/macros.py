@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Static
 
@@ -183,7 +182,7 @@ class SaveRequest:
 class SaveMacro(Modal[SaveRequest]):
     """Dismisses with what to save."""
 
-    BINDINGS = [Binding("ctrl+s", "save", "Save")]
+    BINDINGS = bindings("saving")
     AUTO_FOCUS = "#name"
 
     def __init__(self, plan: ActionPlan, problem: str = "") -> None:

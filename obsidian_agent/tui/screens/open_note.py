@@ -7,25 +7,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from obsidian_agent.tui.screens.dialogs import Modal
+from obsidian_agent.tui.screens.dialogs import Finder
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 
-class OpenNote(Modal[str]):
+class OpenNote(Finder):
     """Dismisses with the path of the chosen note. The list of notes is read while the person types already."""
-
-    BINDINGS = [
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("pagedown", "page(1)", show=False, priority=True),
-        Binding("pageup", "page(-1)", show=False, priority=True),
-    ]
-    AUTO_FOCUS = "LineEntry"
 
     def __init__(self, load: Callable[[], Awaitable[Sequence[str]]]) -> None:
         super().__init__("Open note")
@@ -60,18 +51,6 @@ class OpenNote(Modal[str]):
         self.query_one("#found", Static).update(
             Content(f"{len(paths):,} note{'s' if len(paths) != 1 else ''}" if paths else "No note has these letters in its name.")
         )
-
-    def on_input_submitted(self) -> None:
-        self.query_one(ChoiceList).action_choose()
-
-    def on_virtual_list_chosen(self, event: ChoiceList.Chosen) -> None:
-        self.dismiss(event.list.rows[event.index].key)
-
-    def action_move(self, step: int) -> None:
-        self.query_one(ChoiceList).action_cursor(step)
-
-    def action_page(self, direction: int) -> None:
-        self.query_one(ChoiceList).action_page(direction)
 
 
 def _choice(path: str) -> Choice:

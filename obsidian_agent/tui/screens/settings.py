@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import binding, bindings, unknown_ids
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -37,7 +36,7 @@ class SettingsList(VirtualList["Row"]):
     """Groups and their settings, a line each."""
 
     DEFAULT_CSS = "SettingsList { height: auto; min-height: 3; max-height: 60vh; }"
-    BINDINGS = [Binding("enter", "choose", "Change", key_display="⏎")]
+    BINDINGS = [binding("list.choose", "Change")]
 
     def can_stop(self, row: Row) -> bool:
         return not isinstance(row, str)
@@ -157,6 +156,10 @@ class SettingActions(Workspace):
                 self.app.theme = theme
         elif name == "keymap":
             self.app.set_keymap(current.keymap)
+            self.panes.chat.renew_welcome()
+            self.panes.work.renew_keys()
+            if problem := unknown_ids(current.keymap):
+                self.say("bad", problem)
 
 
 def grouped(rows: Sequence[SettingRow]) -> list[Row]:

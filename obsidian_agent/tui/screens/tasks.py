@@ -9,11 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -44,7 +43,7 @@ class TaskList(VirtualList["str | TaskPlan | StepLine | Task"]):
     """Plans, their steps, tasks."""
 
     DEFAULT_CSS = "TaskList { height: auto; min-height: 3; }"
-    BINDINGS = [Binding("enter", "choose", "Preview", key_display="⏎")]
+    BINDINGS = [binding("list.choose", "Preview")]
 
     def can_stop(self, row: str | TaskPlan | StepLine | Task) -> bool:
         return not isinstance(row, str | StepLine)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -58,7 +57,7 @@ class ThreadList(VirtualList[ThreadRow]):
     """One line a conversation."""
 
     DEFAULT_CSS = "ThreadList { height: auto; min-height: 3; max-height: 50vh; }"
-    BINDINGS = [Binding("enter", "choose", "Open", key_display="⏎")]
+    BINDINGS = [binding("list.choose", "Open")]
 
     def draw_row(self, row: ThreadRow, width: int) -> Content:
         thread = row.thread

@@ -8,12 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.report_lines import Line
 from obsidian_agent.tui.screens.dialogs import Modal, ReportList, wrapped
 from obsidian_agent.tui.screens.share import readable_size
@@ -29,7 +28,7 @@ class CustomList(VirtualList["Listed"]):
     """One file a line."""
 
     DEFAULT_CSS = "CustomList { height: auto; min-height: 2; max-height: 40vh; }"
-    BINDINGS = [Binding("enter", "choose", "Read", key_display="⏎")]
+    BINDINGS = [binding("list.choose", "Read")]
 
     def draw_row(self, row: Listed, width: int) -> Content:
         word, style = _STANDINGS[row.standing]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
 from obsidian_agent.tui.screens.history import History, HistoryRequest
 from obsidian_agent.tui.screens.workspace import Workspace
@@ -173,7 +172,7 @@ class ConflictList(VirtualList["UndoConflict"]):
     """One file a line, with what happens to it."""
 
     DEFAULT_CSS = "ConflictList { height: auto; min-height: 2; }"
-    BINDINGS = [Binding("enter", "choose", "Show diff", key_display="⏎")]
+    BINDINGS = [binding("list.choose", "Show diff")]
 
     def __init__(self, rows: Sequence[UndoConflict]) -> None:
         super().__init__(rows)
@@ -233,7 +232,7 @@ RecoveryChoice = Literal["finish", "back"]
 class Recovery(Modal[RecoveryChoice]):
     """Dismisses with the choice, or None for later."""
 
-    BINDINGS = [Binding("b", "pick('back')", "Roll back"), Binding("f", "pick('finish')", "Finish"), Binding("escape", "close", "Later")]
+    BINDINGS = bindings("recovery")
 
     def __init__(self, run: InterruptedRun) -> None:
         super().__init__(

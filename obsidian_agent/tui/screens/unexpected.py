@@ -1,7 +1,4 @@
-"""What a person sees when the program itself is at fault.
-
-An error report that a person can show to others: where it happened, not what the notes say.
-"""
+"""What a person sees when the program itself is at fault, and a report to show to others: where it happened, not what the notes say."""
 
 from __future__ import annotations
 
@@ -13,19 +10,19 @@ import sys
 import traceback
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
 import obsidian_agent
 from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.screens.dialogs import Modal
 
 
 class Unexpected(Modal[None]):
     """Calm words; `c` copies a report without note text, paths or keys."""
 
-    BINDINGS = [Binding("c", "copy_report", "Copy report"), Binding("enter", "close", "Close", show=False)]
+    BINDINGS = bindings("error")
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -59,11 +58,7 @@ class OptionEntry(Widget, can_focus=True):
     OptionEntry { height: auto; padding: 0 1; background: $boost; border-left: outer $panel; }
     OptionEntry:focus { border-left: outer $primary; }
     """
-    BINDINGS = [
-        Binding("left,up", "switch(-1)", "Before", show=False),
-        Binding("right,down,space", "switch(1)", "Switch"),
-        Binding("enter", "submit", "Go on", show=False),
-    ]
+    BINDINGS = bindings("option")
 
     class Changed(Message):
         """Another one was chosen."""

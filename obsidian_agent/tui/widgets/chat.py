@@ -13,6 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import shown
 from obsidian_agent.tui.widgets.prompt import Likely, Prompt, Suggestions
 from obsidian_agent.tui.widgets.transcript import Transcript
 
@@ -71,7 +72,7 @@ class Activity(Static):
             parts.append(f"{self._tokens:,} tokens")
         elif self._characters:
             parts.append(f"{self._characters:,} characters")
-        parts.append("Esc cancels")
+        parts.append(f"{shown(self, 'main.cancel')} cancels")
         self.update(Content.assemble((f"{sign} ", "$primary"), (self._what, "$foreground"), (f"  {' · '.join(parts)}", "$quiet")))
 
 
@@ -92,7 +93,13 @@ class SelectionChip(Static):
             return
         count = f"sel {lines} line{'s' if lines != 1 else ''}"
         head = (f"◆ {count}", "$primary") if use else (f"◇ {count}, not sent", "$quiet")
-        self.update(Content.assemble(head, (f" · {name}", "$quiet"), (f"  ^t {'off' if use else 'on'}", "$quiet")))
+        self.update(
+            Content.assemble(
+                head,
+                (f" · {name}", "$quiet"),
+                (f"  {shown(self, 'main.selection').replace('Ctrl+', '^').lower()} {'off' if use else 'on'}", "$quiet"),
+            )
+        )
 
 
 class UsageLine(Static):
@@ -117,14 +124,14 @@ class Welcome(Static):
 
     def on_mount(self) -> None:
         keys = (
-            ("Ctrl+O", "open a note, to select in it"),
-            ("F2", "all actions, yours among them"),
-            ("F3", "history and undo"),
-            ("F4", "earlier conversations"),
-            ("F6", "next pane"),
+            (shown(self, "main.open"), "open a note, to select in it"),
+            (shown(self, "main.saved"), "all actions, yours among them"),
+            (shown(self, "main.history"), "history and undo"),
+            (shown(self, "main.threads"), "earlier conversations"),
+            (shown(self, "main.pane"), "next pane"),
             ("/", "commands"),
             ("@", "notes to send along"),
-            ("F1", "all keys"),
+            (shown(self, "app.help"), "all keys"),
         )
         lines = [piece for key, what in keys for piece in ((f"{key:<8}", "$primary"), (f"{what}\n", "$quiet"))]
         self.update(
@@ -198,6 +205,10 @@ class ChatPane(Vertical):
     def tell_without_model(self, words: str) -> None:
         """What a new conversation says while nobody has chosen a model."""
         self.without_model = words
+        self.renew_welcome()
+
+    def renew_welcome(self) -> None:
+        """Say it as it is now: other keys, no model."""
         for welcome in self.query(Welcome):
             welcome.remove()
             self.welcome()

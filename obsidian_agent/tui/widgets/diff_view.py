@@ -1,6 +1,6 @@
 """The exact change of one file: unified, with signs, line numbers and marked words; only the lines on the screen are drawn.
 
-The lower half of the plan pane: the diff or the text that belongs to the highlighted entry.
+`Detail` shows it, or a text, below the list of a plan.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
-from textual.widgets import Static
+from textual.widgets import ContentSwitcher, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui import diff_model
@@ -154,7 +154,8 @@ class Detail(Vertical):
     DEFAULT_CSS = """
     Detail { height: 1fr; background: $surface; }
     Detail #detail-head { height: 1; padding: 0 1; background: $boost; }
-    Detail VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; background: $surface; padding: 0 1; display: none; }
+    Detail VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; background: $surface; padding: 0 1; }
+    Detail ContentSwitcher { height: 1fr; }
     Detail DiffView { height: 1fr; }
     """
 
@@ -165,9 +166,10 @@ class Detail(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="detail-head", markup=False)
-        yield DiffView(id="diff")
-        with VerticalScroll(id="detail-text", can_focus=False):
-            yield Static("", markup=False)
+        with ContentSwitcher(initial="diff"):
+            yield DiffView(id="diff")
+            with VerticalScroll(id="detail-text", can_focus=False):
+                yield Static("", markup=False)
 
     def show_diff(self, title: str, diff: Diff) -> None:
         """Show the change of one file."""
@@ -175,7 +177,7 @@ class Detail(Vertical):
         signs = Content.assemble((f"  +{diff.added:,}", "$success"), (f"  -{diff.removed:,}", "$error"))
         self._head(title, signs)
         self.query_one(DiffView).show(diff)
-        self._switch(diff_shown=True)
+        self.query_one(ContentSwitcher).current = "diff"
 
     def show_text(self, title: str, text: str) -> None:
         """Show a text."""
@@ -183,11 +185,7 @@ class Detail(Vertical):
         self._head(title, Content(""))
         self.query_one("#detail-text Static", Static).update(Content(text))
         self.query_one("#detail-text").scroll_home(animate=False)
-        self._switch(diff_shown=False)
+        self.query_one(ContentSwitcher).current = "detail-text"
 
     def _head(self, title: str, extra: Content) -> None:
         self.query_one("#detail-head", Static).update(Content.assemble((terminal_text.shortened(title, 200), "bold"), extra))
-
-    def _switch(self, *, diff_shown: bool) -> None:
-        self.query_one(DiffView).display = diff_shown
-        self.query_one("#detail-text").display = not diff_shown

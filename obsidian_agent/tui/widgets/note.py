@@ -1,6 +1,6 @@
 """The note pane: a note to read and to select in. What is selected here is the selection of the next turn.
 
-A note as shown and as it is: safe lines for the screen, and the way back to positions as Obsidian counts them.
+`NoteText` is a note as shown and as it is: safe lines for the screen, and the way back to positions as Obsidian counts them.
 """
 
 from __future__ import annotations

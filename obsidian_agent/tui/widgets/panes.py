@@ -1,24 +1,23 @@
-"""The three panes side by side, as many as fit: one below 100 columns, two below 150, else all.
+"""The main screen's first line and its three panes side by side, as many as fit: one below 100 columns, two below 150, else all.
 
-The first line: vault, panes, planner.
-
-The work pane: nothing, a plan, a run or a result; one at a time.
+The work pane shows one thing at a time: nothing, a plan, a run or a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Static
+from textual.widgets import ContentSwitcher, Static
 
 from obsidian_agent import terminal_text
+from obsidian_agent.tui.bindings import shown
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NotePane
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -209,29 +208,32 @@ class Idle(Static):
     DEFAULT_CSS = "Idle { height: 1fr; padding: 2 3; color: $quiet; background: $surface; }"
 
     def on_mount(self) -> None:
+        self.draw()
+
+    def draw(self) -> None:
+        """Say it with the keys that are in force."""
         self.update(
             Content.assemble(
                 ("No plan yet", "bold $foreground"),
                 "\n\nSay in the message what should change.\nHere you then see every file and every line of it,\n",
                 "before anything is written.\n\n",
-                ("a", "$primary bold"),
+                (shown(self, "plan.approve"), "$primary bold"),
                 "  approves and applies it\n",
-                ("u", "$primary bold"),
+                (shown(self, "result.undo"), "$primary bold"),
                 "  undoes it afterwards",
             )
         )
 
 
-class WorkPane(Vertical):
+class WorkPane(ContentSwitcher):
     """Switches between its four stages."""
 
-    DEFAULT_CSS = "WorkPane { background: $surface; } WorkPane > * { height: 1fr; }"
+    DEFAULT_CSS = "WorkPane { height: 1fr; background: $surface; } WorkPane > * { height: 1fr; }"
 
     def __init__(
         self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None], *, id: str | None = None
     ) -> None:
-        super().__init__(id=id)
-        self.stage: Stage = "idle"
+        super().__init__(id=id, initial="idle")
         self._load_diff = load_diff
         self._appeared = appeared
 
@@ -241,8 +243,10 @@ class WorkPane(Vertical):
         yield ProgressPane()
         yield ResultPane()
 
-    def on_mount(self) -> None:
-        self.show("idle")
+    @property
+    def stage(self) -> Stage:
+        """What is in front."""
+        return cast("Stage", self.current)
 
     @property
     def plan(self) -> PlanPane:
@@ -259,6 +263,9 @@ class WorkPane(Vertical):
     def show(self, stage: Stage) -> None:
         """Bring a stage to the front, or what is new in it: its keys answer nothing for a moment."""
         self._appeared()
-        self.stage = stage
-        for child in self.children:
-            child.display = child.id == stage
+        self.current = stage
+
+    def renew_keys(self) -> None:
+        """Other keys are in force."""
+        self.query_one(Idle).draw()
+        self.plan.renew_keys()

@@ -1,7 +1,4 @@
-"""The plan pane: exactly what would happen, and the keys that decide. It decides nothing itself; it posts what the person decided.
-
-How the rows of a plan look.
-"""
+"""The plan pane: exactly what would happen, and the keys that decide. It decides nothing itself; it posts what the person decided."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from textual.worker import Worker
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model, plan_rows
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
 from obsidian_agent.tui.widgets.diff_view import Detail
@@ -123,6 +120,11 @@ class PlanPane(Vertical):
         rows = plan_rows.rows_of(self.preview, self._plan, self._disabled, self._unfolded)
         listing.set_rows(rows, _start(rows, before))
 
+    def renew_keys(self) -> None:
+        """Other keys are in force."""
+        if self.preview is not None:
+            self._draw_frame()
+
     def _draw_frame(self) -> None:
         preview = self.preview
         assert preview is not None
@@ -145,7 +147,11 @@ class PlanPane(Vertical):
         obstacle = self.obstacle()
         if obstacle is None:
             status = Content.assemble(
-                ("✓ Ready. ", "$success bold"), ("a", "$primary bold"), " approve   ", ("r", "$primary bold"), " reject"
+                ("✓ Ready. ", "$success bold"),
+                (shown(self, "plan.approve"), "$primary bold"),
+                " approve   ",
+                (shown(self, "plan.reject"), "$primary bold"),
+                " reject",
             )
         else:
             sign, style = ("✗", "$error") if self.complete and not preview.valid else ("…", "$warning")

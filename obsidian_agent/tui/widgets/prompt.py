@@ -1,8 +1,6 @@
-"""The message box: Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before.
+"""The message box, and what is offered around it: what the word before the cursor may become, and what the message may mean.
 
-What the word that is being typed may become: commands behind a slash, notes, folders and tags behind an @.
-
-The quiet line under the message: what it may mean, while it is being written.
+Enter sends, Ctrl+J starts a new line, Alt+Up brings back what was said before (unless the keymap says otherwise).
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.widgets.row_list import VirtualList
 from obsidian_agent.tui.widgets.safe_input import TextEntry
 
@@ -222,4 +220,6 @@ class Likely(Static):
         self.display = bool(titles)
         words = [terminal_text.shortened(title, 60) for title in titles]
         parts = [(f"  ·  {word}", "$quiet") for word in words[1:]]
-        self.update(Content.assemble(("Tab ", "$primary"), (words[0], "$foreground"), *parts) if words else "")
+        self.update(
+            Content.assemble((f"{shown(self, 'prompt.complete')} ", "$primary"), (words[0], "$foreground"), *parts) if words else ""
+        )

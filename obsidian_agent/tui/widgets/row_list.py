@@ -1,7 +1,4 @@
-"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost.
-
-A plain list of lines to choose from, used by several screens.
-"""
+"""A list that draws only the rows on the screen: 100,000 entries cost what ten cost. `ChoiceList` is the plain one."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from textual import events
-from textual.binding import Binding
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -20,7 +16,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import binding, bindings
 
 T = TypeVar("T")
 CACHED_ROWS = 512
@@ -225,7 +221,7 @@ class ChoiceList(VirtualList[Choice]):
     """Shows `Choice`s; its height is that of its rows."""
 
     DEFAULT_CSS = "ChoiceList { height: auto; }"
-    BINDINGS = [Binding("enter", "choose", "Choose", key_display="⏎")]
+    BINDINGS = [binding("list.choose", "Choose")]
 
     def draw_row(self, row: Choice, width: int) -> Content:
         word = f"{terminal_text.line(row.word):<{row.word_width}} " if row.word or row.word_width else ""

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import Static
+from textual.widgets import ProgressBar, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.report_lines import result_in_words
 from obsidian_agent.tui.widgets.note import NoteRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
@@ -59,7 +58,6 @@ class RunLog(VirtualList[LogRow]):
     """What has been done."""
 
     BINDING_GROUP_TITLE = "Run"
-    BINDINGS = [Binding("enter", "choose", show=False)]
 
     def draw_row(self, row: LogRow, width: int) -> Content:
         sign, style = _SIGNS[row.kind]
@@ -76,6 +74,10 @@ class ProgressPane(Vertical):
     DEFAULT_CSS = """
     ProgressPane { background: $surface; }
     ProgressPane #run-head { height: auto; padding: 1 2; }
+    ProgressPane #run-head Static { height: auto; }
+    ProgressPane ProgressBar { width: 100%; margin-top: 1; }
+    ProgressPane Bar { width: 1fr; }
+    ProgressPane Bar > .bar--bar, ProgressPane Bar > .bar--complete { color: $primary; background: $panel; }
     ProgressPane RunLog { height: 1fr; padding: 0 1; }
     ProgressPane #run-status { height: 1; padding: 0 2; background: $boost; }
     """
@@ -97,7 +99,10 @@ class ProgressPane(Vertical):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static("", id="run-head", markup=False)
+        with Vertical(id="run-head"):
+            yield Static("", id="run-goal", markup=False)
+            yield ProgressBar(total=1, show_eta=False)
+            yield Static("", id="run-now", markup=False)
         yield RunLog(id="run-log")
         yield Static("", id="run-status", markup=False)
 
@@ -154,21 +159,10 @@ class ProgressPane(Vertical):
         self._draw()
 
     def _draw(self) -> None:
-        width = max(self.size.width - 4, 10)
-        share = self._completed / self._total if self._total else 0.0
-        label = f" {self._completed:,}/{self._total:,}  {share:.0%}"
-        bar = max(width - len(label), 4)
-        full = int(bar * share)
-        head = Content.assemble(
-            (terminal_text.folded(self._goal, 2), "bold"),
-            "\n\n",
-            ("━" * full, "$primary"),
-            ("─" * (bar - full), "$panel"),
-            (label, "$foreground"),
-            "\n",
-            (terminal_text.shortened(self._now, 200), "$quiet"),
-        )
-        self.query_one("#run-head", Static).update(head)
+        self.query_one("#run-goal", Static).update(Content.styled(terminal_text.folded(self._goal, 2), "bold"))
+        self.query_one(ProgressBar).update(total=max(self._total, 1), progress=self._completed)
+        count = (f"{self._completed:,}/{self._total:,}  ", "$foreground")
+        self.query_one("#run-now", Static).update(Content.assemble(count, (terminal_text.shortened(self._now, 200), "$quiet")))
         log = self.query_one(RunLog)
         if len(log.rows) != len(self._log):
             log.set_rows(tuple(self._log), follow=True)
@@ -182,7 +176,9 @@ class ProgressPane(Vertical):
             parts.append(f"about {_clock(left)} left")
         if self._cancelling:
             return Content.assemble(("Stopping after the current file…", "$warning"), (f"  {parts[0]}", "$quiet"))
-        return Content.assemble((" · ".join(parts), "$quiet"), ("   Esc", "$primary bold"), (" stops after the current file", "$quiet"))
+        return Content.assemble(
+            (" · ".join(parts), "$quiet"), (f"   {shown(self, 'run.cancel')}", "$primary bold"), (" stops after the current file", "$quiet")
+        )
 
     def action_cancel(self) -> None:
         self.post_message(self.CancelRequested())
@@ -300,7 +296,7 @@ class ResultPane(Vertical):
         words = ["shows the whole text"] if any(row.whole for row in rows) else []
         words += ["opens the note"] if any(row.path is not None for row in rows) else []
         self.query_one("#result-status", Static).update(
-            Content.assemble(("Enter", "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
+            Content.assemble((shown(self, "list.choose"), "$primary bold"), (f" {', '.join(words)}", "$quiet")) if words else ""
         )
         self.refresh_bindings()
 

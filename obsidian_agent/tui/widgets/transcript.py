@@ -1,6 +1,6 @@
 """The conversation: one plain widget per entry, streamed text redrawn about ten times a second, finished entries left alone.
 
-What an answer rests on, below it: each note can be opened, in the note pane or in Obsidian.
+Below an answer stand the notes that it rests on; each can be opened, in the note pane or in Obsidian.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.tui import markdown_text
-from obsidian_agent.tui.markdown_text import Part, Splitter, mended
+from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.markdown_text import MarkdownPart, Splitter, mended
 from obsidian_agent.tui.transcript_entries import Cited, Speaker, TranscriptEntry
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 
@@ -54,19 +55,19 @@ class Earlier(Static, can_focus=True):
     Earlier { height: 1; margin: 0 1 1 1; padding: 0 2; color: $primary; }
     Earlier:focus { background: $boost; }
     """
-    BINDINGS = [("enter", "more", "Show earlier")]
+    BINDINGS = bindings("conversation", without=("conversation.outside",))
 
     def __init__(self, count: int) -> None:
         super().__init__(f"▴ {count:,} earlier", markup=False)
 
-    def action_more(self) -> None:
+    def action_open(self) -> None:
         parent = self.parent
         if isinstance(parent, Transcript):
             parent.show_earlier()
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.action_more()
+        self.action_open()
 
 
 class Piece(Static):
@@ -89,8 +90,8 @@ class Streaming(Vertical):
         self._splitter = Splitter()
         self._speaker = _head("agent", datetime.now())
         self._head: Content | None = self._speaker
-        self._finished: list[Part] = []
-        self._parts: list[Part] = []
+        self._finished: list[MarkdownPart] = []
+        self._parts: list[MarkdownPart] = []
         self._drawn_at = 0.0
         self._timer: Timer | None = None
         self._mark = ""
@@ -137,7 +138,7 @@ class Streaming(Vertical):
         """Draw in one piece what was torn while it came."""
         if self._timer is not None:
             self._timer.stop()
-        *whole, last = mended([*self._parts, Part(self._splitter.tail)])
+        *whole, last = mended([*self._parts, MarkdownPart(self._splitter.tail)])
         self.remove_children([child for child in self.children if child is not self._end])
         self._parts = []
         self._finished, self._head = whole, self._speaker
@@ -158,7 +159,7 @@ class Thinking(Static, can_focus=True):
     Thinking { height: auto; margin: 0 1 1 1; padding: 0 1 0 2; color: $quiet; }
     Thinking:focus { border-left: outer $primary; padding: 0 1; }
     """
-    BINDINGS = [("enter", "unfold", "Show thinking")]
+    BINDINGS = bindings("conversation", without=("conversation.outside",))
 
     def __init__(self) -> None:
         super().__init__("", markup=False)
@@ -180,12 +181,12 @@ class Thinking(Static, can_focus=True):
             self._seconds = time.monotonic() - self._started
             self._draw()
 
-    def action_unfold(self) -> None:
+    def action_open(self) -> None:
         self.open = not self.open
         self._draw()
 
     def on_click(self) -> None:
-        self.action_unfold()
+        self.action_open()
 
     def _draw(self) -> None:
         self._drawn_at = time.monotonic()
@@ -339,13 +340,13 @@ class Source(Static, can_focus=True):
     Source.-rests { color: $primary; }
     Source:focus { background: $boost; text-style: underline; }
     """
-    BINDINGS = [("enter", "show", "Show the note"), ("o", "outside", "Open in Obsidian")]
+    BINDINGS = bindings("conversation")
 
     def __init__(self, path: str, *, rests: bool) -> None:
         super().__init__(Content(terminal_text.shortened(path, 200)), markup=False, classes="-rests" if rests else "")
         self.path = path
 
-    def action_show(self) -> None:
+    def action_open(self) -> None:
         self.post_message(NoteRequested(self.path))
 
     def action_outside(self) -> None:
@@ -353,14 +354,7 @@ class Source(Static, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.action_show()
-
-    def on_key(self, event: events.Key) -> None:
-        # Other letters go to the message box; these are for this note.
-        if event.key in ("enter", "o"):
-            event.stop()
-            event.prevent_default()
-            self.action_show() if event.key == "enter" else self.action_outside()
+        self.action_open()
 
 
 class Sources(Vertical):

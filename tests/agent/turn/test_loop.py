@@ -334,7 +334,7 @@ async def test_cancelling_while_the_person_is_asked_answers_every_call_once(desk
             pass
 
     task = asyncio.ensure_future(run())
-    await asyncio.wait_for(asked.wait(), 20)
+    await asyncio.wait_for(asked.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -71,9 +71,9 @@ def test_a_note_too_long_to_be_read_is_only_looked_at():
     ["[", "<", "<a ", "<a b='", "[a\n", "[a]:\n", "\\[", "<!--", "* * a\n", "> ", "`a``", "<a href=", "<a href='b'", "<div>\n<a ", "&#"],
 )
 def test_a_hostile_note_costs_seconds_at_most(piece):
-    started = time.perf_counter()
+    started = time.process_time()
     references_in((piece * (LONGEST // len(piece) - 9) + "\n\n[a]: b.md\n").encode())
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
 PIECES = [

@@ -1,0 +1,140 @@
+"""What a screen looks like as text that a person can read and compare: its characters, and the style of each cell by the theme's names.
+
+Ours, not pytest-textual-snapshot: its SVG of one screen in one theme has 60 to 150 kB, names colours by class numbers that all change
+when one cell does, and cannot be read in a diff. Here both themes share one text, and "error on surface" says what is meant.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from difflib import unified_diff
+from itertools import groupby
+from pathlib import Path
+
+from rich.style import Style
+from textual.color import Color
+
+from obsidian_agent.tui.themes import DARK, LIGHT
+from tui.driving import Driver
+
+FOLDER = Path(__file__).parent / "snapshots"
+UPDATE = "UPDATE_SNAPSHOTS" in os.environ
+"""Set it to write the files anew; then read what has changed."""
+
+READABLE = 4.5
+"""Contrast that text needs (WCAG 2.2, AA)."""
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_CLOCK = re.compile(r"(?<!\d)\d\d:\d\d(?!\d)")
+_DRAWN = re.compile(r"[\s\u2500-\u259f·•⠀-⣿]")
+"""Lines, blocks and dots: what is drawn, not read."""
+
+Cell = tuple[str, Style]
+
+
+def cells(app: Driver) -> list[list[Cell]]:
+    """The cells of the screen, row by row."""
+    rows = app.app.screen._compositor.render_strips()
+    return [[(char, segment.style or Style()) for segment in row for char in segment.text] for row in rows]
+
+
+async def picture(app: Driver) -> str:
+    """The screen in both themes: the rows, under each the runs of its styles, and what the letters stand for.
+
+    What cannot be read fails at once.
+    """
+    for screen in app.app.screen_stack:
+        for field in screen.query("Input, TextArea").results():
+            field.cursor_blink = False  # type: ignore[attr-defined]
+    seen: dict[str, list[list[Cell]]] = {}
+    names: dict[str, dict[str, str]] = {}
+    for theme in (LIGHT, DARK):
+        app.app.theme = theme
+        await app.settle()
+        seen[theme] = cells(app)
+        names[theme] = _names(app)
+        hidden = list(unreadable(app))
+        assert not hidden, f"{theme}: {hidden}"
+    texts = {theme: [_CLOCK.sub("09:30", "".join(char for char, _ in row)).rstrip() for row in rows] for theme, rows in seen.items()}
+    assert texts[DARK] == texts[LIGHT], "the themes differ in more than colours"
+    legend: dict[str, str] = {}
+    lines: list[str] = []
+    for text, dark, light in zip(texts[DARK], seen[DARK], seen[LIGHT], strict=True):
+        styles = [_pair(_said(d, names[DARK]), _said(other, names[LIGHT])) for (_, d), (_, other) in zip(dark, light, strict=True)]
+        runs = [(legend.setdefault(style, _LETTERS[len(legend)]), len(list(run))) for style, run in groupby(styles)]
+        lines += [f"|{text}", f"~{' '.join(f'{letter}{count}' for letter, count in runs)}"]
+    return "\n".join([*lines, *(f"{letter} = {style}" for style, letter in legend.items()), ""])
+
+
+def unreadable(app: Driver) -> Iterator[str]:
+    """The words on the topmost screen that its own colours hide. What a dialog dims behind it and keys without an effect are left out."""
+    screen = app.app.screen
+    top = screen.region if len(app.app.screen_stack) == 1 else screen.children[0].region
+    without_effect = [key.region for key in screen.query("FooterKey.-disabled")]
+    for y, row in enumerate(cells(app)):
+        inside = [cell for x, cell in enumerate(row) if top.contains(x, y) and not any(key.contains(x, y) for key in without_effect)]
+        for style, run in groupby(inside, key=lambda cell: cell[1]):
+            text = _DRAWN.sub("", "".join(char for char, _ in run))
+            fore, ground = _hex(style, back=False), _hex(style, back=True)
+            if text and contrast(fore, ground) < READABLE:
+                yield f"{text!r} in row {y}: {contrast(fore, ground):.1f} ({fore} on {ground})"
+
+
+def check(name: str, app: Driver, found: str) -> None:
+    """Compare with the file; with `UPDATE_SNAPSHOTS` write it."""
+    width, height = app.app.size
+    file = FOLDER / f"{name}-{width}x{height}.txt"
+    if UPDATE:
+        FOLDER.mkdir(exist_ok=True)
+        file.write_text(found, encoding="utf-8")
+    before, now = file.read_text(encoding="utf-8").splitlines(), found.splitlines()
+    assert now == before, "\n".join(unified_diff(before, now, str(file.name), "the screen", lineterm="", n=1))
+
+
+def _names(app: Driver) -> dict[str, str]:
+    """Colours to the shortest of their names in the theme."""
+    found: dict[str, str] = {}
+    for name, value in sorted(app.app.theme_variables.items(), key=lambda each: (len(each[0]), each[0])):
+        if value.startswith("#") and len(value) == 7:
+            found.setdefault(value.lower(), name)
+    return found
+
+
+def _hex(style: Style, *, back: bool) -> str:
+    fore, ground = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
+    color = ground if back else fore
+    return "" if color is None else color.get_truecolor().hex.lower()
+
+
+def _named(color: str, names: dict[str, str]) -> str:
+    """Colours that were mixed differ from those of the theme by a rounding."""
+    if color in names or not color:
+        return names.get(color, "")
+    for known, name in names.items():
+        if all(abs(int(color[at : at + 2], 16) - int(known[at : at + 2], 16)) <= 1 for at in (1, 3, 5)):
+            return name
+    return color
+
+
+def _said(style: Style, names: dict[str, str]) -> str:
+    fore, ground = (_named(_hex(style, back=back), names) for back in (False, True))
+    flags = [flag for flag in ("bold", "dim", "italic", "underline", "strike") if getattr(style, flag)]
+    return " ".join([fore, "on", ground, *flags])
+
+
+def _pair(dark: str, light: str) -> str:
+    return dark if dark == light else f"{dark} / {light}"
+
+
+def contrast(first: str, second: str) -> float:
+    """How well one colour can be read on the other, from 1 to 21 (WCAG 2.2)."""
+    bright, dull = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (bright + 0.05) / (dull + 0.05)
+
+
+def _luminance(color: str) -> float:
+    """Relative luminance as WCAG defines it."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in Color.parse(color).normalized]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,166 @@
+"""What must not happen between a key and its effect: what was approved is what happens, what was left or stopped comes no more, nothing is
+lost at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.agent.events import AgentEvent, PlanReady, PreviewReady, TextDelta
+from obsidian_agent.agent.privacy.consent import ApproveShare
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.errors import Problem
+from obsidian_agent.tui import event_stream
+from obsidian_agent.tui.event_stream import EventsArrived
+from obsidian_agent.tui.screens.dialogs import Confirm
+from obsidian_agent.tui.widgets.plan import PlanPane
+from tui.driving import driving
+from tui.fakes import FakeSession, change, plan_of, preview_of, sample_preview
+from tui.test_threads import Turns, chats, said
+
+
+async def test_a_preview_that_another_one_followed_is_not_approved() -> None:
+    async with driving() as app:
+        await app.planned()
+        earlier = app.plan.preview
+        assert earlier is not None
+        await app.press("p", "down", "space")
+        assert app.plan.preview is not earlier
+        app.plan.post_message(
+            PlanPane.Decided("approve", earlier)
+        )  # the key was pressed before the new preview came, and is handled after it
+        await app.settle()
+        assert app.session.called("execute") == []
+        assert app.stage == "plan"
+
+
+async def test_a_plan_with_errors_is_refused_by_whoever_applies_it_too() -> None:
+    problem = Problem("FILE_EXISTS", "There is a note of this name.", path="A.md")
+    preview = preview_of(plan_of(), [change("create", "A.md", content=b"x")], errors=(problem,))
+    async with driving(FakeSession(script=[[PlanReady(preview.plan), PreviewReady(preview)]])) as app:
+        await app.planned()
+        app.plan.post_message(PlanPane.Decided("approve", preview))  # whatever the pane would allow
+        await app.settle()
+        assert app.session.called("execute") == []
+
+
+async def test_a_plan_that_waits_is_not_applied_while_something_else_is_planned() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        waiting = app.plan.preview
+        assert waiting is not None
+        session.gate = asyncio.Event()
+        app.prompt.text = "Something else"
+        app.prompt.focus()
+        await app.pilot.press("enter")
+        await app.settle("turn")
+        app.plan.post_message(PlanPane.Decided("approve", waiting))
+        await app.settle("turn", "run")
+        assert session.called("execute") == []
+
+
+async def test_quitting_saves_what_the_conversations_have_said_so_far(tmp_path: Path) -> None:
+    turns = Turns()
+    threads = chats(tmp_path, turns)
+    async with driving(threads=threads) as app:
+        app.prompt.text = "slow question"
+        await app.pilot.press("enter")
+        await said(app, "First of slow question.")
+        await app.pilot.press("ctrl+q")
+        await app.gone()
+        assert not threads.running
+    (thread,) = chats(tmp_path, turns).summaries()
+    answer = chats(tmp_path, turns).open(thread.id).state.said[-1]
+    assert (answer.state, answer.text.split("\n")[0]) == ("cut", "First of slow question. ")
+
+
+async def test_stop_and_quit_waits_for_the_file_that_is_being_written() -> None:
+    session = FakeSession()
+    async with driving(session) as app:
+        await app.planned()
+        session.gate = asyncio.Event()
+        await app.pilot.press("a", "ctrl+q")
+        await app.on_top(Confirm)
+        await app.pilot.press("y")
+        await app.settle("run", "quit")
+        assert app.app.return_code is None, "a file is being written"
+        assert "Stopping after the current file" in app.screen()
+        session.gate.set()
+        await app.gone()
+        assert not app.main.stream.writing
+
+
+class Ready(FakeSession):
+    """Has made a plan, and goes on."""
+
+    async def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+        plan = plan_of()
+        yield TextDelta("Let me think. ")
+        yield PlanReady(plan)
+        yield PreviewReady(sample_preview(plan))
+        await asyncio.Event().wait()
+
+
+async def test_a_plan_that_was_on_its_way_when_escape_was_pressed_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_stream, "BATCH_SECONDS", 3600.0)  # what is ready waits for the next batch
+    async with driving(Ready()) as app:
+        app.prompt.text = "Make notes"
+        await app.pilot.press("enter")
+        await app.until(lambda: app.main.turn.phase == "planning")
+        await app.settle("turn")
+        await app.press("escape")
+        assert "Cancelled. Nothing was changed." in app.transcript()
+        assert "Let me think." in app.transcript()
+        assert app.stage == "idle"
+        assert app.main.turn.pending is None
+
+
+async def test_events_of_a_conversation_that_was_left_are_not_shown_in_the_next(tmp_path: Path) -> None:
+    turns = Turns()
+    async with driving(threads=chats(tmp_path, turns)) as app:
+        app.prompt.text = "slow question"
+        await app.pilot.press("enter")
+        await said(app, "First of slow question.")
+        late = EventsArrived([TextDelta("Too late.")], app.main.stream.dropped)
+        await app.press("ctrl+n")
+        app.main.post_message(late)  # it was on its way when the conversation was left
+        await app.settle()
+        assert "Too late." not in app.transcript()
+        turns.go.set()
+        await app.until(lambda: not app.main.threads.running)
+        await app.settle()
+        assert "slow question" not in app.transcript()
+
+
+async def test_keys_that_are_changed_in_the_settings_have_an_effect_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[keymap]\n"plan.approve" = "f8"\n')
+    async with driving(settings=LiveSettings.load(file, {})) as app:
+        await app.planned()
+        assert "f8 Approve" in app.screen()
+        await app.send("/set keymap")
+        app.panes.go("work")
+        await app.settle()
+        assert "a Approve" in app.screen()
+        await app.press("f8")
+        assert app.session.called("execute") == []
+        await app.press("escape")
+        await app.send("/plan")
+        app.panes.go("work")
+        await app.settle()
+        await app.press("a")
+        assert len(app.session.called("execute")) == 1
+
+
+async def test_after_a_run_and_after_its_undo_the_vault_is_looked_at_again() -> None:
+    async with driving() as app:
+        await app.planned()
+        before = len(app.session.called("look_again"))
+        await app.press("a")
+        after = len(app.session.called("look_again"))
+        await app.press("u")
+        assert before < after < len(app.session.called("look_again"))

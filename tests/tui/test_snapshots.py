@@ -1,0 +1,158 @@
+"""Every screen as it looks, in both themes: `UPDATE_SNAPSHOTS=1 pytest tests/tui/test_snapshots.py` writes the files anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.widgets import TextArea
+
+from obsidian_agent.agent.events import Candidate, PlanReady, PreviewReady, TextDelta
+from obsidian_agent.agent.fields import Field
+from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
+from obsidian_agent.errors import Problem
+from obsidian_agent.tui.screens.dialogs import Confirm
+from obsidian_agent.tui.screens.macros import Candidates
+from obsidian_agent.tui.screens.share import Share
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery
+from obsidian_agent.tui.screens.unexpected import Unexpected
+from obsidian_agent.tui.screens.values_form import ValuesForm
+from tui.demo import demo_session
+from tui.driving import Driver, driving
+from tui.fakes import Conflicting, Interrupted, change, mixed_run, plan_of, preview_of, sample_answer, vault_path
+from tui.snapshots import check, picture
+
+Show = Callable[[Driver], Awaitable[object]]
+SCREENS: dict[str, Show] = {}
+
+DIFF = "# Tuesday\n\n- Garden\n- [[Kitchen]]\n- Roof\n- Attic\n"
+
+
+def screen(show: Show) -> Show:
+    """A screen that is looked at, by the name of what shows it."""
+    SCREENS[show.__name__] = show
+    return show
+
+
+@screen
+async def welcome(app: Driver) -> None:
+    await app.settle()
+
+
+@screen
+async def answer(app: Driver) -> None:
+    app.session.script = [sample_answer()]
+    await app.send("Which projects are open?")
+    await app.press("ctrl+o", *"2025", "enter", "down", "down", "x", "x")
+
+
+@screen
+async def errors(app: Driver) -> None:
+    problems = (Problem("FILE_EXISTS", "There is a note of this name.", step_id="notes", path="Projects/Garden.md"),)
+    preview = preview_of(plan_of(), [change("create", "Projects/Garden.md", content=b"x")], errors=problems)
+    app.session.script = [[TextDelta("Here it is."), PlanReady(preview.plan), PreviewReady(preview)]]
+    await app.planned()
+
+
+@screen
+async def plan(app: Driver) -> None:
+    await app.planned()
+
+
+@screen
+async def step(app: Driver) -> None:
+    await app.planned()
+    await app.press("p", "down", "space")
+
+
+@screen
+async def diff(app: Driver) -> None:
+    path = "Daily/2025-12-16.md"
+    app.session.texts[path] = "# Tuesday\n\n- Garden\n- Kitchen\n- Roof\n"
+    preview = preview_of(plan_of(), [change("modify", path, content=DIFF.encode()), change("delete", "Ideas.md")])
+    app.session.script = [[PlanReady(preview.plan), PreviewReady(preview)]]
+    await app.planned()
+    await app.press("n", "enter")
+
+
+@screen
+async def result(app: Driver) -> None:
+    await app.planned()
+    await app.press("a")
+
+
+@screen
+async def conflict(app: Driver) -> None:
+    app.session.run_script = mixed_run()
+    await app.planned()
+    await app.press("a")
+
+
+@screen
+async def save(app: Driver) -> None:
+    await result(app)
+    await app.press("m")
+
+
+@screen
+async def editor(app: Driver) -> None:
+    await app.planned()
+    await app.press("e")
+    app.app.screen.query_one(TextArea).text = '{"version": "1.0",'
+    await app.press("ctrl+s")
+
+
+def keys(*names: str) -> Show:
+    """A screen that keys open."""
+
+    async def show(app: Driver) -> None:
+        await app.press(*names)
+
+    return show
+
+
+async def conversations(app: Driver) -> None:
+    app.session.script = [sample_answer()]
+    await app.send("Which projects are open?")
+    await app.press("f4")
+
+
+SCREENS |= {
+    "help": keys("f1"),
+    "actions": keys("f2"),
+    "history": keys("f3"),
+    "conversations": conversations,
+    "settings": keys("f5"),
+    "open": keys("ctrl+o", *"idea"),
+    "palette": keys("ctrl+p", *"hist"),
+}
+
+ITEMS = tuple(ShareItem(vault_path(path), Level.TEXT, 1200, 300, "", ("Water the beans.",)) for path in ("Garden.md", "Diary.md"))
+REQUEST = ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, ITEMS, "some/model", "https://api.example", number=1, total=1)
+MOVE = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"type": "path"}}), {"tag": "todo"}, ("folder",), "move")
+CONFLICTS = [Conflicting("A.md", "changed since"), Conflicting("B.md", "gone")]
+PUSHED: dict[str, Callable[[], object]] = {
+    "candidates": lambda: Candidates(
+        "“todo to task” can mean several things.", [Candidate("Rename a tag", plan_of(), {}, (), "rename-tag"), MOVE]
+    ),
+    "form": lambda: ValuesForm("Move notes", [Field("folder", description="Where they go"), Field("count")]),
+    "share": lambda: Share(REQUEST),
+    "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
+    "conflicts": lambda: Conflicts(CONFLICTS, lambda path: asyncio.sleep(0, "")),
+    "recovery": lambda: Recovery(Interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", ("A.md", "B.md"))),
+    "unexpected": lambda: Unexpected(ValueError("x")),
+}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+@pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
+async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple[int, int]) -> None:
+    async with driving(demo_session(0.0), size=size) as app:
+        if name in SCREENS:
+            await SCREENS[name](app)
+        else:
+            app.app.push_screen(PUSHED[name]())  # type: ignore[call-overload]
+        await app.settle()
+        app.app.clear_notifications()
+        check(name, app, await picture(app))
