@@ -205,7 +205,7 @@ async def _look_back(driver: Driver) -> None:
     assert len(transcript.query(Entry)) == AT_ONCE
     assert "Remark 9." not in driver.transcript()
     assert "Remark 49." in driver.transcript()
-    transcript.query_one(Earlier).action_more()
+    transcript.query_one(Earlier).action_open()
     await driver.settle()
     assert "Remark 0." in driver.transcript()
     assert not transcript.query(Earlier)
