@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,9 @@ CORE = [
     "tools.registry",
     "vault.filesystem.store",
 ]
+MOST_MODULES = 200
+"""Of our own, for a sentence that is run: each costs a few milliseconds of every start."""
+
 HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
 
 
@@ -61,3 +66,30 @@ def test_help_waits_for_nothing_that_a_command_needs(arguments: list[str]) -> No
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "obsidian_agent.cli.parser" in loaded
     assert loaded.isdisjoint({*HEAVY, "pydantic", "asyncio", "sqlite3", "obsidian_agent.bootstrap", "obsidian_agent.agent"})
+
+
+def test_a_sentence_that_is_certain_loads_neither_model_nor_screen_nor_what_only_other_tools_need(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[1] / "fixtures" / "vault", tmp_path / "vault")
+    arguments = [
+        "do",
+        'append "x" to Inbox',
+        "--vault",
+        str(tmp_path / "vault"),
+        "--state-dir",
+        str(tmp_path / "state"),
+        "--offline",
+        "--yes",
+    ]
+    code = f"import sys\nfrom obsidian_agent.cli.main import main\ndone = main({arguments})\nprint()\nprint(done, *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done, *modules = run.stdout.splitlines()[-1].split()
+    assert done == "0"
+    loaded = {name.partition(".")[0] for name in modules}
+    assert loaded.isdisjoint(
+        {"textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "rapidfuzz", "jsonschema", "jinja2", "aiohttp"}
+    )
+    ours = {name for name in modules if name.startswith("obsidian_agent")}
+    assert {name for name in ours if name.startswith(("obsidian_agent.tui", "obsidian_agent.providers."))} <= {
+        "obsidian_agent.providers.base"
+    }
+    assert len(ours) <= MOST_MODULES, "what is not needed for every sentence is imported where it is used"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.answers import answer
@@ -22,7 +22,7 @@ from obsidian_agent.offline.names import Names
 from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
-from obsidian_agent.offline.recipe_plan import escaped, fill
+from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
 from obsidian_agent.offline.surroundings import Surroundings
@@ -274,22 +274,16 @@ class _Turn:
             items = items.get(part, []) if isinstance(items, Mapping) else []
         name, made = step.foreach.item_name, []
         for number, item in enumerate((items or [])[: MAX_STEPS - len(plan.steps)], 1):
-            document = _with_item(step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True), name, item)
+            document = rewritten(
+                step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True), partial(_with_item, name, item)
+            )
             made.append(type(step).model_validate(document | {"id": f"{wanted}{number}"}))
         others = [each for each in plan.steps if each.id != wanted]
         return plan.model_copy(update={"steps": [*others, *made]})
 
 
-def _with_item(value: Any, name: str, item: Mapping[str, Any]) -> Any:
-    """A step with the fields of one item in place of references to them."""
-    match value:
-        case str():
-            for field, each in item.items():
-                value = value.replace(f"${{{name}.{field}}}", escaped(str(each)))
-            return value
-        case list():
-            return [_with_item(each, name, item) for each in value]
-        case dict():
-            return {key: _with_item(each, name, item) for key, each in value.items()}
-        case _:
-            return value
+def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:
+    """A text with the fields of one item in place of references to them."""
+    for field_, each in item.items():
+        text = text.replace(f"${{{name}.{field_}}}", escaped(str(each)))
+    return text

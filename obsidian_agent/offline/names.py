@@ -6,8 +6,8 @@ Case and Unicode form do not count.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -16,7 +16,7 @@ import regex
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
-from obsidian_agent.vault.paths.path import ROOT
+from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
 
 NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"]
@@ -55,24 +55,25 @@ class Names:
         key = key_of(text)
         if not key:
             return ()
-        found = [name for name in (*self._files(key), *self._read.by_key.get(key, ())) if not kinds or name.kind in kinds]
+        found = [name for name in (*self._files(key), *self._by_key.get(key, ())) if not kinds or name.kind in kinds]
         by_name = any(name.kind == "note" for name in found)
         return tuple(name for name in found if not by_name or name.kind != "alias")
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
         """Properties, with the values that notes have for each, by how a person would write them."""
-        return self._read.properties
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The paths of the folders, sorted."""
-        return self._read.folders
+        return self._facts[1]
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags as first written, sorted, without `#`."""
-        return self._read.tags
+        return self._facts[0]
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """The paths of the folders, sorted."""
+        folders = {*self._top, *(path.text.rpartition("/")[0] for path in self.index.files())}
+        return tuple(sorted({part for folder in folders for part in _with_parents(folder)} - {""}))
 
     def _files(self, key: str) -> Iterator[Name]:
         """Notes and other files of a name or path, with or without the ending of a note."""
@@ -82,63 +83,44 @@ class Names:
                 yield Name("note" if path.is_note else "file", path.text)
 
     @cached_property
-    def _read(self) -> _Read:
-        return _Read.of(self.index, self._top)
-
-
-@dataclass
-class _Read:
-    """What one look through the index gives: folders, tags, properties with their values, aliases."""
-
-    by_key: dict[str, list[Name]] = field(default_factory=dict)
-    properties: dict[str, dict[str, Any]] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, index: VaultIndex, top: Iterable[str]) -> _Read:
-        read = cls()
-        folders = set(top)
-        spelled: dict[str, None] = {}
+    def _facts(self) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+        """The tags and properties of one look through the index."""
+        tags: dict[str, None] = {}
+        properties: dict[str, dict[str, Any]] = {}
         known: set[tuple[str, Any]] = set()
-        for path in index.files():
-            folders.add(path.text.rpartition("/")[0])
-            if path.is_note:
-                facts = index.facts(path)
-                spelled.update(dict.fromkeys(facts.tags))
-                for name, value in facts.properties.items():
-                    # Most notes only repeat what others have: that is told by a look into one set.
-                    for each in value if isinstance(value, list) else (value,):
-                        if isinstance(each, Hashable) and (name, each) not in known:
-                            known.add((name, each))
-                            read._learn(name, each)
-        read.folders = tuple(sorted({part for folder in folders for part in _with_parents(folder)} - {""}))
-        read.tags = tuple(sorted({tag.casefold(): tag for tag in reversed(spelled)}.values()))
-        read._name(index)
-        return read
+        for facts in (self.index.facts(path) for path in self.index.files() if path.is_note):
+            tags.update(dict.fromkeys(facts.tags))
+            for name, value in facts.properties.items():
+                # Most notes only repeat what others have: that is told by a look into one set.
+                for each in value if isinstance(value, list) else (value,):
+                    if isinstance(each, Hashable) and (name, each) not in known:
+                        known.add((name, each))
+                        values = properties.setdefault(name, {})
+                        said = said_of(each) if name.casefold() not in _NAMED_ELSEWHERE else None
+                        if said is not None and len(said) <= _LONGEST_VALUE and "://" not in said:
+                            values.setdefault(said, each)
+        return tuple(sorted({tag.casefold(): tag for tag in reversed(tags)}.values())), properties
 
-    def _learn(self, name: str, value: Any) -> None:
-        values = self.properties.setdefault(name, {})
-        said = said_of(value) if name.casefold() not in _NAMED_ELSEWHERE else None
-        if said is not None and len(said) <= _LONGEST_VALUE and "://" not in said:
-            values.setdefault(said, said if isinstance(value, str) else value)
+    @cached_property
+    def _by_key(self) -> Mapping[str, Sequence[Name]]:
+        """All names that the index has no order for."""
+        by_key: dict[str, list[Name]] = {}
 
-    def _name(self, index: VaultIndex) -> None:
+        def add(name: Name, *texts: str) -> None:
+            for key in {key_of(text) for text in texts} - {""}:
+                by_key.setdefault(key, []).append(name)
+
         for folder in self.folders:
-            self._add("folder", folder, folder.rpartition("/")[2], folder)
+            add(Name("folder", folder), folder.rpartition("/")[2], folder)
         for tag in self.tags:
-            self._add("tag", tag, tag, f"#{tag}")
+            add(Name("tag", tag), tag, f"#{tag}")
         for name, values in self.properties.items():
-            self._add("property", name, name)
+            add(Name("property", name), name)
             for said, value in values.items():
-                self._add("value", value, said, of=name)
-        for alias, path in index.aliases():
-            self._add("alias", path.text, alias)
-
-    def _add(self, kind: NameKind, value: Any, *texts: str, of: str | None = None) -> None:
-        for text in {key_of(text) for text in texts}:
-            if text:
-                self.by_key.setdefault(text, []).append(Name(kind, value, of))
+                add(Name("value", value, name), said)
+        for alias, path in self.index.aliases():
+            add(Name("alias", path.text), alias)
+        return by_key
 
 
 def _with_parents(folder: str) -> Iterator[str]:
@@ -167,8 +149,6 @@ def said_of(value: Any) -> str | None:
 
 def folder_exists(view: VaultView, path: str) -> bool:
     """Whether there is such a folder, empty ones among them."""
-    from obsidian_agent.vault.paths.path import PathUse, parse
-
     try:
         entry = view.locate(parse(path, PathUse.FOLDER))
     except VaultError:

@@ -60,6 +60,22 @@ SLOTS: Final[Mapping[str, tuple[Key, Op, str]]] = {
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 _TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created", "dated": "dated"}
+_LINKED: Final[Mapping[str, str]] = {"links-to": "linksTo", "linked-from": "linkedFrom"}
+_WORDS: Final[Mapping[str, str]] = {
+    "note": "{name}",
+    "folder": "in {value}",
+    "in": "right in {value}",
+    "tag": "tagged #{value}",
+    "name": "named like “{value}”",
+    "text": "that hold “{value}”",
+    "changed": "changed {when} {value}",
+    "created": "made {when} {value}",
+    "dated": "about a day {when} {value}",
+    "links-to": "that link to {name}",
+    "linked-from": "linked from {name}",
+}
+"""How a term reads behind “notes”, where that is the same for every value."""
+
 TASKS: Final = ("open", "done", "any", "none")
 _TERM: Final = regex.compile(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
@@ -116,7 +132,7 @@ class NoteSet:
         rest = [_said(term) for term in self.terms if term not in named]
         if not named:
             return " ".join(["notes", *rest]) if rest else "all notes"
-        names = ["this note" if term.value == ACTIVE else stem(term.value) for term in named]
+        names = [_called(term.value) for term in named]
         return " ".join([" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])), *rest])
 
     def query(self) -> str:
@@ -129,13 +145,6 @@ class NoteSet:
         found = TOOLS["vault.find"].propose(TOOLS["vault.find"].input.model_validate({"where": where}), around.tools)
         return tuple(file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"])
 
-    def counted(self, around: Surroundings) -> str:
-        """In words, with the number of notes now: "notes tagged #done: 5"."""
-        try:
-            return f"{self.text()}: {len(self.paths(around))}"
-        except ObsidianAgentError as error:
-            return f"{self.text()}: {error.message}"
-
 
 def of_notes(*paths: str) -> NoteSet:
     """These notes."""
@@ -144,15 +153,14 @@ def of_notes(*paths: str) -> NoteSet:
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
     """The description with a slot of an example filled (see `SLOTS`)."""
-    if field == "value":
-        rest, last = described.terms[:-1], described.terms[-1] if described.terms else None
-        if last is None or last.key != "property":
-            raise Unread("A value stands behind its property.")
-        return NoteSet((*rest, Term("property", value, ":", last.property)))
-    if field == "property":
-        return NoteSet((*described.terms, Term("property", None, "has", str(value))))
     key, op, _ = SLOTS[field]
-    return NoteSet((*described.terms, Term(key, value, op)))
+    if field == "property":
+        return NoteSet((*described.terms, Term(key, None, op, str(value))))
+    if field != "value":
+        return NoteSet((*described.terms, Term(key, value, op)))
+    if not described.terms or described.terms[-1].key != "property":
+        raise Unread("A value stands behind its property.")
+    return NoteSet((*described.terms[:-1], Term(key, value, op, described.terms[-1].property)))
 
 
 def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
@@ -316,59 +324,38 @@ def _condition(term: Term) -> dict[str, Any]:
             return {"paths": [term.value]}
         case "in":
             return {"folder": term.value, "directly": True}
+        case "property" if term.op == "has":
+            return {"has": [term.property]}
         case "property":
-            assert term.property is not None
-            if term.op == "has":
-                return {"has": [term.property]}
-            if term.op == "lacks":
-                return {"property": {term.property: None}}
             return {_COMPARED.get(term.op, "property"): {term.property: term.value}}
         case "changed" | "created" | "dated":
             return {f"{_TIMES[term.key]}{'Before' if term.op in ('<', '<=') else 'After'}": term.value}
-        case "links-to":
-            return {"linksTo": term.value}
-        case "linked-from":
-            return {"linkedFrom": term.value}
         case "is":
             return dict(STATES[term.value][0])
         case _:
-            return {term.key: term.value}
+            return {_LINKED.get(term.key, term.key): term.value}
 
 
 def _said(term: Term) -> str:
-    without = "not " if term.negated else ""
-    value = term.value
     match term.key:
-        case "note":
-            words = stem(value)
-        case "folder":
-            words = f"in {value}" if value else "in the vault"
-        case "in":
-            words = f"right in {value}" if value else "right in the vault's root"
-        case "tag":
-            words = f"tagged #{value}"
-        case "property" if term.op == "has":
-            words = f"with {term.property}"
-        case "property" if term.op == "lacks":
-            words = f"without {term.property}"
+        case "property" if term.op in ("has", "lacks"):
+            words = f"{'with' if term.op == 'has' else 'without'} {term.property}"
         case "property":
-            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{shown(value)}"
-        case "name":
-            words = f"named like “{value}”"
-        case "text":
-            words = f"that hold “{value}”"
-        case "changed" | "created" | "dated":
-            verb = {"changed": "changed", "created": "made", "dated": "about a day"}[term.key]
-            words = f"{verb} {'before' if term.op in ('<', '<=') else 'since'} {value}"
-        case "links-to":
-            words = f"that link to {'this note' if value == ACTIVE else stem(value)}"
-        case "linked-from":
-            words = f"linked from {'this note' if value == ACTIVE else stem(value)}"
+            words = f"with {term.property} {'' if term.op == ':' else term.op + ' '}{shown(term.value)}"
         case "is":
-            words = STATES[value][1]
+            words = STATES[term.value][1]
         case "tasks":
-            words = "without tasks" if value == "none" else "with tasks" if value == "any" else f"with {value} tasks"
-    return without + words
+            words = {"none": "without tasks", "any": "with tasks"}.get(term.value, f"with {term.value} tasks")
+        case "folder" | "in" if not term.value:
+            words = "in the vault" if term.key == "folder" else "right in the vault's root"
+        case _:
+            when = "before" if term.op in ("<", "<=") else "since"
+            words = _WORDS[term.key].format(value=term.value, name=_called(term.value), when=when)
+    return f"{'not ' if term.negated else ''}{words}"
+
+
+def _called(note: str) -> str:
+    return "this note" if note == ACTIVE else stem(note)
 
 
 def shown(value: Any) -> str:

@@ -113,18 +113,18 @@ def _hangs_on(step: Mapping[str, Any], absent: Collection[str]) -> bool:
 
 def _literal(value: Any) -> Any:
     """A value whose texts are taken literally, but for the reference that stands for the open note."""
-    return _rewritten(value, lambda text: text if text == ACTIVE else escaped(text))
+    return rewritten(value, lambda text: text if text == ACTIVE else escaped(text))
 
 
-def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
+def rewritten(value: Any, change: Callable[[str], str]) -> Any:
     """A value with each of its texts changed, but not its keys."""
     match value:
         case str():
             return change(value)
         case list():
-            return [_rewritten(each, change) for each in value]
+            return [rewritten(each, change) for each in value]
         case dict():
-            return {key: _rewritten(each, change) for key, each in value.items()}
+            return {key: rewritten(each, change) for key, each in value.items()}
         case _:
             return value
 
@@ -173,7 +173,7 @@ def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
 
     made = []
     for step in steps:
-        places = {key: _rewritten(step[key], lambda text: _NAME.sub(named, text)) for key in _PLACES if step.get(key) is not None}
+        places = {key: rewritten(step[key], lambda text: _NAME.sub(named, text)) for key in _PLACES if step.get(key) is not None}
         places |= {"captureAs": f"{step['captureAs']}{ending}"} if step.get("captureAs") else {}
         places |= {"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]} if step.get("dependsOn") else {}
         made.append(step | places | {"id": f"{step['id']}{ending}"})

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import regex
 
-from obsidian_agent.offline.names import Name, key_of
+from obsidian_agent.offline.names import Name, said_of
 from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.sentence import Found, Sentence
 from obsidian_agent.offline.surroundings import Surroundings
-from obsidian_agent.offline.values import headings, read
+from obsidian_agent.offline.values import read
 from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, WORD, joined_words, meanings, stem, words
 
 MOST: Final = 3
@@ -56,6 +56,15 @@ _SIGNS: Final[Mapping[str, str]] = {
     "number": "‹number›",
 }
 """What stands for a name of the vault, and for a slot that takes one; for any other slot, and a quoted text, `‹text›`."""
+
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("note", "template"), ("note", "alias")),
+    "entry": ("note", "alias", "folder", "file"),
+    **{kind: (kind,) for kind in ("folder", "tag", "property", "value")},
+}
+_MADE: Final = frozenset({"newNote", "newName", "folder", "tag"})
+_FREE: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list", "heading"})
+"""The kinds of names that an input of a kind takes; the kinds that take a name that is to be made, and those that take a quoted text."""
 
 _TEXT: Final[Mapping[str, float]] = {"‹text›": 1, "‹folder›": _KIND, "‹tag›": _KIND, "‹value›": _KIND}
 """What a quoted text may be."""
@@ -220,66 +229,38 @@ class _Rest:
 
     def _value(self, wanted: Input, values: Mapping[str, Any]) -> Any:
         match wanted.kind:
-            case "note" | "template":
-                return self._name("note", "alias", template=wanted.kind == "template")
-            case "entry":
-                return self._name("note", "alias", "folder", "file")
-            case "folder":
-                named = self._name("folder", last=True)
-                return self._text(wanted, values) if named is None else named
-            case "tag" | "property":
-                return self._name(wanted.kind)
-            case "tags":
-                return list(dict.fromkeys(iter(lambda: self._name("tag"), None))) or None
-            case "properties":
-                return list(dict.fromkeys(iter(lambda: self._name("property"), None))) or None
             case "date":
                 return self.days.pop(0) if self.days else None
             case "notes":
                 described = self._described()
                 return without_templates(described, self.around) if described is not None else None
-            case "value":
-                of, text = values.get(wanted.of or ""), self._text(wanted, values)
-                return self._name("value", of=of) if text is None and isinstance(of, str) else text
-            case "heading":
-                note = values.get(wanted.of or "", ACTIVE)
-                there = headings(note, self.around) if isinstance(note, str) else []
-                found = next((heading for heading in there if key_of(heading) in map(key_of, self.texts)), None)
-                self.texts = [text for text in self.texts if found is None or key_of(text) != key_of(found)]
-                return found
-            case "text" | "newNote" | "newName" | "list":
-                return self._text(wanted, values)
+            case "tags" | "properties":
+                one = replace(wanted, kind="tag" if wanted.kind == "tags" else "property", type="text")
+                return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
             case _:
-                return None
+                return self._read(wanted, {wanted.of: ACTIVE, **values} if wanted.kind == "heading" and wanted.of else values)
 
-    def _name(self, *kinds: str, of: str | None = None, last: bool = False, template: bool = False) -> Any:
-        """The first (or last) name of these kinds that is not used yet and means one thing; a template only where one is wanted."""
-        for found in reversed(self.names) if last else list(self.names):
-            if found.negated or found.bound or (found.new and "note" in kinds):
-                continue
-            fits = {
-                repr(name.value): name.value
-                for name in found.names
-                if name.kind in kinds and (of is None or name.property == of) and (template or not self._is_template(name))
-            }
-            if len(fits) == 1:
-                self.names.remove(found)
-                self.texts = [text for text in self.texts if text != found.text]
-                return next(iter(fits.values()))
-        return None
-
-    def _text(self, wanted: Input, values: Mapping[str, Any]) -> Any:
-        """The first quoted text that is not used yet and will do; for a name that is to be made, also one without quotes."""
-        new = [found.text for found in self.names if found.new] if wanted.kind in ("newNote", "newName") else []
-        for text in (*self.texts, *new):
+    def _read(self, wanted: Input, others: Mapping[str, Any]) -> Any:
+        """The value of the first name or quoted text that is not used yet and that the input takes."""
+        for text, known in self._fitting(wanted):
             try:
-                value = read(wanted, text, self.around, values)
+                value = read(wanted, text, self.around, others, known=known)
             except Unread:
                 continue
             self.texts = [each for each in self.texts if each != text]
             self.names = [found for found in self.names if found.text != text]
             return value
         return None
+
+    def _fitting(self, wanted: Input) -> list[tuple[str, bool]]:
+        """The stretches that an input may take, and whether the vault must know them; a template only where one is wanted."""
+        kinds, named = _NAMES.get(wanted.kind, ()), []
+        for found in self.names:
+            fits = (name.kind in kinds and (wanted.kind == "template" or not self._is_template(name)) for name in found.names)
+            if not found.negated and not found.bound and (wanted.kind in _MADE and (not kinds or any(fits)) if found.new else any(fits)):
+                named.append((found.text, not found.new))
+        texts = [(text, False) for text in self.texts] if wanted.kind in _FREE else []
+        return [*reversed(named), *texts] if wanted.kind == "folder" else [*texts, *named]
 
     def _unbind(self) -> None:
         """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
@@ -289,7 +270,11 @@ class _Rest:
         if place is not None:
             found = self.names[place]
             owners = tuple(Name("property", name.property) for name in found.names)
-            self.names[place : place + 1] = [replace(found, names=owners, bound=False), replace(found, bound=False)]
+            value = said_of(found.names[0].value) or ""
+            self.names[place : place + 1] = [
+                replace(found, text=str(owners[0].value), names=owners, bound=False),
+                replace(found, text=value, bound=False),
+            ]
 
     def _is_template(self, name: Name) -> bool:
         return bool(self.templates) and name.kind in ("note", "alias", "file") and str(name.value).startswith(self.templates)

@@ -17,8 +17,6 @@ from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-_EXISTING: Final = frozenset({"notes", "note", "template", "entry", "folder", "tag", "tags", "property", "properties", "field", "heading"})
-
 PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})
 """Kinds that are a place in the vault, perhaps a new one."""
 
@@ -36,48 +34,39 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
     text = given.strip() if wanted.kind not in ("text", "value") else given
     if not text.strip() and wanted.kind not in ("text", "folder"):
         raise Unread(f"{wanted.description}: a value is needed.")
-    if wanted.kind in _EXISTING:
-        return _existing(wanted, text, around, (others or {}).get(wanted.of or ""), known)
     if wanted.kind in ("text", "path", "list") and known:
         raise Unread("Free text is certain only in quotes.")
+    return _read(wanted, text, around, (others or {}).get(wanted.of or ""), known)
+
+
+def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) -> Any:
     match wanted.kind:
+        case "notes":
+            return read_set(text, around, known=known)
+        case "note" | "template" | "entry":
+            return _one(text, wanted, around)
+        case "folder":
+            return _folder(text, around, known=known)
+        case "tag" | "tags" | "property" | "properties":
+            one = _tag if wanted.kind.startswith("tag") else _property
+            many = wanted.kind in ("tags", "properties")
+            return list(dict.fromkeys(one(part, around, known) for part in _parts(text))) if many else one(text, around, known)
+        case "field":
+            return _field(text, around)
+        case "heading":
+            return _heading(text, of, around, known)
         case "newNote":
             return _free(text, known)
         case "newName":
-            return _beside(_free(text, known, ending=""), (others or {}).get(wanted.of or ""), around)
+            return _beside(_free(text, known, ending=""), of, around)
         case "choice":
             return _choice(text, wanted)
         case "date":
             return note_set.day(text, around)
         case "value":
-            return _value(text, (others or {}).get(wanted.of or ""), around, known)
+            return _value(text, of, around, known)
         case _:
             return _typed(wanted, text)
-
-
-def _existing(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) -> Any:
-    """The value of a kind that the vault has names for."""
-    match wanted.kind:
-        case "notes":
-            return read_set(text, around, known=known)
-        case "note" | "template":
-            return _one(text, wanted, around, "note", "alias")
-        case "entry":
-            return _one(text, wanted, around, "note", "alias", "folder", "file")
-        case "folder":
-            return _folder(text, around, known=known)
-        case "tag":
-            return _tag(text, around, known)
-        case "tags":
-            return list(dict.fromkeys(_tag(part, around, known) for part in _parts(text)))
-        case "property":
-            return _property(text, around, known)
-        case "properties":
-            return list(dict.fromkeys(_property(part, around, known) for part in _parts(text)))
-        case "field":
-            return _field(text, around)
-        case _:
-            return _heading(text, of, around, known)
 
 
 def shown(wanted: Input, value: Any) -> str:
@@ -131,16 +120,16 @@ def _typed(wanted: Input, value: Any) -> Any:
         raise Unread(f"{wanted.description}: {error.message}") from error
 
 
-def _one(text: str, wanted: Input, around: Surroundings, *kinds: NameKind) -> str:
+def _one(text: str, wanted: Input, around: Surroundings) -> str:
     """The one entry that a text names, by path, name, alias or link."""
     if text.casefold() in note_set.THIS_NOTE | {ACTIVE.casefold()}:
         if around.active_file is None:
             raise Unread("No note is open: name one.")
         return ACTIVE
     bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
-    return note_set.one(
-        bare.rstrip("/"), around, *kinds, below=(around.context.notes.templates or "Templates") * (wanted.kind == "template")
-    )
+    kinds: tuple[NameKind, ...] = ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
+    below = (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
+    return note_set.one(bare.rstrip("/"), around, *kinds, below=below)
 
 
 def _folder(text: str, around: Surroundings, *, known: bool) -> str:

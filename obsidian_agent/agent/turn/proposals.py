@@ -104,7 +104,7 @@ def judge(
     except MissingInput:
         return Accepted(checked.plan, notes)
     except PlanError as error:
-        done, errors = None, error.problems or (error.problem(),)
+        done, errors = None, error.problems
     except ObsidianAgentError as error:
         done, errors = None, (error.problem(),)
     if not errors or any(error.code in NOT_PERMITTED for error in errors):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import Field
-from rapidfuzz import fuzz, process, utils
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out, unread
@@ -173,6 +172,8 @@ class SuggestLinksOutput(ToolModel):
 @tool("vault.suggestLinks", Risk.READ_ONLY)
 def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[SuggestLinksOutput]:
     """For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out."""
+    from rapidfuzz import fuzz, process, utils
+
     problems: list[Problem] = []
     files = list(ctx.view.index.files())
     notes = {path.text: path.stem for path in files if path.is_note}
