@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -248,6 +249,23 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
             for one in recover(journal, home.store, finish=finish):
                 assert one.problems == ()
         assert home.seen() == (after if finish or not todo else before)
+
+
+@pytest.mark.parametrize("finish", [True, False])
+def test_a_folder_that_came_and_went_within_a_run_is_known_to_have_gone(finish: bool) -> None:
+    """Its end looks like the state before it was made; only the place that it went to tells."""
+    path = vault_path("a")
+    story: list[FileChange] = [CreateFile(path, b""), DeleteEntry(path), MakeFolder(path), DeleteEntry(path)]
+    with house() as home:
+        todo = operations(home.told(story))
+        before = home.seen()
+        with home.journal() as journal, power_loss_before_the_flush():
+            run(previewed(*todo), home.store, journal)
+        after = home.seen()
+        with home.journal() as journal:
+            restarted(journal)
+            assert [one.problems for one in recover(journal, home.store, finish=finish)] == [()]
+        assert home.seen() == (after if finish else before)
 
 
 @contextmanager

@@ -225,6 +225,8 @@ class Survey:
         if source.exists and source.disk is None:
             if source.hash is not None and source.hash != action.hash:
                 return Finding(State.FOREIGN, "its content has changed", source.hash)
+            if target.exists and (target.disk is None or self._handles.status(target.disk) is not None):
+                return Finding(State.BLOCKED, f"its place {action.new_path.text} is taken", source.hash)
             return Finding(State.READY)
         here = self._entry(source, action)
         there = self._entry(target, action)
