@@ -280,6 +280,20 @@ kills: dict[str, Any] = {
 
 @held(80)
 @given(**kills, others=edits())
+@example(
+    files={"A/one.md": ("", 0o644)},
+    more=set(),
+    found=[
+        ("vault.delete", {"path": "A", "recursive": True}),
+        ("vault.createFile", {"path": "A/B/one.md", "content": ""}),
+        ("vault.rename", {"from": "A", "to": "A moved"}),
+    ],
+    during="run",
+    cut=5,
+    second=0,
+    finish=False,
+    others=[],
+)
 def test_recovery_leaves_alone_what_others_did(**story: Any) -> None:
     recovery_leaves_others_alone(**story)
 
