@@ -200,7 +200,7 @@ class _Lasting:
 
 def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
     """What an agent gets in its next turn. May block."""
-    from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, Gatherer
+    from obsidian_agent.agent.context.items import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.config import TurnConfig
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
     from obsidian_agent.agent.vault_agents.instructions import resolve

@@ -1,7 +1,4 @@
-"""Results as the JSON documents of the contract.
-
-What a plan that only reads has found, in words: the outputs of the steps that no other step goes on with.
-"""
+"""Results as the JSON documents of the contract, and what a plan that only reads has found, in words."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ MOST_LINES = 200
 
 
 def findings(approved: Preview, outputs: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """For each such step what it does and the lines of its output; none for a plan that changes something.
+    """For each step that no other goes on with, what it does and the lines of its output; none for a plan that changes something.
 
     The texts come from notes and models: front ends make them safe to show.
     """

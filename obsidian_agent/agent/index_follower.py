@@ -2,8 +2,6 @@
 
 Nothing here blocks the caller, and nothing heavy is imported before the thread has started. Scanning many files is left to processes: the
 screen would have to wait for Python's one lock otherwise.
-
-Where the index of a vault is kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Search among Obsidian's community plugins, told with what the vault has of them. Only recommends: installing is Obsidian's.
+"""Obsidian's community plugins that may help: a search, told with what the vault has of them, and a few well-known ones by name.
 
-What well-known community plugins do, so that one can be named where a plan cannot help. Needs no network; nothing is installed.
+The well-known ones need no network; they are named where a plan cannot help. Nothing is installed: that is Obsidian's.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
-"""What is wrong with a journal: records that are lost or damaged, found by the chain of records and by the register.
-
-How records vouch for themselves and for one another, so that damage to the database is noticed.
+"""How records that are lost or damaged are noticed: the chain of records, the register beside the database, and what both tell.
 
 Each record has a hash of what never changes in it and of the hash before it (`previous`): a chain, in which a record that was lost or
 replaced leaves a gap. What does change (marks, the plan, what is kept) has a seal of its own, written anew with each change.
 
-The register of a journal: one short line for each record, in a file of its own beside the database.
-
-It is written, and flushed, when a record is durable and before the vault is touched. So a database that has lost its last pages, or its
-log, is noticed, and the runs that are gone can be named. A line is `NUMBER ID KIND HASH CHECKSUM`. It may lag behind the database after a
-crash, never run ahead of it.
+The register is a file of its own beside the database, with one short line for each record: `NUMBER ID KIND HASH CHECKSUM`. It is written,
+and flushed, when a record is durable and before the vault is touched. So a database that has lost its last pages, or its log, is noticed,
+and the runs that are gone can be named. It may lag behind the database after a crash, never run ahead of it.
 """
 
 from __future__ import annotations

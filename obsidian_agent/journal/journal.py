@@ -18,7 +18,6 @@ from typing import Any, Final, Self, get_args
 
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import db, integrity, state_folder
-from obsidian_agent.journal import integrity as seals
 from obsidian_agent.journal.blobs import ImageSource, StoredPart, damaged
 from obsidian_agent.journal.effects import Effects, pack_effects, unpack_effects
 from obsidian_agent.journal.integrity import FILE as REGISTER_FILE
@@ -169,7 +168,7 @@ class Journal:
                 )
                 if record.kind != "run" and origins is not None:
                     self._mark_run(connection, record, frozenset(origins))
-                seals.seal(connection, (record.seq, record.run, record.source))
+                integrity.seal(connection, (record.seq, record.run, record.source))
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -303,7 +302,7 @@ class Journal:
         """The actions, if they are all there and the record is as it was written."""
         with self._reading, db.journal_errors(self.file):
             connection = self._read_connection()
-            if connection is None or not seals.is_whole(connection, record.seq, self._register.read().last):
+            if connection is None or not integrity.is_whole(connection, record.seq, self._register.read().last):
                 raise damaged()
         if [action.number for action in actions] != list(range(record.count)):
             raise damaged()
@@ -384,12 +383,12 @@ class Journal:
         after = self._register.read().last
         if connection.execute("SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)).fetchone() is not None:
             connection.execute("BEGIN IMMEDIATE")
-            seals.close_all(connection, after)
+            integrity.close_all(connection, after)
             connection.execute("COMMIT")
 
     def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:
         """Number and hash of the last record there ever was, in the database or only in the register."""
-        there = connection.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0, seals.START)
+        there = connection.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0, integrity.START)
         listed = self._register.read()
         return (listed.last, listed.entries[listed.last].hash) if listed.last and listed.last >= there[0] else there
 

@@ -1,9 +1,7 @@
 """What an interrupted run has done so far, and how to end it: all of it, or none of it.
 
-Nothing is noted per action while a run is at work, so the disk itself is asked (`judgement.py`). Recovery only repeats or reverses actions
-that say what they expect, so it can be killed and run again at any point.
-
-Which actions of an interrupted record are done, judged by the disk alone.
+Nothing is noted per action while a run is at work, so the disk alone is asked. Recovery only repeats or reverses actions that say what they
+expect, so it can be killed and run again at any point.
 
 Actions are carried out in order, so there is a point up to which they are done. Most places say at once on which side of it they are. Where
 names were used twice (a file moved away, another put in its place) a place alone may mislead; then the points that fit their neighbours

@@ -7,7 +7,7 @@ import packages that are not here. All its requests go through `http_guard.Guard
 
 A stream that simply ends counts as cut: litellm invents the finish reason "stop" then, but keeps what the service really said.
 
-Tools and calls in the shape of OpenAI chat completions, which litellm takes for every service and gives back from every service.
+Tools and calls have the shape of OpenAI chat completions, which litellm takes for every service and gives back from every service.
 """
 
 from __future__ import annotations

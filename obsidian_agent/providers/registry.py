@@ -2,7 +2,7 @@
 
 A row of `VENDORS` is all there is to a service. Importing this module imports no client library.
 
-The one place where the program gets its providers from: each made once, and shared by everything that asks the same model.
+`ProviderManager` is where the program gets them from: each is made once, and shared by everything that asks the same model.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Joining the events of a stream that come faster than a screen is drawn: client libraries take most of a millisecond for each.
+"""Streams of a model's answer on their way to a screen: joined, moved into a thread of their own, or made one piece.
 
-Only neighbours are joined that say nothing but a piece of text, of the same kind and place; everything else passes byte for byte. What is
-not a whole event yet waits for its end.
-
-An async generator in an event loop of its own, in a thread: for client libraries that block the loop they run in.
-
-The consumer's loop, which draws a screen, only ever receives finished items.
-
-Answers in one piece, for people who don't want to watch them come.
+Events that come faster than a screen is drawn are joined, since client libraries take most of a millisecond for each: only neighbours that
+say nothing but a piece of text, of the same kind and place; everything else passes byte for byte. Client libraries that block their event
+loop get one of their own, in a thread; the loop that draws only ever receives finished items.
 """
 
 from __future__ import annotations
@@ -214,14 +209,14 @@ class WholeProvider(AroundProvider):
                         case _:
                             held.append(delta)
         except Exception:
-            for chunk in _whole_joined(texts):
+            for chunk in _joined_by_kind(texts):
                 yield chunk
             raise
-        for chunk in _whole_joined(texts):
+        for chunk in _joined_by_kind(texts):
             yield chunk
         for delta in held:
             yield delta
 
 
-def _whole_joined(texts: dict[bool, list[str]]) -> list[TextChunk]:
+def _joined_by_kind(texts: dict[bool, list[str]]) -> list[TextChunk]:
     return [TextChunk("".join(pieces), thinking) for thinking, pieces in texts.items() if pieces]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from obsidian_agent.agent.context.gathering import ContextItem
+from obsidian_agent.agent.context.items import ContextItem
 
 UNKNOWN_WINDOW: Final = 32_768
 """Tokens, for a model whose window nobody knows: less than any current model has, more than our own prompt needs."""

@@ -1,8 +1,6 @@
 """A thread as its records tell it. Reading is a fold: nothing else knows what a thread was like when the program ended.
 
-What a thread's file is made of: one JSON object a line, in the order in which things happened.
-
-`k` says what a line is:
+A thread's file has one JSON object a line, in the order in which things happened. `k` says what a line is:
 
 thread     {format, id, created}               the first line
 set        {title?, titledBy?, model?, assistant?}  what the person or the program chose for the thread
@@ -108,7 +106,7 @@ SaidState = Literal["whole", "cut", "unsent"]
 """`cut`: the answer broke off, by whatever; `unsent`: the program ended before the model was asked."""
 
 
-_state_ROLES: Final[Mapping[str, SaidRole]] = {name: name for name in get_args(SaidRole) if name != "person"}
+_SAID_ROLES: Final[Mapping[str, SaidRole]] = {name: name for name in get_args(SaidRole) if name != "person"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +264,7 @@ class ThreadFold:
             self.asked = None
 
     def _said(self, role: str, text: str, time: str, data: Any) -> None:
-        if (known := _state_ROLES.get(role)) is not None:
+        if (known := _SAID_ROLES.get(role)) is not None:
             self.state.said.append(Said(known, text, time, data=data if isinstance(data, dict) else {}))
 
     def _sources(self, paths: list[str], besides: list[str]) -> None:

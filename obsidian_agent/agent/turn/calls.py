@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, describe, limits_of, signature
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.plan import arguments as jsonvalues
+from obsidian_agent.plan import arguments as plan_arguments
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.nearest import nearest
 from obsidian_agent.providers.base import ToolCall
@@ -90,7 +90,7 @@ Understood = ReadCall | ProposalCall | HelpCall | BadCall
 
 def with_arguments(call: ReadCall, args: Mapping[str, Any]) -> ReadCall:
     """The same call with other arguments of the person's. Raises `ToolError` where they are not the tool's."""
-    if (found := jsonvalues.flaw(dict(args))) is not None:
+    if (found := plan_arguments.flaw(dict(args))) is not None:
         raise ToolError(f"{found.message} (at {found.pointer or '/'})")
     given = dict(args)
     rows, offset = _page(given, call.limits) if call.read.rows is not None else (call.rows, call.offset)
@@ -151,7 +151,7 @@ def _arguments(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise ToolError("The arguments must be one JSON object.")
-    if (found := jsonvalues.flaw(document)) is not None:
+    if (found := plan_arguments.flaw(document)) is not None:
         raise ToolError(f"{found.message} (at {found.pointer or '/'})")
     return document
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, ContextFormat, Gatherer
+from obsidian_agent.agent.context.items import CONTEXT_FORMATS, ContextFormat, Gatherer
 from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.errors import ConfigError, Problem, VaultError

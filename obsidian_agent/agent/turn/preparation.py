@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from obsidian_agent.agent.context.budget import UNKNOWN_WINDOW, Use, divide, fitting
 from obsidian_agent.agent.context.compaction import old_part, summarise
-from obsidian_agent.agent.context.gathering import ASKED_FOR, ContextItem, Gathered, Missed
+from obsidian_agent.agent.context.items import ASKED_FOR, ContextItem, Gathered, Missed
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.event_stream import Emit

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from obsidian_agent.agent.context.gathering import beginning
+from obsidian_agent.agent.context.items import beginning
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages, estimate_offers
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.turn.model_tools import Detail, offers

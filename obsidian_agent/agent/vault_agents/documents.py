@@ -1,6 +1,6 @@
 """What agents, skills and configuration files say, checked; a mistake is told with its file and field.
 
-JSON with comments and trailing commas, as configuration files have it, within limits that no honest file reaches.
+Configuration is JSON with comments and trailing commas, within limits that no honest file reaches.
 """
 
 from __future__ import annotations
@@ -212,11 +212,11 @@ def _parts(path: str, data: bytes) -> tuple[dict[str, Any], str]:
     try:
         properties, body = frontmatter.parse(text, handler=handler)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Flawed((Problem("CONFIG_INVALID", f"{path}: its properties are no YAML{_documents_line(error)}.", path=path),)) from error
+        raise Flawed((Problem("CONFIG_INVALID", f"{path}: its properties are no YAML{_at_line(error)}.", path=path),)) from error
     return properties, body
 
 
-def _documents_line(error: Exception) -> str:
+def _at_line(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     return "" if mark is None else f" (line {mark.line + 1})"
 

@@ -1,8 +1,7 @@
 """Everything in a vault that wants to tell the agent something: what of it is trusted, what is not yet, and what is wrong with some.
 
-Which files of a vault the person trusts: by path and by content. A file that changes by one byte is a stranger again.
-
-Agents, skills, instructions and macros are all asked for here.
+A file is trusted by path and content: one that changes by a byte is a stranger again. Agents, skills, instructions and macros are all
+asked for here.
 """
 
 from __future__ import annotations

@@ -173,10 +173,10 @@ def scan_canvas(data: bytes) -> ScannedCanvas:
     texts: list[TextCard] = []
     for node in _nodes(document):
         kind = _text(node, "type")
-        if kind == "file" and (file := _canvas_string(node, "file")):
+        if kind == "file" and (file := _text_of(node, "file")):
             start, end = places.bytes_at(file.start), places.bytes_at(file.end)
             files.append(FileCard(_text(node, "id"), file.value, _text(node, "subpath"), start, end, places.line_at(file.start)))
-        elif kind == "text" and (card := _canvas_string(node, "text")):
+        elif kind == "text" and (card := _text_of(node, "text")):
             texts.append(_text_card(_text(node, "id"), text, card, places))
     return ScannedCanvas(tuple(files), tuple(texts))
 
@@ -267,13 +267,13 @@ def _nodes(document: Place) -> list[dict[str, Place]]:
     return [node.value for node in listed if isinstance(node.value, dict)]
 
 
-def _canvas_string(node: dict[str, Place], key: str) -> Place | None:
+def _text_of(node: dict[str, Place], key: str) -> Place | None:
     place = node.get(key)
     return place if place is not None and isinstance(place.value, str) and place.value else None
 
 
 def _text(node: dict[str, Place], key: str) -> str:
-    place = _canvas_string(node, key)
+    place = _text_of(node, key)
     return "" if place is None else place.value
 
 

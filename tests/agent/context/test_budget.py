@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agents import check_pairs, scripted
 from obsidian_agent.agent.context.budget import Use, divide, fitting
 from obsidian_agent.agent.context.compaction import digest, old_part, summarise, within
-from obsidian_agent.agent.context.gathering import CONTEXT_FORMATS, ContextItem, Why
+from obsidian_agent.agent.context.items import CONTEXT_FORMATS, ContextItem, Why
 from obsidian_agent.agent.context.tokens import estimate, estimate_messages
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 from obsidian_agent.vault.paths.path import PathUse, parse

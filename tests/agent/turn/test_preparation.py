@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents import Desk, Person, call, calls, check_pairs, everything_sent, no, only, played, scripted, yes
-from obsidian_agent.agent.context.gathering import Gatherer
+from obsidian_agent.agent.context.items import Gatherer
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, TurnFailed
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ShareDecision, SharingRules
