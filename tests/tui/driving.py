@@ -101,6 +101,11 @@ class Driver:
     def prompt(self) -> Prompt:
         return self.main.query_one(Prompt)
 
+    async def opened(self) -> None:
+        """Until what the app shows is open, and the first line says who plans: nothing of it is drawn below a dialog."""
+        await self.settle()
+        await self.until(lambda: self.main.query_one("#planner").region.width > 2)
+
     async def settle(self, *held: str) -> None:
         """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
 
@@ -221,7 +226,7 @@ async def driving(session: FakeSession | None = None, size: tuple[int, int] = (1
     with fake_app(session, **parts) as app:
         async with app.run_test(size=size, notifications=True) as pilot:
             driver = Driver(app, session, pilot)
-            await driver.settle()
+            await driver.opened()
             yield driver
 
 
@@ -236,5 +241,5 @@ async def driving_real(wiring: Wiring, size: tuple[int, int] = (120, 40), *, fir
     app = ObsidianAgentApp(Backend(wiring.store.name, opening), first_start=first_start)
     async with app.run_test(size=size) as pilot:
         driver = Driver(app, cast("FakeSession", app.backend.parts.session), pilot)
-        await driver.settle()
+        await driver.opened()
         yield driver
