@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.macro import MacroStore
-from obsidian_agent.agent.macro_store import SavedActions
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
@@ -75,8 +74,8 @@ class Wiring:
 def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
     runs = Runs(wiring.store, wiring.state)
-    macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
-    saved = SavedActions(macros, runs, TOOLS)
+    usage = _vault_state(wiring) / "macro-usage.json"
+    saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring))
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)

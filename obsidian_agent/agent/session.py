@@ -24,7 +24,7 @@ from obsidian_agent.agent.events import (
     Verdict,
     stream,
 )
-from obsidian_agent.agent.macro_store import SavedActions
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.config.live import LiveSettings
@@ -61,7 +61,7 @@ class Session:
         self,
         vault: OpenVault,
         plans: Plans,
-        saved: SavedActions,
+        saved: MacroStore,
         settings: LiveSettings,
         make_models: Callable[[], Models | None] = lambda: None,
     ) -> None:
