@@ -85,12 +85,12 @@ def build_session(wiring: Wiring) -> Session:
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.manager import SessionTurns, ThreadManager
+    from obsidian_agent.agent.threads.manager import ThreadManager
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
 
-    return ThreadManager(open_threads(wiring), SessionTurns(session, auto_title))
+    return ThreadManager(open_threads(wiring), session, auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -107,7 +107,7 @@ def open_ledger(wiring: Wiring) -> Ledger:
     return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
 
 
-def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -> AppServices:
+def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
@@ -117,7 +117,7 @@ def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
     customs = build_vault_agents(wiring, files=session.vault.files_below)
-    return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
+    return AppServices(session, threads, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:

@@ -7,7 +7,7 @@ ends that must not wait.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ class Plans:
         self.vault.learn(result.effects)
         return result
 
-    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
 
         def work(tell: Callable[[AgentEvent], None]) -> None:

@@ -57,7 +57,7 @@ async def test_an_answer_without_calls_is_an_answer(desk: Desk) -> None:
     provider = scripted({"text": "Hello there.", "usage": [30, 4]})
     used, answer = await desk.turn(provider, "Hi")
     assert isinstance(used, TokensUsed)
-    assert (used.prompt_tokens, used.completion_tokens, used.requests, used.cost) == (30, 4, 1, 0.0)
+    assert (used.prompt, used.completion, used.requests, used.cost) == (30, 4, 1, 0.0)
     assert used.first is not None
     assert used.seconds >= used.first
     assert answer == Answer("Hello there.")
