@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import assert_never, cast
+from typing import assert_never
 
 from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
-    ChatDelta,
     ChatRequest,
     Finished,
     FinishReason,
@@ -60,9 +58,7 @@ class Reply:
 
 async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
     """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
-    # Every provider's stream is an async generator; the protocol only promises an iterator.
-    deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))
-    async with contextlib.aclosing(deltas):
+    async with contextlib.aclosing(provider.stream(request)) as deltas:
         async for delta in deltas:
             match delta:
                 case TextChunk(text, thinking):

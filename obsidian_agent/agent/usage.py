@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from obsidian_agent.agent.budget import USUAL_REPLY, estimate_messages, estimate
 from obsidian_agent.agent.events import AgentEvent, ShareDecided, ShareRequested, TextDelta, TokensUsed
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Usage
-from obsidian_agent.providers.middleware import AroundProvider, closing
+from obsidian_agent.providers.middleware import AroundProvider
 from obsidian_agent.providers.prices import ModelFacts, Price, facts_of
 from obsidian_agent.state_files import append_json, json_lines
 
@@ -134,7 +134,7 @@ class CountedProvider(AroundProvider):
     spending: Callable[[], MonthlyCost]
     facts: Callable[[str], ModelFacts] = facts_of
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """As the inner provider's. Raises `ProviderError` SPENDING_CAP instead of sending what may cost too much."""
         price = (await asyncio.to_thread(self.facts, self.name)).price
         spending = self.spending()
@@ -143,7 +143,7 @@ class CountedProvider(AroundProvider):
             likely = price.estimate(tokens, request.max_tokens or USUAL_REPLY)
             if (refusal := await asyncio.to_thread(spending.refusal, likely)) is not None:
                 raise ProviderError(refusal.message, code=refusal.code)
-        async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
+        async with contextlib.aclosing(self.inner.stream(request)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, Finished) and delta.usage is not None and not self.local:
                     cost = price.of(delta.usage) if price is not None else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -104,7 +104,7 @@ class ScriptedProvider:
             raise ConfigError(f"The script {path} cannot be read: {error}.", hint="Name a JSONL file: scripted/FILE.") from error
         return cls(f"scripted/{path}", _parse(text, path))
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """The next answer. Raises `ProviderError` SCRIPT_EXHAUSTED when there is none."""
         self.requests.append(request)
         number = len(self.requests)
