@@ -126,7 +126,6 @@ class MacroStore:
         return self.put(changed, replacing=True)
 
     def delete(self, name: str) -> None:
-        """Remove a macro and its count."""
         macro, file = self._existing(name)
         self._remove(file)
         counts = self._counts()
@@ -157,15 +156,12 @@ class MacroStore:
         return read_macro(read_json(data, str(path)), self.tools)
 
     def keep(self, imported: Imported, *, replacing: bool = False) -> Macro:
-        """Accept a macro that was read."""
         return self.put(imported.macro, replacing=replacing)
 
     def used(self, name: str) -> int:
-        """How often a macro was run."""
         return self._counts().get(self.get(name).name, 0)
 
     def count(self, name: str) -> None:
-        """A macro was run once more."""
         counts, key = self._counts(), self.get(name).name
         self._keep(counts | {key: counts.get(key, 0) + 1})
 

@@ -40,7 +40,6 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The words of the answer."""
         return "".join(self.parts)
 
     @property
@@ -49,7 +48,6 @@ class Reply:
         return tuple(ToolCall(each.id, each.name, "".join(each.arguments)) for _, each in sorted(self.pieces.items()))
 
     def take(self, chunk: ToolCallChunk) -> None:
-        """A fragment of a call."""
         call = self.pieces.setdefault(chunk.number, _Pieces())
         call.id = call.id or chunk.id
         call.name = call.name or chunk.name

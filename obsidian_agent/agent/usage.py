@@ -40,17 +40,14 @@ class Meter:
     _looking: float | None = None
 
     def asking(self) -> None:
-        """A request goes out."""
         self._began = self.clock() if self._began is None else self._began
         self.requests += 1
 
     def hear(self, event: AgentEvent) -> None:
-        """Something came."""
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
 
     def answered(self, usage: Usage | None) -> None:
-        """An answer is complete."""
         if usage is None:
             return
         self.prompt += usage.prompt_tokens
@@ -68,7 +65,6 @@ class Meter:
             self._looking = now
 
     def total(self) -> TokensUsed:
-        """Everything so far."""
         cost = None if self.price is None else self.price.of(Usage(self.prompt, self.completion, self.cached))
         seconds = self.clock() - self._began if self._began is not None else 0.0
         return TokensUsed(self.model, self.prompt, self.completion, self.requests, self.cached, cost, seconds, self.first, self.tools)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 
 def wire_tool(offer: ToolOffer) -> dict[str, Any]:
-    """An offered function."""
     function = {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)}
     return {"type": "function", "function": function}
 
@@ -165,7 +164,6 @@ class LiteLLMProvider:
 
     @property
     def address(self) -> str:
-        """Scheme and host of the service."""
         return self.endpoint.service.address
 
     @property

@@ -21,12 +21,10 @@ class AroundProvider:
 
     @property
     def name(self) -> str:
-        """The inner provider's name."""
         return self.inner.name
 
     @property
     def address(self) -> str:
-        """The inner provider's address."""
         return self.inner.address
 
     @property

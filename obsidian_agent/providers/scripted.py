@@ -50,7 +50,6 @@ class ScriptedCall(_ScriptModel):
     id: str | None = None
 
     def text(self) -> str:
-        """The arguments as they are streamed."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -75,7 +74,6 @@ class ScriptedAnswer(_ScriptModel):
         return self
 
     def pieces(self) -> list[str]:
-        """The answer as it is streamed."""
         if self.chunks is not None:
             return self.chunks
         text = json.dumps(self.plan, ensure_ascii=False, indent=2) if self.plan is not None else self.text or ""

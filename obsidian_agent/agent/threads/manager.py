@@ -69,7 +69,6 @@ class Bus:
     _listeners: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
 
     def publish(self, happening: ThreadEvent) -> None:
-        """Tell all listeners."""
         for listener in self._listeners:
             listener.put_nowait(happening)
 
@@ -164,7 +163,6 @@ class ActiveThread:
 
     @property
     def id(self) -> str:
-        """The thread's id."""
         return self.conversation.id
 
     @property

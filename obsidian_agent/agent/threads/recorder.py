@@ -59,7 +59,6 @@ class Recorder:
 
     @property
     def state(self) -> ThreadState:
-        """The thread as it is now."""
         return self.folding.state
 
     @property
@@ -73,7 +72,6 @@ class Recorder:
         self._put({"k": "asked", "text": text, "time": self.now()}, durable=True)
 
     def take(self, event: AgentEvent) -> None:
-        """Something that happened in the turn."""
         match event:
             case TextDelta(text, thinking):
                 if not thinking:

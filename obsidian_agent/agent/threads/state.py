@@ -40,7 +40,6 @@ _ROLES: Final = ("system", "user", "assistant", "tool")
 
 
 def line_of(record: Record) -> bytes:
-    """A record as a line."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -59,7 +58,6 @@ def records_in(data: bytes) -> tuple[list[dict[str, Any]], int]:
 
 
 def message_record(message: ChatMessage, time: str) -> Record:
-    """A message as a record."""
     record: dict[str, Any] = {"k": "message", "role": message.role, "text": message.text, "time": time}
     if message.calls:
         record["calls"] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls]
