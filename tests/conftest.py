@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -52,6 +53,17 @@ def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
     yield make
     for store in opened:
         store.close()
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of its own, where no Obsidian runs. Its path is short, as those of sockets must be."""
+    with tempfile.TemporaryDirectory(prefix="oa-", dir="/tmp") as folder:
+        for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "HOME"):
+            monkeypatch.setenv(name, folder)
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"):
+            monkeypatch.delenv(name, raising=False)
+        yield Path(folder)
 
 
 @pytest.fixture(autouse=True)
