@@ -19,7 +19,7 @@ from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.paths.path import PathUse, parse
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.effects import Effects
+    from obsidian_agent.journal.records import Effects
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
     from obsidian_agent.vault.index.watcher import VaultWatcher
     from obsidian_agent.vault.paths.path import VaultPath
