@@ -10,7 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from obsidian_agent.providers import local_services
+from obsidian_agent.agent import local_models
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -57,7 +57,7 @@ def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service of this machine, which a test starts, may take long to answer when the machine is busy."""
-    monkeypatch.setattr(local_services, "PATIENCE", 3.0)
+    monkeypatch.setattr(local_models, "PATIENCE", 3.0)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.answers import answer
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnFailed, Verdict
+from obsidian_agent.agent.events import Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts

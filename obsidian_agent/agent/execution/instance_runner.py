@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from obsidian_agent.agent.events import RunEvent, RunStatus, StepFailed, StepFinished, StepRetrying, StepSkipped, StepStarted
-from obsidian_agent.agent.execution.precheck import Work
+from obsidian_agent.agent.execution.checks import Work
 from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.journal.records import Record
 from obsidian_agent.journal.writer import Journal

@@ -1,4 +1,4 @@
-"""The last look before a run: is every file still what the preview read? What passes is written to the journal in the same go."""
+"""The vault compared with a preview: before a run, when what passes is written to the journal in the same go, and after it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
+from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.journal.writer import RecordWriter
-from obsidian_agent.plan.result import Instance
+from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.paths.path import VaultPath, is_trash, trash_path
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, stamp_of
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
-from obsidian_agent.vault.views.changes import Move, OwnedOperation, WriteFile
+from obsidian_agent.vault.views.changes import Move, NetChange, OwnedOperation, WriteFile
 from obsidian_agent.vault.views.disk import DiskView
+from obsidian_agent.vault.views.view import VaultView
 
 _NAMED: Final = 3
 """Entries of a folder that a conflict names."""
@@ -124,3 +126,43 @@ def _as_found(action: Action, finding: Finding) -> Action:
 def _conflict(path: VaultPath, finding: Finding) -> Problem:
     reason = finding.reason or "it is not as it was"
     return Problem("CONFLICT", f"{path.text} is no longer what the preview read: {reason}. Preview the plan again.", path=path.text)
+
+
+def verify(approved: Preview, view: VaultView) -> tuple[Problem, ...]:
+    """What is not as it was previewed; nothing when all is. `view` is the vault as it is now."""
+    changes = approved.change_set.changes
+    filled = frozenset(change.new_path or change.path for change in changes if change.kind != "delete")
+    return tuple(problem for change in changes if (problem := _compared(change, view, filled)) is not None)
+
+
+def repair_request(problems: Sequence[Problem]) -> str:
+    """What the person would ask a model for, so that it is repaired; names of files come from the plan that they approved."""
+    listed = "\n".join(f"- {neutral(problem.message)}" for problem in problems[:20])
+    return f"The plan ran, but not everything came out as previewed:\n{listed}\nLook at these files and propose what repairs it."
+
+
+def _compared(change: NetChange, view: VaultView, filled: frozenset[VaultPath]) -> Problem | None:
+    """`filled`: where something is to be afterwards, so that what left such a place cannot be told from what came there."""
+
+    def there(path: VaultPath) -> bool:
+        return (entry := view.locate(path)) is not None and entry.path == path
+
+    gone = change.kind == "delete"
+    left = change.path not in filled
+    where = change.path if gone else change.new_path or change.path
+    try:
+        if gone:
+            return _problem(change.path, "is still there") if left and there(where) else None
+        if not there(where):
+            return _problem(where, "is not there")
+        if change.new_path is not None and left and there(change.path):
+            return _problem(change.path, "is still at its old place")
+        if change.content is not None and view.read(where) != change.content:
+            return _problem(where, "has another content")
+    except VaultError as error:
+        return _problem(where, f"cannot be read ({error.code})")
+    return None
+
+
+def _problem(path: VaultPath, what: str) -> Problem:
+    return Problem("NOT_AS_PREVIEWED", f"{path} {what}.", path=path.text)

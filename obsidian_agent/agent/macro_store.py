@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.macros.from_run import macro_from_run
-from obsidian_agent.agent.macros.macro import Imported, Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.agent.macro import Imported, Macro, MacroError, MacroStore, macro_from_run, read_macro
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.json_text import read_json
 from obsidian_agent.tools.core.tool import Tool
