@@ -31,7 +31,7 @@ from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.effects import Effects
+    from obsidian_agent.journal.records import Effects
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
     from obsidian_agent.vault.index.watcher import VaultWatcher

@@ -13,10 +13,10 @@ from typing import Final, Literal
 
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
-from obsidian_agent.journal.journal import Journal, no_run
-from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
+from obsidian_agent.journal.reader import no_run
+from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, cut_after
 from obsidian_agent.journal.recovery import settle
-from obsidian_agent.journal.step_boundaries import cut_after
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath, is_trash
@@ -375,7 +375,7 @@ def _behind(journal: Journal, record: Record) -> Record:
 
 def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
     """How many of a run's actions stay in effect."""
-    return 0 if to_step is None else cut_after(journal.cuts_of(record.run_id), to_step, record.run_id).actions
+    return 0 if to_step is None else cut_after(journal.plan_of(record.run_id).cuts, to_step, record.run_id).actions
 
 
 def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, kept: int = 0, *, seen: bool) -> _Reversal:
