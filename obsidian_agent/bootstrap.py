@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -18,7 +18,9 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
+from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
+    from obsidian_agent.vault.filesystem.editor import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -75,6 +78,7 @@ class Wiring:
 
 def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
+    wiring.store.editor = _EditorBeside(wiring.store)
     runs = Runs(wiring.store, wiring.state)
     macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
     saved = SavedActions(macros, runs, TOOLS)
@@ -90,6 +94,23 @@ def open_obsidian(store: VaultStore) -> Obsidian:
     from obsidian_agent.obsidian.live import Obsidian
 
     return Obsidian(store.real_path, lambda: store.obsidian_config("workspace"))
+
+
+@dataclass(frozen=True, slots=True)
+class _EditorBeside:
+    """The notes open in an Obsidian, if one runs. Without one nothing is imported for it: most headless runs have none."""
+
+    store: VaultStore
+
+    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> Editing | None:
+        """As `Editor.settle`."""
+        try:
+            find_transport()
+        except ObsidianError:
+            return None
+        from obsidian_agent.obsidian.editing import ObsidianEditor
+
+        return ObsidianEditor(open_obsidian(self.store)).settle(paths, surely=surely)
 
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:

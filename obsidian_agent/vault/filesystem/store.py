@@ -17,6 +17,7 @@ from typing import Final, Literal, Self, get_args
 
 from obsidian_agent.errors import ConfigError, PathRefused, VaultError
 from obsidian_agent.vault.filesystem import walk
+from obsidian_agent.vault.filesystem.editor import Editor
 from obsidian_agent.vault.filesystem.trees import HandleTree, PathTree, ScanEntry, ScanKind, Tree, kind_of
 from obsidian_agent.vault.paths.path import CONFIG_FOLDER, ROOT, VaultPath, config_path, from_disk, is_reserved
 
@@ -48,6 +49,8 @@ class VaultStore:
         self.real_path = real_path
         """The vault's folder with all links resolved, as it was when it was opened."""
         self._case_insensitive: bool | None = None
+        self.editor: Editor | None = None
+        """The program beside this one that may hold files of the vault open."""
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:
