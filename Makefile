@@ -86,4 +86,4 @@ lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile --quiet --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
 
 clean: ## forget the environment and the played-with vault
-	rm -rf $(VENV) $(PLAY) dist build
+	rm -rf $(VENV) $(PLAY) $(COMPANION)/node_modules dist build
