@@ -21,7 +21,7 @@ from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.names import Names
 from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
-from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
+from obsidian_agent.offline.recipe import SLOT, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
@@ -31,11 +31,13 @@ from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.form import Form
+    from obsidian_agent.agent.macros.macro import Macro
 
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
@@ -53,7 +55,7 @@ class OfflinePlanner:
 
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
-    macros: Callable[[], Sequence[MacroLike]] = tuple
+    macros: Callable[[], Sequence[Macro]] = tuple
     _known: list[Names] = field(default_factory=list, repr=False)
     _menus: list[Menu] = field(default_factory=list, repr=False)
     """The names and the menu of the last turn: while a message is typed, the vault and the macros mostly stay as they are."""
@@ -119,6 +121,28 @@ class OfflinePlanner:
     def suggest(self, request: PlanRequest, *, questions: bool = False) -> tuple[Candidate, ...]:
         """The likeliest actions for a sentence that may not be finished. May block."""
         return self._turn(request, questions=questions).candidates
+
+
+def from_macro(macro: Macro) -> Recipe:
+    """A macro as a recipe of the subject `Saved`: its name (with “for” before its one input) and its phrases are its examples."""
+    document = macro.plan.to_json()
+    # What the run's own context binds by itself need not be asked for.
+    inputs = {
+        name: {"kind": declared.get("type", "text"), "description": declared.get("description") or name, "default": declared.get("default")}
+        for name, declared in document.pop("parameters", {}).items()
+        if name not in CONTEXT_NAMES or declared.get("default") is not None
+    }
+    lacking = [name for name, each in inputs.items() if each["default"] is None]
+    said = [macro.name, f"Run {macro.name}", *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []), *macro.phrases]
+    return Recipe(
+        name=f"macro:{macro.name}",
+        title=macro.name,
+        subject="Saved",
+        description=macro.description or macro.plan.goal,
+        examples=tuple(dict.fromkeys(each for each in said if {slot for slot, _ in SLOT.findall(each)} <= inputs.keys())),
+        inputs=inputs,
+        plan=document,
+    )
 
 
 @dataclass(frozen=True)

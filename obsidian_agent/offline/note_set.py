@@ -16,6 +16,7 @@ import regex
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import NameKind, key_of
+from obsidian_agent.offline.recipe import Kind
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.registry import TOOLS
 
@@ -45,7 +46,7 @@ STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
 }
 """What `is:` takes: the condition, and how it reads."""
 
-SLOTS: Final[Mapping[str, tuple[Key, Op, str]]] = {
+SLOTS: Final[Mapping[str, tuple[Key, Op, Kind]]] = {
     "tag": ("tag", ":", "tag"),
     "folder": ("folder", ":", "folder"),
     "property": ("property", "has", "property"),

@@ -114,7 +114,7 @@ def _values(pairs: list[tuple[tuple[str, str | None], str]], texts: list[str], r
             continue
         described = values.get(name, NoteSet())
         of = described.terms[-1].property if described.terms else None
-        slot = Input(field, SLOTS[field][2], "text", wanted.description, of="property")  # type: ignore[arg-type]
+        slot = Input(name=field, kind=SLOTS[field][2], description=wanted.description, of="property")
         value = read(slot, text, around, {"property": of}, known=known or slot.kind == "folder")
         values[name] = with_field(described, field, value)
     return {name: without_templates(value, around) if isinstance(value, NoteSet) else value for name, value in values.items()}

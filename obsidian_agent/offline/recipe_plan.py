@@ -130,8 +130,8 @@ def rewritten(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _declared(wanted: Input, value: Any) -> dict[str, Any]:
-    type_: ParameterType = wanted.type
-    if wanted.kind == "value":
+    type_ = wanted.type
+    if wanted.kind in ("value", "choice"):
         kinds: list[tuple[type, ParameterType]] = [(bool, "boolean"), (int, "number"), (float, "number"), (list, "list")]
         type_ = next((name for kind, name in kinds if isinstance(value, kind)), "text")
     return {"description": wanted.description, "type": type_, "default": value}

@@ -218,7 +218,7 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
 def _choice(text: str, wanted: Input) -> Any:
     for value, label in wanted.options.items():
         if text.casefold() in (value.casefold(), label.casefold()):
-            return _typed(wanted, value)
+            return note_set.plain(value)
     raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 
