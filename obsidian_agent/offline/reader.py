@@ -34,7 +34,7 @@ def readings(sentence: str, recipes: Iterable[Recipe], around: Surroundings) -> 
     """All that a sentence is an example of, each once. One is certain; none is no reading at all. A question changes nothing."""
     asked = sentence.rstrip().endswith(("?", "？"))
     quoted = list(quotes(sentence))
-    plain = sentence
+    plain = sentence.replace(HELD, " ")
     for each in reversed(quoted):
         plain = f"{plain[: each.start]}{HELD}{plain[each.end :]}"
     plain = _BLANK.sub(" ", plain.strip()).rstrip(".!?。！？ ")

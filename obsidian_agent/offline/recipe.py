@@ -133,6 +133,11 @@ class Recipe(RecipeModel):
         return {name: {"name": name, **each} if isinstance(each, Mapping) else each for name, each in inputs.items()}
 
     @property
+    def defaults(self) -> dict[str, Any]:
+        """The values that hold when none are given."""
+        return {name: wanted.default for name, wanted in self.inputs.items() if wanted.default is not None}
+
+    @property
     def tools(self) -> tuple[str, ...]:
         """The tools of its steps, each once."""
         return tuple(dict.fromkeys(str(step["tool"]) for step in self.plan["steps"]))

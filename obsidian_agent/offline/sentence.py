@@ -87,7 +87,7 @@ class Sentence:
     @cached_property
     def bare(self) -> str:
         """The sentence with signs that mean nothing in place of quoted texts; places in it are places in the text."""
-        bare = self.text
+        bare = self.text.replace(HELD, " ")
         for each in self.quotes:
             bare = f"{bare[: each.start]}{HELD * (each.end - each.start)}{bare[each.end :]}"
         return bare
