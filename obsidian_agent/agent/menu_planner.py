@@ -14,15 +14,14 @@ from functools import cache
 from typing import Final, Literal
 
 from obsidian_agent.agent.conversation import new_id
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import AgentEvent, Candidate, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
+from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
-from obsidian_agent.agent.turn.usage import Meter
+from obsidian_agent.agent.usage import Meter
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request

@@ -13,8 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.answers import answer
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnFailed, Verdict
+from obsidian_agent.agent.events import Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
@@ -37,7 +36,7 @@ from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.form import Form
-    from obsidian_agent.agent.macros.macro import Macro
+    from obsidian_agent.agent.macro import Macro
 
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."

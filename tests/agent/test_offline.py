@@ -7,7 +7,7 @@ import pytest
 
 from agents import played
 from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, TurnFailed
-from obsidian_agent.agent.macros.macro import Macro
+from obsidian_agent.agent.macro import Macro
 from obsidian_agent.agent.offline import NO_SELECTION, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged, recipe_named

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.catalogue import page
-from obsidian_agent.agent.macros.macro import Macro
+from obsidian_agent.agent.macro import Macro
 from obsidian_agent.agent.offline import from_macro
 from obsidian_agent.offline.note_set import SLOTS
 from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, packaged
