@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.macros.macro import MacroStore
-from obsidian_agent.agent.macros.store import SavedActions
+from obsidian_agent.agent.macro import MacroStore
+from obsidian_agent.agent.macro_store import SavedActions
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
@@ -28,19 +28,19 @@ from obsidian_agent.vault.views.disk import DiskView
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.model_turns import Models
-    from obsidian_agent.agent.monthly_cost import MonthlyCost
+    from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.trace import Trace
-    from obsidian_agent.agent.turn.config import TurnConfig
-    from obsidian_agent.agent.vault_agents.files import FilesBelow
-    from obsidian_agent.agent.vault_agents.library import VaultAgents
+    from obsidian_agent.agent.turn.preparation import TurnConfig
+    from obsidian_agent.agent.usage import MonthlyCost
+    from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
+    from obsidian_agent.obsidian.live import Obsidian
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
-    from obsidian_agent.providers.limiter import RateLimits
-    from obsidian_agent.providers.plugin_index import PluginIndex
+    from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
@@ -83,6 +83,13 @@ def build_session(wiring: Wiring) -> Session:
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
+
+
+def open_obsidian(store: VaultStore) -> Obsidian:
+    """The Obsidian that may run beside this program, for a vault. It is not asked yet."""
+    from obsidian_agent.obsidian.live import Obsidian
+
+    return Obsidian(store.real_path, lambda: store.obsidian_config("workspace"))
 
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
@@ -148,7 +155,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
-    from obsidian_agent.agent.monthly_cost import CountedProvider
+    from obsidian_agent.agent.usage import CountedProvider
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
@@ -164,7 +171,7 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
     """What models have cost, in all vaults, and the cap of the settings."""
-    from obsidian_agent.agent.monthly_cost import MonthlyCost
+    from obsidian_agent.agent.usage import MonthlyCost
 
     return MonthlyCost(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
 
@@ -186,7 +193,7 @@ class _Lasting:
     @cached_property
     def limits(self) -> RateLimits:
         """How often each service is asked."""
-        from obsidian_agent.providers.limiter import RateLimits, TokenBucket
+        from obsidian_agent.providers.middleware import RateLimits, TokenBucket
 
         return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
 
@@ -200,9 +207,9 @@ class _Lasting:
 
 def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
     """What an agent gets in its next turn. May block."""
-    from obsidian_agent.agent.context.items import CONTEXT_FORMATS, Gatherer
-    from obsidian_agent.agent.turn.config import TurnConfig
+    from obsidian_agent.agent.context import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
+    from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.vault_agents.instructions import resolve
 
     settings = wiring.settings.current
@@ -226,8 +233,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
 def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
     from obsidian_agent.agent.privacy.consent import SharingRules
-    from obsidian_agent.agent.vault_agents.files import files_below
-    from obsidian_agent.agent.vault_agents.library import VaultAgents
+    from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
     settings = wiring.settings.current
     known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
@@ -253,14 +259,14 @@ def _vault_state(wiring: Wiring) -> Path:
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
     # Imported here, as the models are.
-    from obsidian_agent.agent.index_follower import open_index
+    from obsidian_agent.agent.open_vault import open_index
 
     return open_index(wiring.store, wiring.state)
 
 
 def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:
     """Obsidian's list of community plugins, kept beside the vaults' folders; one for all vaults."""
-    from obsidian_agent.providers.plugin_index import PluginIndex
+    from obsidian_agent.agent.plugins import PluginIndex
 
     return PluginIndex(state / "plugin-index.json", _clock(now))
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.event_stream import Emit, stream
-from obsidian_agent.agent.events import AgentEvent, TextDelta
+from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, stream
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.model_turns import ModelTurns
 from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
@@ -20,8 +19,8 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.config import TurnConfig
 from obsidian_agent.agent.turn.loop import Agent, Vault
+from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.result import Preview

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.privacy.ledger import FileRead, Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
-from obsidian_agent.agent.turn.usage import TurnUsage
+from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.context.mentions import Mentionable
+    from obsidian_agent.agent.context import Mentionable
+    from obsidian_agent.agent.model_turns import RequestPreview
     from obsidian_agent.agent.plugins import FoundPlugins
-    from obsidian_agent.agent.request_preview import RequestPreview
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.vault_agents.library import VaultAgents
     from obsidian_agent.providers.keys import KeyStore
@@ -48,7 +48,7 @@ class AppServices:
 
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
         """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
-        from obsidian_agent.agent.request_preview import preview_request
+        from obsidian_agent.agent.model_turns import preview_request
 
         chat = await asyncio.to_thread(self.chats.open, thread_id) if thread_id is not None else None
         turns = await asyncio.to_thread(lambda: self.session.model_turns)
@@ -154,6 +154,6 @@ class AppServices:
 
     def mentionable(self) -> Mentionable:
         """Everything that can be mentioned in a message. May block."""
-        from obsidian_agent.agent.context.mentions import Mentionable
+        from obsidian_agent.agent.context import Mentionable
 
         return Mentionable(self.session.vault.view())

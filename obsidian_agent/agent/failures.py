@@ -18,7 +18,7 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ProviderError
-from obsidian_agent.providers.redact import redact
+from obsidian_agent.providers.errors import redact
 
 Severity = Literal["critical", "error", "warning", "info"]
 KEPT: Final = 200

@@ -11,8 +11,18 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from obsidian_agent.agent.event_stream import Emit, in_thread, stream
-from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PreviewReady, PreviewStarted, RunEvent, TurnFailed
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Emit,
+    ExecutionResult,
+    NeedsInput,
+    PreviewReady,
+    PreviewStarted,
+    RunEvent,
+    TurnFailed,
+    in_thread,
+    stream,
+)
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.open_vault import OpenVault, run_context
@@ -114,6 +124,6 @@ class Plans:
 
     def verify(self, approved: Preview) -> tuple[Problem, ...]:
         """What of the vault is not as the preview said that it would be. May block."""
-        from obsidian_agent.agent.execution.verify import verify
+        from obsidian_agent.agent.execution.checks import verify
 
         return verify(approved, DiskView(self.vault.store))

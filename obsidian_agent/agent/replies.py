@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import AgentEvent, Notice, TextDelta
+from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
     ChatDelta,

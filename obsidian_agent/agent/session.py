@@ -12,9 +12,19 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from obsidian_agent.agent.event_stream import Emit, stream
-from obsidian_agent.agent.events import AgentEvent, Candidate, NeedsInput, PlanReady, PreviewReady, TurnFailed, TurnStarted, Verdict
-from obsidian_agent.agent.macros.store import SavedActions
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Candidate,
+    Emit,
+    NeedsInput,
+    PlanReady,
+    PreviewReady,
+    TurnFailed,
+    TurnStarted,
+    Verdict,
+    stream,
+)
+from obsidian_agent.agent.macro_store import SavedActions
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.config.live import LiveSettings

@@ -141,7 +141,7 @@ def _figures(index: StoredIndex) -> dict[str, Any]:
 
 @contextmanager
 def _keeper(options: argparse.Namespace, out: Output) -> Iterator[IndexKeeper]:
-    from obsidian_agent.agent.index_follower import open_index
+    from obsidian_agent.agent.open_vault import open_index
     from obsidian_agent.cli.report import progress
     from obsidian_agent.config.directories import directories
 

@@ -19,12 +19,12 @@ from typing import Final, Literal
 from obsidian_agent.errors import JournalError, Problem, VaultError
 from obsidian_agent.journal import temp_files
 from obsidian_agent.journal.blobs import ImageSource
-from obsidian_agent.journal.boot import started_since
-from obsidian_agent.journal.effects import Effects, effects_of
-from obsidian_agent.journal.journal import Journal, no_run
-from obsidian_agent.journal.records import Kind, Record, StoredAction
+from obsidian_agent.journal.reader import no_run
+from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.system_calls import started_since
 from obsidian_agent.vault.transaction.actions import Action, PutFile, reverse
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey

@@ -13,10 +13,10 @@ from typing import Final, Literal
 
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
-from obsidian_agent.journal.journal import Journal, no_run
-from obsidian_agent.journal.records import Kind, NewRecord, Record, Status
+from obsidian_agent.journal.reader import no_run
+from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, cut_after
 from obsidian_agent.journal.recovery import settle
-from obsidian_agent.journal.step_boundaries import cut_after
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath, is_trash
@@ -102,6 +102,8 @@ class _Reversal:
     """Paths of what is left alone."""
     missing: set[str] = field(default_factory=set)
     """Paths where something that is left alone was to come to."""
+    awaited: set[str] = field(default_factory=set)
+    """Those of them where it comes to at the next try, because only the disk failed: nothing else may take its place before."""
 
     # --- deciding --------------------------------------------------------------------------------------------------------------
 
@@ -162,15 +164,10 @@ class _Reversal:
             self.missing.add(action.path.text)
 
     def _is_left(self, action: Action) -> bool:
-        """Whether the entry was left alone already, or is in a folder that was to come to its place and did not."""
-        path = action.path
-        if path.text in self.left:
+        """Whether the entry was left alone already, is in a folder that did not come to its place, or would take an awaited place."""
+        if action.path.text in self.left or _at_or_below(action.path, self.missing):
             return True
-        while self.missing and not path.is_root:
-            if path.text in self.missing:
-                return True
-            path = path.parent
-        return False
+        return isinstance(action, MoveEntry) and _at_or_below(action.new_path, self.awaited)
 
     def _holds_what_is_left(self, action: PutFolder) -> bool:
         """Whether a folder that is to go must stay in effect, because something of the same run stays in it."""
@@ -279,6 +276,8 @@ class _Reversal:
     def fail(self, action: Action, error: VaultError | JournalError) -> None:
         """Leave a place alone because the disk or the journal fails at it."""
         self._leave(action)
+        if isinstance(action, MoveEntry):
+            self.awaited.add(action.new_path.text)
         self.errors.append(error.problem())
 
     def note(self, action: Action) -> None:
@@ -376,7 +375,7 @@ def _behind(journal: Journal, record: Record) -> Record:
 
 def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
     """How many of a run's actions stay in effect."""
-    return 0 if to_step is None else cut_after(journal.cuts_of(record.run_id), to_step, record.run_id).actions
+    return 0 if to_step is None else cut_after(journal.plan_of(record.run_id).cuts, to_step, record.run_id).actions
 
 
 def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, kept: int = 0, *, seen: bool) -> _Reversal:
@@ -442,6 +441,14 @@ def undo_content(journal: Journal, run_id: str | None, path: str, *, redoing: bo
 
 def _names(action: Action) -> set[str]:
     return {action.path.text, action.new_path.text} if isinstance(action, MoveEntry) else {action.path.text}
+
+
+def _at_or_below(path: VaultPath, places: Collection[str]) -> bool:
+    while places and not path.is_root:
+        if path.text in places:
+            return True
+        path = path.parent
+    return False
 
 
 def _moved(path: str, action: MoveEntry) -> str:

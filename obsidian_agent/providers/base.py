@@ -136,25 +136,3 @@ class Provider(Protocol):
     def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
         """One completion as deltas, ended by exactly one `Finished`. Raises `ProviderError`; closing the iterator cancels the request."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class AroundProvider:
-    """What providers around another one share: they are that one by name and place, and only treat its stream differently."""
-
-    inner: Provider
-
-    @property
-    def name(self) -> str:
-        """The inner provider's name."""
-        return self.inner.name
-
-    @property
-    def address(self) -> str:
-        """The inner provider's address."""
-        return self.inner.address
-
-    @property
-    def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
-        return self.inner.local

@@ -9,11 +9,11 @@ from obsidian_agent import terminal_text
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import Kept
-    from obsidian_agent.agent.context.budget import Use
+    from obsidian_agent.agent.budget import Use
     from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.agent.model_turns import RequestPreview
     from obsidian_agent.agent.plugins import FoundPlugins
-    from obsidian_agent.agent.request_preview import RequestPreview
-    from obsidian_agent.agent.turn.usage import TurnUsage
+    from obsidian_agent.agent.usage import TurnUsage
 
 Line = tuple[str, str]
 """A line and its style."""
@@ -100,7 +100,7 @@ def usage_lines(here: Sequence[TurnUsage], everywhere: Sequence[TurnUsage]) -> l
 
 
 def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
-    from obsidian_agent.agent.turn.usage import total
+    from obsidian_agent.agent.usage import total
 
     if not turns:
         return [("  no model was asked", "$quiet")]
@@ -129,7 +129,7 @@ def _counted(count: int, word: str) -> str:
 
 def usage_in_a_line(turns: Sequence[TurnUsage]) -> str:
     """The last turn and the whole conversation: `5,200 in · 240 out · $0.0123 · conversation $0.0340`."""
-    from obsidian_agent.agent.turn.usage import total
+    from obsidian_agent.agent.usage import total
 
     last, whole = turns[-1], total(turns)
     price = f" · ${last.cost:.4f}" if last.cost is not None else ""

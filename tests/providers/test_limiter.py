@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Waiting
-from obsidian_agent.providers.limiter import LimitedProvider, RateLimits, TokenBucket
-from obsidian_agent.providers.retry import RetryingProvider
+from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider, TokenBucket
 
 REQUEST = ChatRequest((ChatMessage("user", "hi"),))
 

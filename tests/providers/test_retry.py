@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Waiting
-from obsidian_agent.providers.retry import RetryingProvider, RetryPolicy
+from obsidian_agent.providers.middleware import RetryingProvider, RetryPolicy
 
 REQUEST = ChatRequest((ChatMessage("user", "hi"),))
 

@@ -4,16 +4,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from obsidian_agent.agent.app_services import Kept
-from obsidian_agent.agent.context.budget import Use
-from obsidian_agent.agent.plugins import FoundPlugin, FoundPlugins
+from obsidian_agent.agent.budget import Use
+from obsidian_agent.agent.model_turns import RequestPreview
+from obsidian_agent.agent.plugins import CommunityPlugin, FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
-from obsidian_agent.agent.request_preview import RequestPreview
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.agent.turn.usage import TurnUsage
+from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Flag
-from obsidian_agent.providers.plugin_index import CommunityPlugin
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tui import report_lines
 from obsidian_agent.tui.screens.dialogs import wrapped

@@ -13,14 +13,12 @@ from dataclasses import replace
 from time import perf_counter
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent, RunFinished, RunStarted, RunStatus
+from obsidian_agent.agent.execution.checks import Precheck, Work
 from obsidian_agent.agent.execution.instance_runner import Emit, InstanceRunner, RunCommand
-from obsidian_agent.agent.execution.precheck import Precheck, Work
 from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem
-from obsidian_agent.journal.effects import Effects, effects_of
-from obsidian_agent.journal.journal import Journal
-from obsidian_agent.journal.records import NewRecord, Record
+from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, cuts_between, effects_of
 from obsidian_agent.journal.recovery import settle
-from obsidian_agent.journal.step_boundaries import Cut, cuts_between
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore

@@ -8,26 +8,136 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
 from obsidian_agent.agent.conversation import Compacted, Conversation, compact
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
 from obsidian_agent.agent.failures import explain
 from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, ShareRequest
-from obsidian_agent.agent.threads.bus import Bus, Ended, Happened, How, Retitled
+from obsidian_agent.agent.privacy.untrusted_text import visible
+from obsidian_agent.agent.replies import whole_reply
 from obsidian_agent.agent.threads.log_store import ThreadHit, ThreadStore, ThreadSummary, clean_title
 from obsidian_agent.agent.threads.recorder import Recorder, shared_record
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
-from obsidian_agent.agent.threads.titles import title_by, title_from
 from obsidian_agent.agent.turn.state_machine import IllegalStep, TurnMachine, TurnState
-from obsidian_agent.errors import ConfigError, Problem
+from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event of a thread's turn."""
+
+    thread_id: str
+    event: AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Retitled:
+    """A thread has another title."""
+
+    thread_id: str
+    title: str
+
+
+How = Literal["completed", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A thread's turn is over, and everything of it is saved."""
+
+    thread_id: str
+    how: How
+
+
+ThreadEvent = Happened | Retitled | Ended
+
+
+@dataclass(slots=True)
+class Bus:
+    """Hands everything that happens to everybody who listens, in order. For one event loop."""
+
+    _listeners: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
+
+    def publish(self, happening: ThreadEvent) -> None:
+        """Tell all listeners."""
+        for listener in self._listeners:
+            listener.put_nowait(happening)
+
+    @contextlib.contextmanager
+    def listen(self, thread_id: str | None = None) -> Iterator[AsyncIterator[ThreadEvent]]:
+        """Everything from now on (of one thread, or of all), until the block ends."""
+        queue: asyncio.Queue[ThreadEvent] = asyncio.Queue()
+        self._listeners.append(queue)
+        try:
+            yield _from(queue, thread_id)
+        finally:
+            self._listeners.remove(queue)
+
+
+async def _from(queue: asyncio.Queue[ThreadEvent], thread_id: str | None) -> AsyncIterator[ThreadEvent]:
+    while True:
+        happening = await queue.get()
+        if thread_id is None or happening.thread_id == thread_id:
+            yield happening
+
+
+LONGEST: Final = 60
+_SHOWN: Final = 1_000
+"""Characters of question and answer that a model gets to make a title of."""
+_POLITE: Final = re.compile(
+    r"^(?:(?:hi|hello|hey|hallo|please|bitte|can you|could you|would you|kannst du|könntest du|i(?:'d| would) like (?:you )?to|"
+    r"i want (?:you )?to|ich möchte,? dass du|help me(?: to)?|tell me)\b[\s,!.:]*)+",
+    re.IGNORECASE,
+)
+_COMMAND: Final = re.compile(r"^/\w+\s+")
+_SENTENCE: Final = re.compile(r"(?<=[.!?。！？])\s|\n")
+_INSTRUCTIONS: Final = (
+    "Give the conversation below a title of three to seven words in the language of the question. "
+    "Answer with the title alone: no quotes, no full stop."
+)
+
+
+def title_from(question: str, answer: str = "") -> str | None:
+    """A title from what was said; None when that says nothing."""
+    text = _POLITE.sub("", _COMMAND.sub("", visible(question).strip()))
+    first = next((part for part in _SENTENCE.split(text) if part.strip()), "")
+    plain = first.strip(" \t#*>-–—\"'`.,!")
+    if len(re.findall(r"\w", plain)) < 3:
+        plain = next((line.lstrip("# ").strip() for line in visible(answer).splitlines() if line.strip()), "")
+    if len(re.findall(r"\w", plain)) < 3:
+        return None
+    return _shortened(plain[0].upper() + plain[1:])
+
+
+async def title_by(provider: Provider, question: str, answer: str) -> str | None:
+    """A title that a model makes of what it was asked and has answered; None when it fails. Nothing else is sent."""
+    conversation = f"Question: {visible(question)[:_SHOWN]}\n\nAnswer: {visible(answer)[:_SHOWN]}"
+    request = ChatRequest((ChatMessage("system", _INSTRUCTIONS), ChatMessage("user", conversation)), max_tokens=64, timeout=20.0)
+    try:
+        reply = await whole_reply(provider, request)
+    except ProviderError:
+        return None
+    line = next((line.strip() for line in visible(reply.text).splitlines() if line.strip()), "")
+    plain = re.sub(r"^(?:title|titel)\s*:\s*", "", line, flags=re.IGNORECASE).strip(" \"'`*#.")
+    return _shortened(plain) if plain else None
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) <= LONGEST:
+        return text.rstrip(" .:;,!")
+    cut = text[:LONGEST].rsplit(" ", 1)[0] if " " in text[:LONGEST] else text[:LONGEST]
+    return f"{cut.rstrip(' .:;,!')}…"
 
 
 @dataclass(frozen=True, slots=True)

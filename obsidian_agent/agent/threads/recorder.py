@@ -28,7 +28,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.privacy.consent import Part
 from obsidian_agent.agent.threads.log_store import ThreadFile, summary_of, version_record
 from obsidian_agent.agent.threads.state import Record, ThreadFold, ThreadState, message_record
-from obsidian_agent.agent.turn.usage import TurnUsage
+from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.providers.base import ChatMessage
 

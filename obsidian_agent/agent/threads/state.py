@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, get_args
 
 from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK, Conversation
 from obsidian_agent.agent.privacy.consent import Level, Part
-from obsidian_agent.agent.turn.usage import TurnUsage
+from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 FORMAT: Final = 1

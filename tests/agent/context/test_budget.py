@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import check_pairs, scripted
-from obsidian_agent.agent.context.budget import Use, divide, fitting
-from obsidian_agent.agent.context.compaction import digest, old_part, summarise, within
-from obsidian_agent.agent.context.items import CONTEXT_FORMATS, ContextItem, Why
-from obsidian_agent.agent.context.tokens import estimate, estimate_messages
+from obsidian_agent.agent.budget import Use, divide, estimate, estimate_messages
+from obsidian_agent.agent.context import CONTEXT_FORMATS, ContextItem, Why, fitting
+from obsidian_agent.agent.conversation import digest, old_part, summarise, within
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 from obsidian_agent.vault.paths.path import PathUse, parse
 

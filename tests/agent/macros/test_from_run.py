@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.macros.from_run import find_parameters, literals, macro_from_run, promote_literal, promote_text
-from obsidian_agent.agent.macros.macro import MacroError, read_macro
+from obsidian_agent.agent.macro import MacroError, find_parameters, literals, macro_from_run, promote_literal, promote_text, read_macro
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.macros.macro import Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.agent.macro import Macro, MacroError, MacroStore, read_macro
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.errors import PlanError
 from obsidian_agent.tools.registry import TOOLS

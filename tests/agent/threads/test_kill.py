@@ -23,7 +23,7 @@ PROGRAM = textwrap.dedent("""
     from pathlib import Path
     from obsidian_agent.agent.events import TextDelta
     from obsidian_agent.agent.privacy.consent import refuse_all
-    from obsidian_agent.agent.threads.bus import Ended, Happened
+    from obsidian_agent.agent.threads.manager import Ended, Happened
     from obsidian_agent.bootstrap import Wiring, build_threads, build_session
     from obsidian_agent.vault.filesystem.store import VaultStore
 

@@ -14,8 +14,7 @@ from agents import NOTES, Person, call, calls, check_pairs, no, propose, yes
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.events import AgentEvent, Answer, ExecutionResult, PreviewReady, TextDelta, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.threads.bus import Ended, Happened, Retitled, ThreadEvent
-from obsidian_agent.agent.threads.manager import IDLE, MOST_OPEN, ThreadManager
+from obsidian_agent.agent.threads.manager import IDLE, MOST_OPEN, Ended, Happened, Retitled, ThreadEvent, ThreadManager
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.filesystem.store import VaultStore

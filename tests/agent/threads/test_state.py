@@ -9,7 +9,7 @@ from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.privacy.consent import Level, Part
 from obsidian_agent.agent.threads.log_store import pruned
 from obsidian_agent.agent.threads.state import CRASH_MARK, ThreadState, line_of, message_in, message_record, records_in, thread_of
-from obsidian_agent.agent.turn.usage import TurnUsage, total
+from obsidian_agent.agent.usage import TurnUsage, total
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 HEAD = {"k": "thread", "format": 1, "id": "00112233aabbccdd", "created": "2026-03-14T09:30:00.000+00:00"}

@@ -18,7 +18,7 @@ from obsidian_agent.agent.turn.proposals import FAILED
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Provider, TextChunk
-from obsidian_agent.providers.retry import RetryingProvider
+from obsidian_agent.providers.middleware import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import RunContext, Selection
 

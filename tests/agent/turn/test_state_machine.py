@@ -11,7 +11,7 @@ import pytest
 
 from agents import NOTES, Person, propose, yes
 from obsidian_agent.agent.events import Answer, ExecutionResult, RunFinished, RunStarted, TurnFailed, TurnStarted
-from obsidian_agent.agent.execution.verify import repair_request, verify
+from obsidian_agent.agent.execution.checks import repair_request, verify
 from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.agent.turn.state_machine import ENDS, FOLLOWING, REPAIRS, IllegalStep, TurnMachine, TurnState
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
