@@ -9,8 +9,7 @@ from functools import cached_property
 
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
-from obsidian_agent.vault.filesystem.store import VaultStore, missing, not_a_file, not_a_folder
-from obsidian_agent.vault.filesystem.trees import ScanKind, kind_of
+from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of, missing, not_a_file, not_a_folder
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
 from obsidian_agent.vault.views.scan_index import ScanIndex
