@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.usage import MonthlyCost
     from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
+    from obsidian_agent.obsidian.live import Obsidian
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
@@ -83,6 +84,13 @@ def build_session(wiring: Wiring) -> Session:
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
+
+
+def open_obsidian(store: VaultStore) -> Obsidian:
+    """The Obsidian that may run beside this program, for a vault. It is not asked yet."""
+    from obsidian_agent.obsidian.live import Obsidian
+
+    return Obsidian(store.real_path, lambda: store.obsidian_config("workspace"))
 
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:

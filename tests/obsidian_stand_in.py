@@ -103,7 +103,7 @@ class StandIn:
             return "Vault not found."
         command, values = argv[1], dict(value.partition("=")[::2] for value in argv[2:])
         match command:
-            case "obsidian-agent" if self.companion:
+            case "agent-companion" if self.companion:
                 return "noise of another plugin\n" + self._reply(values["req"])
             case "vault":
                 return self.vault or str(self.folder)

@@ -1,6 +1,6 @@
 """The protocol of the companion, our plugin in Obsidian: one request, one reply, both JSON, over Obsidian's own command line.
 
-A request is the parameter `req` of the command `obsidian-agent`: JSON in base64url, because the command line would read `\\n` and `\\t` in it.
+A request is the parameter `req` of the command `agent-companion`: JSON in base64url, because the command line would read `\\n` and `\\t` in it.
 The reply is the last line that starts with `OA1 `; anything else is Obsidian's own text. Both name the vault's folder and compare it, so that
 another vault, or another Obsidian that took the socket over, is never read or changed. Places count as in Obsidian: lines and columns from 0,
 columns and offsets in UTF-16 units.
@@ -19,12 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from obsidian_agent.errors import ObsidianError
+from obsidian_agent.obsidian.registry import KnownVault
 from obsidian_agent.obsidian.transport import Transport
 
-PLUGIN_ID: Final = "obsidian-agent"
+PLUGIN_ID: Final = "agent-companion"
 PROTOCOL: Final = 1
 LONGEST_WAIT: Final = 20.0
 """Seconds that `watch` waits for something to happen."""
+
+TextChange = tuple[int, int, str]
+"""From, to, and the text that takes the place of what is between; UTF-16 units of the text before."""
 
 _PREFIX: Final = "OA1 "
 
@@ -71,7 +75,10 @@ class LiveContext(_Reply):
 
 
 class SettledFile(BaseModel):
-    """An open note after it was saved: the hash of the editor's text, and whether the disk holds the same (`saved`)."""
+    """An open note after it was saved: the hash of the editor's text, and whether the disk holds that too (`saved`).
+
+    A file that is open, and not as a note (a canvas), has no mode.
+    """
 
     model_config = ConfigDict(frozen=True)
     path: str
@@ -83,10 +90,6 @@ class SettledFile(BaseModel):
 
 class _Settled(_Reply):
     files: tuple[SettledFile, ...] = ()
-
-
-class _Edited(_Reply):
-    saved: bool = False
 
 
 class _Opened(_Reply):
@@ -119,14 +122,14 @@ class NoCompanion(ObsidianError):
 
 @dataclass(frozen=True, slots=True)
 class CompanionClient:
-    """The companion of the vault in `folder` (a real path), which Obsidian knows as `vault_id`.
+    """The companion of a vault. `folder` is the vault's real path.
 
     Every method blocks, and raises `Unreachable`, `NoCompanion`, or `ObsidianError` with the companion's code when it refuses.
     """
 
     transport: Transport
+    vault: KnownVault
     folder: str
-    vault_id: str
 
     def context(self) -> LiveContext:
         """What the person looks at now."""
@@ -140,9 +143,13 @@ class CompanionClient:
         """Save these notes where they are open, and say how they stand."""
         return self._ask("settle", _Settled, paths=list(paths)).files
 
-    def edit(self, path: str, before: str, after: str, changes: Sequence[tuple[int, int, str]]) -> bool:
-        """Change an open note in one step of the editor's undo, and save it; whether the disk holds the result."""
-        return self._ask("edit", _Edited, path=path, before=before, after=after, changes=[list(change) for change in changes]).saved
+    def edit(self, path: str, before: str, after: str, changes: Sequence[TextChange]) -> None:
+        """Change an open note in one step of the editor's undo, from the text with hash `before` to that with hash `after`, and save it.
+
+        What the person typed while it was saved is kept, so the disk may hold more than that. STALE, NOT_OPEN, NOT_SOURCE, DIFFERENT and
+        BAD_REQUEST leave the note as it was; UNSAVED says that the change stands in the editor and did not reach the disk.
+        """
+        self._ask("edit", _Reply, path=path, before=before, after=after, changes=changes)
 
     def open(self, path: str, line: int | None = None, *, new_pane: bool = False) -> bool:
         """Show a file, at a line (from 1)."""
@@ -158,9 +165,9 @@ class CompanionClient:
         return self._ask("run", _Executed, id=id, name=name).executed
 
     def _ask(self, action: str, kind: type[_AnyReply], delay: float = 0.0, **fields: Any) -> _AnyReply:
-        request = json.dumps({"protocol": PROTOCOL, "vault": self.folder, "action": action, **fields}).encode("ascii")
+        request = json.dumps({"protocol": PROTOCOL, "vault": self.vault.written, "action": action, **fields}).encode("ascii")
         packed = base64.urlsafe_b64encode(request).decode("ascii").rstrip("=")
-        reply = _parse(self.transport.ask([f"vault={self.vault_id}", PLUGIN_ID, f"req={packed}"], delay), kind)
+        reply = _parse(self.transport.ask([f"vault={self.vault.id}", PLUGIN_ID, f"req={packed}"], delay), kind)
         if not reply.ok and reply.code == "PROTOCOL":
             raise _other_protocol()
         if os.path.realpath(reply.vault) != self.folder or reply.code == "OTHER_VAULT":

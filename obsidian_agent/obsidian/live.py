@@ -15,7 +15,7 @@ from typing import Final, Literal
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.obsidian.companion_client import CompanionClient, LiveContext, NoCompanion, ObsidianCommand
 from obsidian_agent.obsidian.core_commands import CoreCommands
-from obsidian_agent.obsidian.registry import vault_id
+from obsidian_agent.obsidian.registry import KnownVault, known_vault
 from obsidian_agent.obsidian.transport import ANSWER_SECONDS, Transport, Unreachable, find_transport
 from obsidian_agent.obsidian.uri import open_by_uri, opener
 from obsidian_agent.obsidian.workspace_file import active_file
@@ -78,19 +78,19 @@ class Obsidian:
 
     def companion(self) -> CompanionClient:
         """The companion, not asked yet. Raises `ObsidianError` when Obsidian cannot be reached."""
-        transport, id = self._reach()
-        return CompanionClient(transport, self._folder, id)
+        transport, vault = self._reach()
+        return CompanionClient(transport, vault, self._folder)
 
     def _core(self) -> CoreCommands:
-        transport, id = self._reach()
-        return CoreCommands(transport, self._folder, id)
+        transport, vault = self._reach()
+        return CoreCommands(transport, self._folder, vault.id)
 
-    def _reach(self) -> tuple[Transport, str]:
+    def _reach(self) -> tuple[Transport, KnownVault]:
         transport = find_transport(self._patience)
-        id = vault_id(self._folder)
-        if id is None:
+        vault = known_vault(self._folder)
+        if vault is None:
             raise Unreachable("Obsidian does not know this folder as a vault.", hint="Open it there once as a vault.")
-        return transport, id
+        return transport, vault
 
     def context(self) -> LiveContext | None:
         """What the person looks at, with the selection; None where no companion answers."""

@@ -23,11 +23,15 @@ _WSL_USERS: Final = "/mnt/c/Users"
 
 @dataclass(frozen=True, slots=True)
 class KnownVault:
-    """A vault in Obsidian's registry; `opened` is milliseconds since the epoch of its last use, `id` what Obsidian calls it by."""
+    """A vault in Obsidian's registry; `opened` is milliseconds since the epoch of its last use.
+
+    Obsidian calls it by `id`, and its folder as it is `written` in the registry.
+    """
 
     path: Path
     opened: int
     id: str = ""
+    written: str = ""
 
     @property
     def name(self) -> str:
@@ -45,9 +49,9 @@ def known_vaults() -> list[KnownVault]:
     return sorted(found.values(), key=lambda vault: -vault.opened)
 
 
-def vault_id(folder: str) -> str | None:
-    """The id under which Obsidian knows the vault in this folder (a real path); None when it does not."""
-    return next((vault.id for vault in known_vaults() if os.path.realpath(vault.path) == folder), None)
+def known_vault(folder: str) -> KnownVault | None:
+    """The vault in this folder (a real path), if Obsidian knows it."""
+    return next((vault for vault in known_vaults() if os.path.realpath(vault.path) == folder), None)
 
 
 def _read(file: Path) -> Iterator[KnownVault]:
@@ -59,7 +63,7 @@ def _read(file: Path) -> Iterator[KnownVault]:
     for id, entry in vaults.items() if isinstance(vaults, dict) else ():
         path, opened = (entry.get("path"), entry.get("ts", 0)) if isinstance(entry, dict) else (None, 0)
         if isinstance(path, str) and (folder := Path(_here(path))).is_dir():
-            yield KnownVault(folder, opened if isinstance(opened, int) else 0, id)
+            yield KnownVault(folder, opened if isinstance(opened, int) else 0, id, path)
 
 
 def _here(path: str) -> str:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,17 +7,6 @@ import pytest
 
 from obsidian_agent.obsidian.live import Obsidian
 from obsidian_stand_in import StandIn, stand_in
-
-
-@pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of its own, where no Obsidian runs. Its path is short, as those of sockets must be."""
-    with tempfile.TemporaryDirectory(prefix="oa-", dir="/tmp") as folder:
-        for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "HOME"):
-            monkeypatch.setenv(name, folder)
-        for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"):
-            monkeypatch.delenv(name, raising=False)
-        yield Path(folder)
 
 
 @pytest.fixture

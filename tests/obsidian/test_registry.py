@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.obsidian import registry
-from obsidian_agent.obsidian.registry import known_vaults, vault_id
+from obsidian_agent.obsidian.registry import known_vault, known_vaults
 
 
 def _register(file: Path, document: object) -> None:
@@ -29,8 +29,10 @@ def test_a_vault_is_known_by_where_it_really_is(home: Path, tmp_path: Path) -> N
     vault.mkdir()
     link.symlink_to(vault)
     _register(home / "obsidian" / "obsidian.json", {"vaults": {"d" * 16: {"path": str(link), "ts": 1}}})
-    assert vault_id(str(vault.resolve())) == "d" * 16
-    assert vault_id(str(tmp_path)) is None
+    found = known_vault(str(vault.resolve()))
+    assert found is not None
+    assert (found.id, found.written) == ("d" * 16, str(link))
+    assert known_vault(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("document", ["text", {"vaults": []}, {"vaults": {"a": "b", "c": {"path": 5}}}, {}])

@@ -11,13 +11,14 @@ import json
 import os
 import sys
 from contextlib import suppress
+from functools import cached_property
 from types import TracebackType
 from typing import Final, Literal, Self, get_args
 
 from obsidian_agent.errors import ConfigError, PathRefused, VaultError
 from obsidian_agent.vault.filesystem import walk
 from obsidian_agent.vault.filesystem.trees import HandleTree, PathTree, ScanEntry, ScanKind, Tree, kind_of
-from obsidian_agent.vault.paths.path import ROOT, VaultPath, config_path, from_disk, is_reserved
+from obsidian_agent.vault.paths.path import CONFIG_FOLDER, ROOT, VaultPath, config_path, from_disk, is_reserved
 
 READ_LIMIT: Final = 64 * 1024 * 1024
 """Largest file that is read, in bytes."""
@@ -204,12 +205,34 @@ class VaultStore:
             raise vault_error(error, path) from error
         return True
 
+    def remove_folder(self, folder: VaultPath) -> None:
+        """Remove an empty folder outside of runs, durably; no change when it is not empty."""
+        try:
+            self._tree.remove_folder(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+                raise vault_error(error, folder) from error
+
+    @cached_property
+    def config_folder(self) -> str:
+        """The name of Obsidian's own folder: `.obsidian`, or the only hidden folder that holds what it writes there."""
+        with suppress(VaultError):
+            hidden = sorted(name for name, kind, _ in self.scan(ROOT) if kind == "folder" and name.startswith("."))
+            if CONFIG_FOLDER not in hidden and len(found := [name for name in hidden if self._is_config(name)]) == 1:
+                return found[0]
+        return CONFIG_FOLDER
+
+    def _is_config(self, name: str) -> bool:
+        with suppress(VaultError):
+            return any(self.lstat(config_path(file, folder=name)) is not None for file in ("app.json", "workspace.json"))
+        return False
+
     def obsidian_config(self, name: ConfigName) -> object | None:
-        """The parsed JSON of `.obsidian/<name>.json`; None when missing, too large or broken. The only look into a protected folder."""
+        """The parsed JSON of `<name>.json` in Obsidian's own folder; None when missing, too large or broken. The only look into a protected folder."""
         if name not in _CONFIG_NAMES:
             raise ValueError(f"{name!r} is not one of Obsidian's config files that are read")
         try:
-            document: object = json.loads(self.read(config_path(name), CONFIG_LIMIT))
+            document: object = json.loads(self.read(config_path(f"{name}.json", folder=self.config_folder), CONFIG_LIMIT))
         except (VaultError, ValueError, RecursionError):
             return None
         return document

@@ -62,6 +62,8 @@ class Tree(Protocol):
 
     def remove(self, path: VaultPath) -> None: ...
 
+    def remove_folder(self, folder: VaultPath) -> None: ...
+
 
 def kind_of(mode: int) -> ScanKind:
     """The kind that a mode of `stat` stands for."""
@@ -198,6 +200,11 @@ class HandleTree:
             os.unlink(place.name, dir_fd=place.folder_fd)
             os.fsync(place.folder_fd)
 
+    def remove_folder(self, folder: VaultPath) -> None:
+        with self._place(folder, follow=False) as place:
+            os.rmdir(place.name, dir_fd=place.folder_fd)
+            os.fsync(place.folder_fd)
+
 
 class _PathSteps(walk.Steps):
     """A walk by path: every component is looked at before the next one is."""
@@ -298,3 +305,6 @@ class PathTree:
 
     def remove(self, path: VaultPath) -> None:
         os.unlink(self.native(path, follow=False))
+
+    def remove_folder(self, folder: VaultPath) -> None:
+        os.rmdir(self.native(folder, follow=False))
