@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.trace import Trace
@@ -137,6 +138,19 @@ def open_ledger(wiring: Wiring) -> Ledger:
     return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
 
 
+def build_shared_vault(wiring: Wiring) -> SharedVault:
+    """The vault as other agents get to know it."""
+    from obsidian_agent.agent.shared_vault import SharedVault
+
+    session = build_session(wiring)
+    return SharedVault(session.vault, session.plans, _sharing(wiring), open_ledger(wiring), proposals_folder(wiring))
+
+
+def proposals_folder(wiring: Wiring) -> Path:
+    """Where plans lie that other agents have proposed."""
+    return _vault_state(wiring) / "proposals"
+
+
 def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
     from obsidian_agent.agent.app_services import AppServices
@@ -157,11 +171,8 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
-    from obsidian_agent.agent.privacy.consent import SharingRules
 
-    settings = wiring.settings.current
-    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
-    rules = SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
+    settings, rules = wiring.settings.current, _sharing(wiring)
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
@@ -173,6 +184,15 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
         settings.planning,
         settings.note_models,
     )
+
+
+def _sharing(wiring: Wiring) -> SharingRules:
+    """What may leave this machine, as settings and options have it."""
+    from obsidian_agent.agent.privacy.consent import SharingRules
+
+    settings = wiring.settings.current
+    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
+    return SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:

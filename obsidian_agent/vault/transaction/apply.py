@@ -23,7 +23,7 @@ from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem,
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, io_error, read_all
 from obsidian_agent.vault.filesystem.editor import Editing
-from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free
+from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free, write_all
 from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
@@ -226,7 +226,7 @@ class Applier:
                 try:
                     if action.mode is not None:
                         os.fchmod(fd, action.mode)
-                    _write_all(fd, content)
+                    write_all(fd, content)
                     if action.becomes is not None:
                         set_times(fd, action.becomes)
                 finally:
@@ -263,7 +263,7 @@ class Applier:
         """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
         fd = os.open(temp, WRITE_FLAGS, IN_WRITING, dir_fd=folder)
         try:
-            _write_all(fd, content)
+            write_all(fd, content)
             if self._owner is not None and (status.st_uid, status.st_gid) != self._owner:
                 with contextlib.suppress(OSError):
                     os.fchown(fd, status.st_uid, status.st_gid)
@@ -427,14 +427,6 @@ def _taking_back(path: VaultPath) -> Iterator[None]:
             path=path.text,
             hint=_RECOVER,
         ) from error
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    written = os.write(fd, data)
-    if written < len(data):
-        view = memoryview(data)[written:]
-        while view:
-            view = view[os.write(fd, view) :]
 
 
 def _hash(fd: int, status: os.stat_result) -> str:
