@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.errors import Problem
-from obsidian_agent.journal.effects import Effects as Effects
+from obsidian_agent.journal.records import Effects as Effects
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview, Timings
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from obsidian_agent.agent.vault_agents.library import files_below
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
 from obsidian_agent.journal import state_folder
+from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
 from obsidian_agent.tools.editor import offset_of
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -30,7 +31,7 @@ from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.effects import Effects
+    from obsidian_agent.journal.records import Effects
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
     from obsidian_agent.vault.index.watcher import VaultWatcher
@@ -136,7 +137,9 @@ def run_context(
 ) -> RunContext:
     """Freeze the focus for a run. A note that is no longer there counts as no note."""
     active = _existing(view, focus.active_file)
-    recent = tuple(path for path in (_existing(view, name) for name in _recent(store)) if path is not None)
+    recent = tuple(
+        path for path in (_existing(view, name) for name in recent_files(store.obsidian_config("workspace"))) if path is not None
+    )
     return RunContext(
         vault_name=store.name,
         now=now,
@@ -194,13 +197,6 @@ def _existing(view: VaultView, name: str | None) -> VaultPath | None:
     except VaultError:
         return None
     return entry.path if entry is not None and entry.kind == "file" else None
-
-
-def _recent(store: VaultStore) -> list[str]:
-    """Obsidian's own list of recently opened files, from its workspace file."""
-    workspace = store.obsidian_config("workspace")
-    files = workspace.get("lastOpenFiles") if isinstance(workspace, dict) else None
-    return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
 
 
 class OpenVault:

@@ -1,15 +1,8 @@
-"""Where things of the person lie: settings, the journal and logs (never inside a vault or a synced folder), and the vaults that Obsidian knows.
-
-Obsidian's registry `obsidian.json` is only read. It lies in `~/.config/obsidian` on Linux (inside `~/.var/app` and `~/snap` for Flatpak and
-Snap), `~/Library/Application Support/obsidian` on macOS, `%APPDATA%\\obsidian` on Windows.
-"""
+"""Where things of the person lie: settings, the journal and logs; never inside a vault or a synced folder."""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,50 +32,3 @@ def directories(state_dir: str | None = None, config_file: str | None = None) ->
         config=Path(config).absolute() if config else platform.user_config_path / "config.toml",
         log=state_path.absolute() / "log" if state else platform.user_log_path,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class KnownVault:
-    """A vault in Obsidian's registry; `opened` is milliseconds since the epoch of its last use."""
-
-    path: Path
-    opened: int
-
-    @property
-    def name(self) -> str:
-        """The folder's name, as Obsidian shows it."""
-        return self.path.name
-
-
-def known_vaults() -> list[KnownVault]:
-    """Existing vaults, most recently opened first; empty when Obsidian has never run here."""
-    found: dict[Path, KnownVault] = {}
-    for file in _registry_files():
-        for vault in _read(file):
-            if vault.path not in found or found[vault.path].opened < vault.opened:
-                found[vault.path] = vault
-    return sorted(found.values(), key=lambda vault: -vault.opened)
-
-
-def _read(file: Path) -> Iterator[KnownVault]:
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return
-    vaults = document.get("vaults") if isinstance(document, dict) else None
-    for entry in vaults.values() if isinstance(vaults, dict) else ():
-        path, opened = entry.get("path"), entry.get("ts", 0)
-        if isinstance(path, str) and Path(path).is_dir():
-            yield KnownVault(Path(path), opened if isinstance(opened, int) else 0)
-
-
-def _registry_files() -> Iterator[Path]:
-    home = Path.home()
-    if sys.platform == "darwin":
-        yield home / "Library" / "Application Support" / "obsidian" / "obsidian.json"
-    elif sys.platform == "win32":
-        yield Path(os.environ.get("APPDATA", home)) / "obsidian" / "obsidian.json"
-    else:
-        yield Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "obsidian" / "obsidian.json"
-        yield home / ".var" / "app" / "md.obsidian.Obsidian" / "config" / "obsidian" / "obsidian.json"
-        yield home / "snap" / "obsidian" / "current" / ".config" / "obsidian" / "obsidian.json"

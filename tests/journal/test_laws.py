@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import JournalError, ObsidianAgentError, VaultError
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import UndoResult, redo, undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.transaction.actions import Action, PutFile

@@ -12,8 +12,8 @@ from typing import Any, Final
 from obsidian_agent.agent.events import RunEvent, RunStatus, StepFailed, StepFinished, StepRetrying, StepSkipped, StepStarted
 from obsidian_agent.agent.execution.checks import Work
 from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem, ToolError, VaultError
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.records import Record
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, Step
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.paths.path import is_trash

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from obsidian_agent.journal.boot import boot_id, started_since
+from obsidian_agent.vault.filesystem.system_calls import boot_id, started_since
 
 
 @pytest.mark.skipif(not sys.platform.startswith(("linux", "darwin")), reason="no name of the machine's start here")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.journal.effects import Effects, effects_of
+from obsidian_agent.journal.records import Effects, effects_of
 from obsidian_agent.vault.transaction.actions import action_of
 from previews import create, make, modify, move, trash
 
