@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -114,7 +115,14 @@ def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
     from obsidian_agent.agent.privacy.ledger import Ledger
 
-    return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+    return Ledger(open_record(wiring))
+
+
+def open_record(wiring: Wiring) -> Record:
+    """What was done to a vault and handed over of it."""
+    from obsidian_agent.agent.privacy.record import Record
+
+    return Record(_vault_state(wiring), _clock(None))
 
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
@@ -134,13 +142,12 @@ def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -
     """What the program can tell of itself."""
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
-    from obsidian_agent.agent.privacy.ledger import Ledger
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
     customs = build_vault_agents(wiring, files=session.vault.files_below)
-    return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
+    return AppServices(session, chats, open_ledger(wiring), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
