@@ -72,7 +72,7 @@ class Desk:
         return self.planner.decide(self.request(message, **around))
 
     def ask(self, question: str, **around: Any) -> Answer:
-        event = self.planner.ask(self.request(question, **around))
+        event = self.planner.decide(self.request(question, **around), questions=True)
         assert isinstance(event, Answer), event
         return event
 

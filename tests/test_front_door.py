@@ -59,7 +59,7 @@ def test_what_tests_and_benches_import_is_declared() -> None:
 def targets() -> dict[str, str]:
     """The targets of the Makefile, with what `make help` says of them."""
     text = (ROOT / "Makefile").read_text("utf-8")
-    return {name: told.strip() for name, told in re.findall(r"^([a-z]+):[^\n#]*(?:## ?(.*))?$", text, re.M)}
+    return {name: told.strip() for name, told in re.findall(r"^([a-z-]+):[^\n#]*(?:## ?(.*))?$", text, re.M)}
 
 
 def test_make_help_lists_what_there_is() -> None:
@@ -70,7 +70,7 @@ def test_make_help_lists_what_there_is() -> None:
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
-    named = {name for page in PAGES for name in re.findall(r"(?:`|^)make ([a-z]+)\b", page.read_text("utf-8"), re.M)}
+    named = {name for page in PAGES for name in re.findall(r"(?:`|^)make ([a-z-]+)\b", page.read_text("utf-8"), re.M)}
     assert {"test", "check", "run"} <= named
     assert named <= set(targets())
 

@@ -69,7 +69,7 @@ class Form:
     def judge(self, texts: Mapping[str, str]) -> dict[str, Remark]:
         """What is to be said about the texts of the fields, by field. A text that is missing is wrong."""
         found: dict[str, Remark] = {}
-        known = {name: wanted.default for name, wanted in self.recipe.inputs.items() if wanted.default is not None}
+        known = self.recipe.defaults
         for name, wanted in sorted(self.recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name, "")
             if not text.strip():

@@ -22,10 +22,10 @@ from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter
-from obsidian_agent.errors import ConfigError, Problem, ProviderError
+from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
-from obsidian_agent.offline.recipe import packaged, recipe_named
+from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, packaged_menu
 from obsidian_agent.offline.sentence import Found, names_in
@@ -89,7 +89,7 @@ class MenuPlanner:
             if provider is not None and isinstance(verdict, PlanReady):
                 # The plan of a model that picks is doubted as its choices are.
                 verdict = await asyncio.to_thread(self._doubted, verdict.plan, plain) or verdict
-        return await asyncio.to_thread(self._picked, verdict, request)
+        return await asyncio.to_thread(self.offline.picked, request, verdict)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
         """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
@@ -116,18 +116,6 @@ class MenuPlanner:
             request.message, Surroundings(self.offline.view(), request.context), plan=plan, preview=self.offline.tried(request, plan)
         )
         return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else None
-
-    def _picked(self, verdict: Verdict, request: PlanRequest) -> Verdict:
-        """The chosen candidate of a question; any other verdict as it is."""
-        if request.pick is None or not isinstance(verdict, NeedsInput):
-            return verdict
-        if not 1 <= request.pick <= len(verdict.candidates):
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"There is no candidate {request.pick}; there are {len(verdict.candidates)}."))
-        chosen = verdict.candidates[request.pick - 1]
-        recipe = recipe_named(chosen.recipe, self.offline.recipes()) if chosen.recipe else None
-        if recipe is not None:
-            return self.offline.propose(request, recipe, {**chosen.values, **request.params})
-        return PlanReady(chosen.plan) if chosen.plan is not None else verdict
 
 
 @dataclass(slots=True)

@@ -95,7 +95,7 @@ class Told:
 def _answer_offline(session: Session, options: argparse.Namespace, told: Told, out: Output) -> None:
     from obsidian_agent.agent.events import Answer, NeedsInput, TurnFailed
 
-    match session.offline.ask(session.request(options.question, parameters(options), options.pick)):
+    match session.offline.decide(session.request(options.question, parameters(options), options.pick), questions=True):
         case Answer(text, sources):
             told.text, told.sources, told.outcome, told.exit = text, sources, "done", Exit.DONE
             out.answer(text)

@@ -16,6 +16,7 @@ import regex
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline import dates
 from obsidian_agent.offline.names import NameKind, key_of
+from obsidian_agent.offline.recipe import Kind
 from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.registry import TOOLS
 
@@ -45,18 +46,23 @@ STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
 }
 """What `is:` takes: the condition, and how it reads."""
 
-SLOTS: Final[Mapping[str, tuple[Key, Op, str]]] = {
-    "tag": ("tag", ":", "tag"),
+SLOTS: Final[Mapping[str, tuple[Key, Op, Kind]]] = {
+    "note": ("note", ":", "note"),
     "folder": ("folder", ":", "folder"),
+    "outside": ("folder", ":", "folder"),
+    "tag": ("tag", ":", "tag"),
     "property": ("property", "has", "property"),
     "value": ("property", ":", "value"),
-    "text": ("text", ":", "text"),
     "name": ("name", ":", "text"),
-    "linksTo": ("links-to", ":", "note"),
+    "text": ("text", ":", "text"),
     "before": ("changed", "<", "date"),
-    "after": ("changed", ">=", "date"),
+    "since": ("changed", ">=", "date"),
+    "linksTo": ("links-to", ":", "note"),
+    "is": ("is", ":", "choice"),
+    "tasks": ("tasks", ":", "choice"),
 }
-"""What a slot such as `{notes.tag}` of an example adds to a description, and the kind of its value. `value` is that of the property before."""
+"""The fields by which examples (`{notes.tag}`) and models describe notes: what each adds to a description, and the kind of its value. `value`
+is that of the property before; `outside` is negated."""
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 _TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created", "dated": "dated"}
@@ -152,12 +158,12 @@ def of_notes(*paths: str) -> NoteSet:
 
 
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
-    """The description with a slot of an example filled (see `SLOTS`)."""
+    """The description with one more field (see `SLOTS`). Raises `Unread` for a value without a property."""
     key, op, _ = SLOTS[field]
     if field == "property":
         return NoteSet((*described.terms, Term(key, None, op, str(value))))
     if field != "value":
-        return NoteSet((*described.terms, Term(key, value, op)))
+        return NoteSet((*described.terms, Term(key, value, op, negated=field == "outside")))
     if not described.terms or described.terms[-1].key != "property":
         raise Unread("A value stands behind its property.")
     return NoteSet((*described.terms[:-1], Term(key, value, op, described.terms[-1].property)))
@@ -218,12 +224,15 @@ def plain(value: str) -> Any:
     return {"true": True, "false": False}.get(value.casefold(), value)
 
 
-def value_of(text: str, name: str, around: Surroundings) -> Any:
-    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days."""
+def value_of(text: str, name: str, around: Surroundings, *, as_text: bool = False) -> Any:
+    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days.
+
+    `as_text`: any other value is a text.
+    """
     there = around.names.properties.get(name, {})
     found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
-    if found is not None:
-        return found
+    if found is not None or as_text:
+        return text if found is None else found
     value = plain(text.strip())
     dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
     when = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
@@ -258,7 +267,7 @@ def _term(found: Any, around: Surroundings) -> Term:
             return Term("property", None, "has", name, negated)
         op: Op = found["compared"].lstrip(":") or ":"
         if found["plain"] is None:
-            return Term("property", _plain(found["value"]), op, name, negated)
+            return Term("property", value_of(_plain(found["value"]), name, around, as_text=True), op, name, negated)
         value = found["plain"].strip()
         if op == ":" and value in ("", "null"):
             return Term("property", None, "lacks", name, negated)
@@ -280,7 +289,7 @@ def _value(key: Key, value: str, around: Surroundings) -> Any:
         case "tag":
             return value.lstrip("#")
         case "note" | "links-to" | "linked-from":
-            return value if value == ACTIVE else one(value, around, "note", "alias")
+            return named(value, around, "note", "alias")
         case "folder" | "in":
             return one(value.strip("/"), around, "folder")
         case "changed" | "created" | "dated":
@@ -292,6 +301,16 @@ def _value(key: Key, value: str, around: Surroundings) -> Any:
             return value
         case _:
             return value
+
+
+def named(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
+    """As `one`, for a text that may also be a link, or mean the open note."""
+    if text.casefold() in THIS_NOTE | {ACTIVE.casefold()}:
+        if around.active_file is None:
+            raise Unread("No note is open: name one.")
+        return ACTIVE
+    bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
+    return one(bare.rstrip("/"), around, *kinds, below=below)
 
 
 def one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
@@ -366,21 +385,20 @@ def shown(value: Any) -> str:
 def _typed(term: Term) -> str:
     sign = "-" if term.negated else ""
     if term.key == "property":
-        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else quoted(term.property or "")
+        name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else _quoted(term.property or "")
         match term.op:
             case "has":
                 return f"{sign}[{name}]"
             case "lacks":
                 return f"{sign}[{name}:]"
             case _:
-                return f"{sign}[{name}{term.op}{quoted(term.value) if isinstance(term.value, str) else shown(term.value)}]"
+                return f"{sign}[{name}{term.op}{_quoted(term.value) if isinstance(term.value, str) else shown(term.value)}]"
     value = f"#{term.value}" if term.key == "tag" else str(term.value)
     op = "" if term.op == ":" else term.op
-    return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else quoted(value)}"
+    return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"
 
 
-def quoted(text: str) -> str:
-    """A text in the quotes of a description."""
+def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

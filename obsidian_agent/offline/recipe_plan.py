@@ -38,8 +38,7 @@ class Filled:
 
 def fill(recipe: Recipe, values: Mapping[str, Any]) -> Filled:
     """The plan of a recipe for values as `values.read` gives them; defaults hold for what is not given."""
-    known = {name: input_.default for name, input_ in recipe.inputs.items() if input_.default is not None}
-    known |= {name: value for name, value in values.items() if name in recipe.inputs and value is not None}
+    known = recipe.defaults | {name: value for name, value in values.items() if name in recipe.inputs and value is not None}
     missing = tuple(name for name, input_ in recipe.inputs.items() if input_.needed and name not in known)
     if missing:
         return Filled(None, missing)
@@ -130,8 +129,8 @@ def rewritten(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _declared(wanted: Input, value: Any) -> dict[str, Any]:
-    type_: ParameterType = wanted.type
-    if wanted.kind == "value":
+    type_ = wanted.type
+    if wanted.kind in ("value", "choice"):
         kinds: list[tuple[type, ParameterType]] = [(bool, "boolean"), (int, "number"), (float, "number"), (list, "list")]
         type_ = next((name for kind, name in kinds if isinstance(value, kind)), "text")
     return {"description": wanted.description, "type": type_, "default": value}

@@ -235,7 +235,7 @@ class _Rest:
                 described = self._described()
                 return without_templates(described, self.around) if described is not None else None
             case "tags" | "properties":
-                one = replace(wanted, kind="tag" if wanted.kind == "tags" else "property", type="text")
+                one = wanted.model_copy(update={"kind": "tag" if wanted.kind == "tags" else "property"})
                 return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
             case _:
                 return self._read(wanted, {wanted.of: ACTIVE, **values} if wanted.kind == "heading" and wanted.of else values)

@@ -121,15 +121,9 @@ def _typed(wanted: Input, value: Any) -> Any:
 
 
 def _one(text: str, wanted: Input, around: Surroundings) -> str:
-    """The one entry that a text names, by path, name, alias or link."""
-    if text.casefold() in note_set.THIS_NOTE | {ACTIVE.casefold()}:
-        if around.active_file is None:
-            raise Unread("No note is open: name one.")
-        return ACTIVE
-    bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
     kinds: tuple[NameKind, ...] = ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
     below = (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
-    return note_set.one(bare.rstrip("/"), around, *kinds, below=below)
+    return note_set.named(text, around, *kinds, below=below)
 
 
 def _folder(text: str, around: Surroundings, *, known: bool) -> str:
@@ -218,7 +212,7 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
 def _choice(text: str, wanted: Input) -> Any:
     for value, label in wanted.options.items():
         if text.casefold() in (value.casefold(), label.casefold()):
-            return _typed(wanted, value)
+            return note_set.plain(value)
     raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 

@@ -170,7 +170,7 @@ def test_nothing_found_is_no_fact_about_the_vault(desk):
 
 
 def test_an_order_is_no_question(desk):
-    event = desk.planner.ask(desk.request("rename Website to 'Home'"))
+    event = desk.planner.decide(desk.request("rename Website to 'Home'"), questions=True)
     assert isinstance(event, NeedsInput)
     assert all(recipe_named(each.recipe, packaged()).answer for each in event.candidates)  # type: ignore[union-attr]
 

@@ -11,7 +11,7 @@ from obsidian_agent.offline.values import read, shown
 
 
 def wanted(kind: Any, **more: Any) -> Input:
-    return Input("it", kind, {"number": "number", "boolean": "boolean", "list": "list"}.get(kind, "text"), "It", **more)  # type: ignore[arg-type]
+    return Input(name="it", kind=kind, description="It", **more)
 
 
 @pytest.mark.parametrize(
