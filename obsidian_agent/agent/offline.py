@@ -101,6 +101,10 @@ class OfflinePlanner:
         """
         return self._turn(request, (recipe,)).proposed(recipe, texts, doubted=doubted)
 
+    def values(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the texts for a recipe's inputs mean. Raises `Unread`, whose path is the input's name."""
+        return self._turn(request, (recipe,)).values(recipe, texts)
+
     def form(self, request: PlanRequest, name: str) -> Form:
         """The form of the recipe or macro of this name. Raises `PlanError`. May block."""
         from obsidian_agent.agent.form import Form
@@ -174,12 +178,8 @@ class _Turn:
             return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
-    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
-        """See `OfflinePlanner.propose`."""
-        unknown = texts.keys() - recipe.inputs.keys()
-        if unknown:
-            known = ", ".join(recipe.inputs) or "none"
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
+    def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of texts. Raises `Unread`, whose path is the input's name."""
         values: dict[str, Any] = {}
         for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name)
@@ -188,8 +188,20 @@ class _Turn:
             try:
                 values[name] = read(wanted, text, self.around, recipe.defaults | values)
             except Unread as error:
-                return TurnFailed(Problem(error.code, f"{name}: {error.problem().message}", path=name))
-        return self._settled(recipe, values, doubted=doubted)
+                error.path, error.message = name, f"{name}: {error.message}"
+                raise
+        return values
+
+    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
+        """See `OfflinePlanner.propose`."""
+        unknown = texts.keys() - recipe.inputs.keys()
+        if unknown:
+            known = ", ".join(recipe.inputs) or "none"
+            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
+        try:
+            return self._settled(recipe, self.values(recipe, texts), doubted=doubted)
+        except Unread as error:
+            return TurnFailed(error.problem())
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -236,7 +248,7 @@ class _Turn:
             plan = self._unfolded(plan, recipe.unfold)
         if doubted or (certain and recipe.answer is None):
             preview = self.tried(plan)
-            found = doubts(self.request.message, self.around, recipe=recipe, values=values, preview=preview, certain=not doubted)
+            found = doubts(self.request.message, self.around, (recipe, values), preview=preview, certain=not doubted)
             if found:
                 return NeedsInput(f"Is it this? {' '.join(found)}", (replace(self._candidate(recipe, values), doubt=" ".join(found)),))
         if recipe.answer is None:
@@ -249,7 +261,7 @@ class _Turn:
         filled = fill(recipe, values)
         texts = {name: shown(recipe.inputs[name], value) for name, value in values.items()}
         unmet = self.unmet(recipe)
-        found = doubts(self.request.message, self.around, recipe=recipe, values=values, live=False) if doubted else ()
+        found = doubts(self.request.message, self.around, (recipe, values), live=False) if doubted else ()
         doubt = " ".join(filter(None, (unmet, *found)))
         title = SLOT.sub("…", filled.plan.goal) if filled.plan is not None and recipe.inputs and recipe.answer is None else recipe.title
         plan = None if filled.plan is None or recipe.answer is not None or recipe.unfold else filled.plan
