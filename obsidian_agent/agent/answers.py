@@ -10,8 +10,8 @@ from typing import Any
 
 from obsidian_agent.agent.events import Answer, TurnFailed
 from obsidian_agent.errors import PlanError
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import AnswerFrom
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.preview import dry_run

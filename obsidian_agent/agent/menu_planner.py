@@ -25,11 +25,11 @@ from obsidian_agent.agent.usage import Meter
 from obsidian_agent.errors import ConfigError, ProviderError
 from obsidian_agent.offline.check import doubts, of_plan
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe, packaged
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, packaged_menu
 from obsidian_agent.offline.sentence import Found, names_in
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import out_of_bounds
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan

@@ -17,14 +17,13 @@ from obsidian_agent.agent.events import Candidate, Emit, NeedsInput, PlanReady, 
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.names import Names
+from obsidian_agent.offline.names import Names, Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
 from obsidian_agent.offline.recipe import SLOT, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, get_args
 import regex
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Kind
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.registry import TOOLS
 
 ACTIVE: Final = "${activeFile}"

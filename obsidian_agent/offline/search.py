@@ -15,11 +15,10 @@ from typing import Any, Final
 
 import regex
 
-from obsidian_agent.offline.names import Name, said_of
+from obsidian_agent.offline.names import Name, Surroundings, said_of
 from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.sentence import Found, Sentence
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, WORD, joined_words, meanings, stem, words
 

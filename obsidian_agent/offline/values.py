@@ -10,10 +10,9 @@ import regex
 
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.offline import dates, note_set
-from obsidian_agent.offline.names import NameKind, folder_exists, key_of
+from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
 from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, of_notes, plain
 from obsidian_agent.offline.recipe import Input
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.parameters import fitted
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from obsidian_agent.offline.check import doubts, of_plan
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged, recipe_named
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 from obsidian_agent.plan.model import ActionPlan
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, of_notes, without_templates
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read_set
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12).filter(
