@@ -32,8 +32,8 @@ def answer(
         return TurnFailed(error.problems[0], error.problems)
     if done.errors:
         return TurnFailed(done.errors[0], done.errors)
-    items = _items(_at(done.outputs, wording.items, shown))
-    count = _at(done.outputs, wording.count, shown) if wording.count else len(items)
+    items = _items(value_at(done.outputs, wording.items, shown))
+    count = value_at(done.outputs, wording.count, shown) if wording.count else len(items)
     if not items and not count:
         return Answer(f"{plan.goal}: nothing found.")
     lines = _lines(items, wording.item, around) if wording.item else []
@@ -70,7 +70,7 @@ def _items(value: Any) -> list[Any]:
     return [] if value is None or value == "" else [value]
 
 
-def _at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
+def value_at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
     """The value at a place such as `find.files`, where `${name}` is the value of a parameter; None when there is none."""
     value: Any = outputs
     for part in place.split("."):

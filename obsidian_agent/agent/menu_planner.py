@@ -114,7 +114,7 @@ class MenuPlanner:
     def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]]) -> Verdict:
         """A plan that was made of these parts; as a question, where something speaks against it. May block."""
         around = Surroundings(self.offline.view(), request.context)
-        found = doubts(request.message, around, *parts, preview=self.offline.tried(request, plan))
+        found = doubts(request.message, around, *parts, preview=self.offline.turn(request).tried(plan))
         return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else PlanReady(plan)
 
 
@@ -223,8 +223,8 @@ class _Turn:
             part = here.propose(self.request, each.recipe, each.texts)
             if isinstance(part, PlanReady):
                 plans.append(part.plan)
-                parts.append((each.recipe, here.values(self.request, each.recipe, each.texts)))
-                preview = here.tried(self.request, part.plan)
+                parts.append((each.recipe, here.turn(self.request).values(each.recipe, each.texts)))
+                preview = here.turn(self.request).tried(part.plan)
             if not isinstance(part, PlanReady) or preview is None or preview.errors or preview.after is None:
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)

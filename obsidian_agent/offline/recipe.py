@@ -114,6 +114,10 @@ class Recipe(RecipeModel):
         """The values that hold when none are given."""
         return {name: wanted.default for name, wanted in self.inputs.items() if wanted.default is not None}
 
+    def missing(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """The inputs that still need a value."""
+        return tuple(name for name, wanted in self.inputs.items() if wanted.needed and values.get(name) is None)
+
     @property
     def tools(self) -> tuple[str, ...]:
         """The tools of its steps, each once."""

@@ -113,7 +113,7 @@ class Menu:
         for number in order[: max(_LOOKED_AT, most)]:
             recipe, rest = self.recipes[number], _Rest.of(said)
             values = rest.values(recipe)
-            missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
+            missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
             found.append(Suggestion(recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0))
         return sorted(found, key=lambda each: -each.score)[:most]
