@@ -24,12 +24,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests out of a plain run: `make soak` and `pytest -m soak` ask for them."""
-    if "soak" in str(config.getoption("-m")):
-        return
-    long = {item for item in items if item.get_closest_marker("soak") is not None}
-    config.hook.pytest_deselected(items=list(long))
-    items[:] = [item for item in items if item not in long]
+    """Leave long tests and those with a browser out of a plain run: `make soak`, `make test-companion` and `pytest -m` ask for them."""
+    asked = str(config.getoption("-m"))
+    apart = [mark for mark in ("soak", "browser") if mark not in asked]
+    left = {item for item in items if any(item.get_closest_marker(mark) for mark in apart)}
+    config.hook.pytest_deselected(items=list(left))
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture

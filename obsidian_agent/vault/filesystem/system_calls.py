@@ -114,6 +114,13 @@ def exchange(folder_fd: int, name: str, new_name: str) -> bool:
     return _called(_EXCHANGE, folder_fd, name, folder_fd, new_name)
 
 
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything, however often the system takes only a part."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
 FOLDERS_OPEN = os.name == "posix"
 """Whether a folder can be opened, and so flushed."""
 
