@@ -44,7 +44,7 @@ _SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
 _TAB = 4
 _DEEP = 100
 _MOST_ITEMS = 100
-"""List items that one line may begin; nobody writes more, and each costs a look at the rest of the line."""
+"""List items and quotes in them that one line may begin; nobody writes more, and each costs a look at the rest of the line."""
 
 
 class Line(NamedTuple):
@@ -304,8 +304,8 @@ def _leave(items: list[_Item], indent: int) -> None:
 def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
     """The text of a list item, of one inside it, and so on; quote marks among the markers count as quotation."""
     content, column, items = body, indent, 0
-    while True:
-        item = ITEM.match(content) if items < _MOST_ITEMS else None
+    for _ in range(_MOST_ITEMS):
+        item = ITEM.match(content)
         if item is not None and not RULE.match(content):
             gap = len(item["gap"].expandtabs(_TAB))
             items += 1
@@ -317,7 +317,8 @@ def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
             quotes += 1
             content = content[1:].removeprefix(" ")
         else:
-            return _Text(content, column, quotes, items, code=False)
+            break
+    return _Text(content, column, quotes, items, code=False)
 
 
 def _columns(blanks: str) -> int:
