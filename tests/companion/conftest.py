@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
+import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from companion.window import Rig, Window, missing
+from companion.window import ID, Rig, Window, missing
 
 OpenWindow = Callable[[Mapping[str, str | bytes]], Window]
 
@@ -25,21 +25,23 @@ def rig() -> Iterator[Rig]:
 
 
 @pytest.fixture
-def open_window(rig: Rig, tmp_path: Path) -> Iterator[OpenWindow]:
-    """Open a vault of the given files in the stand-in; what the page says went wrong fails the test."""
+def open_window(rig: Rig, tmp_path: Path, home: Path) -> Iterator[OpenWindow]:
+    """Open a vault of the given files in the stand-in, which this user's Obsidian then is; what goes wrong in the page fails the test."""
     opened: list[Window] = []
-    with tempfile.TemporaryDirectory(prefix="oa-") as runtime:  # a socket's path is short
 
-        def open_one(files: Mapping[str, str | bytes]) -> Window:
-            folder = tmp_path / "vault"
-            (folder / ".obsidian").mkdir(parents=True)
-            for name, content in files.items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-            opened.append(Window(rig, folder, Path(runtime) / ".obsidian-cli.sock"))
-            return opened[-1]
+    def open_one(files: Mapping[str, str | bytes]) -> Window:
+        folder = tmp_path / "vault"
+        (folder / ".obsidian").mkdir(parents=True)
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        registry = home / "obsidian" / "obsidian.json"
+        registry.parent.mkdir()
+        registry.write_text(json.dumps({"vaults": {ID: {"path": str(folder), "ts": 1, "open": True}}}))
+        opened.append(Window(rig, folder, home / ".obsidian-cli.sock"))
+        return opened[-1]
 
-        yield open_one
-        for window in opened:
-            assert window.errors() == []
-        rig.do("close")
+    yield open_one
+    for window in opened:
+        assert window.errors() == []
+    rig.do("close")
