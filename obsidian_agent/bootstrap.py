@@ -298,9 +298,9 @@ def _vault_state(wiring: Wiring) -> Path:
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
     # Imported here, as the models are.
-    from obsidian_agent.agent.open_vault import open_index
+    from obsidian_agent.vault.index.keeper import IndexKeeper
 
-    return open_index(wiring.store, wiring.state)
+    return IndexKeeper(wiring.store, state_folder.index_folder(wiring.state, wiring.store))
 
 
 def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import LinkWriter
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, path_of
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file
+from obsidian_agent.tools.core.models import NotesInput, ToolModel, path_of
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.link_text import markdown_encoded, relative_path

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file, left_out
+from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.anchors import link_edit
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex
