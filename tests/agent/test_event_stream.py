@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from obsidian_agent.agent.event_stream import Emit, in_thread, stream
-from obsidian_agent.agent.events import AgentEvent, TextDelta
+from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, in_thread, stream
 
 
 def texts(events: list[AgentEvent]) -> list[str]:

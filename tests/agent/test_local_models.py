@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from llm_server import LlmServer, Reply
-from obsidian_agent.agent.local_models import LocalModels, first_offer, use
+from obsidian_agent.agent.local_models import USUAL, LocalModels, LocalService, Place, first_offer, use
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.providers.local_services import USUAL, LocalService, Place
 
 
 async def test_a_first_start_offers_the_first_model_that_can_talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

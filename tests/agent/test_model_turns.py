@@ -12,16 +12,7 @@ import pytest
 
 from agents import NOTES, Person, call, calls, no, played, propose, yes
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.events import (
-    AgentEvent,
-    Answer,
-    NeedsInput,
-    PlanReady,
-    PreviewReady,
-    TextDelta,
-    TurnFailed,
-    TurnStarted,
-)
+from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, PreviewReady, TextDelta, TurnFailed, TurnStarted
 from obsidian_agent.agent.menu_planner import MenuPlanner
 from obsidian_agent.agent.model_turns import UnaskedAgent
 from obsidian_agent.agent.open_vault import Focus

@@ -10,7 +10,7 @@ import pytest
 
 from agents import Desk, scripted
 from obsidian_agent.agent.events import Answer, TurnFailed
-from obsidian_agent.agent.monthly_cost import CountedProvider, MonthlyCost
+from obsidian_agent.agent.usage import CountedProvider, MonthlyCost
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest
 from obsidian_agent.providers.prices import ModelFacts, Price

@@ -10,9 +10,9 @@ import pytest
 
 from agents import NOTES, Person, model_turns, yes
 from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.request_preview import preview_request
+from obsidian_agent.agent.model_turns import preview_request
 from obsidian_agent.agent.session import Session
-from obsidian_agent.agent.turn.request_prefix import exact_text
+from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 from obsidian_agent.agent.privacy.consent import Level, Part
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.cli.main import main
-from obsidian_agent.journal.journal import vault_key
+from obsidian_agent.journal.state_folder import vault_key
 from support import MakeVault
 
 

@@ -15,10 +15,9 @@ from llm_server import KEY, Failure, HangUp, LlmServer, Raw, Reply, Silence
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Usage
 from obsidian_agent.providers.http_guard import ConnectionFailed, GuardedClient
-from obsidian_agent.providers.limiter import LimitedProvider
 from obsidian_agent.providers.litellm_client import LiteLLMProvider
+from obsidian_agent.providers.middleware import LimitedProvider, RetryingProvider
 from obsidian_agent.providers.registry import open_provider
-from obsidian_agent.providers.retry import RetryingProvider
 
 TEXT = "Añadir «notas» 日本語 😀👩‍👩‍👧 done. " * 8
 MESSAGES = (ChatMessage("system", "Answer in JSON."), ChatMessage("user", "Hello"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llm_server import KEY, Failure, LlmServer, Raw, Reply, Silence
-from obsidian_agent.providers.local_services import USUAL, LocalService, Place, find_services, places
+from obsidian_agent.agent.local_models import USUAL, LocalService, Place, find_services, places
 
 
 def ollama(server: LlmServer) -> Place:

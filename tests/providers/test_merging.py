@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.providers.streams import Merger
+from obsidian_agent.providers.http_guard import Merger
 
 
 def chunk(delta: dict[str, Any], **choice: Any) -> bytes:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.agent.plugins import CommunityPlugin, PluginIndex, search
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.plugin_index import CommunityPlugin, PluginIndex, search
 
 LIST = [
     {"id": "dataview", "name": "Dataview", "author": "Michael B", "description": "Complex data views for notes.", "repo": "b/dataview"},

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.providers.redact import redact
+from obsidian_agent.providers.errors import redact
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, Waiting
-from obsidian_agent.providers.retry import RetryingProvider, RetryPolicy
+from obsidian_agent.providers.middleware import RetryingProvider, RetryPolicy
 
 REQUEST = ChatRequest((ChatMessage("user", "hi"),))
 
@@ -25,7 +25,7 @@ class Flaky:
     address: str = ""
     local: bool = True
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         turn = self.turns[self.asked]
         self.asked += 1
         try:

@@ -15,8 +15,8 @@ from llm_server import KEY, Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCall, ToolCallChunk, ToolOffer
 from obsidian_agent.providers.litellm_client import CallReading, LiteLLMProvider
+from obsidian_agent.providers.middleware import RetryingProvider
 from obsidian_agent.providers.registry import open_provider
-from obsidian_agent.providers.retry import RetryingProvider
 
 VENDORS = ("openai", "anthropic", "ollama")
 OFFER = ToolOffer(

@@ -7,7 +7,7 @@ import pytest
 from agents import call, scripted
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Finished, TextChunk
-from obsidian_agent.providers.streams import WholeProvider
+from obsidian_agent.providers.middleware import WholeProvider
 
 REQUEST = ChatRequest((ChatMessage("user", "Hi"),))
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.journal.journal import Journal
-from obsidian_agent.journal.records import HistoryEntry
+from obsidian_agent.journal.records import Cut, HistoryEntry
 from obsidian_agent.journal.recovery import InterruptedRun, Recovery, interrupted, recover
 from obsidian_agent.journal.state_folder import MovedVault
-from obsidian_agent.journal.step_boundaries import Cut
 from obsidian_agent.journal.undo import UndoResult, redo, undo, undo_content, undo_preview
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -34,7 +33,6 @@ class Runs:
             yield journal
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
-        """Runs, newest first."""
         with self.journal() as journal:
             return journal.history(limit)
 
@@ -59,9 +57,10 @@ class Runs:
     def plan_of(self, run_id: str) -> ActionPlan:
         """The plan of a run. JournalError when there is none, or only its outline is kept."""
         with self.journal() as journal:
-            if journal.run(run_id) is not None and not journal.keeps_texts(run_id):
-                raise JournalError(f"Run {run_id} is too old: the texts of its plan are no longer kept.", code="PLAN_NOT_KEPT")
-            return ActionPlan.model_validate(journal.plan_of(run_id))
+            stored = journal.plan_of(run_id)
+        if not stored.whole:
+            raise JournalError(f"Run {run_id} is too old: the texts of its plan are no longer kept.", code="PLAN_NOT_KEPT")
+        return ActionPlan.model_validate(stored.document)
 
     def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
         """Undo a run (None: the last one with anything in effect), with `to_step` only what came after that step.
@@ -79,7 +78,7 @@ class Runs:
     def cuts(self, run_id: str) -> list[Cut]:
         """The steps of a run, in order, each with whether the run can be taken back to its end."""
         with self.journal() as journal:
-            return journal.cuts_of(run_id)
+            return journal.plan_of(run_id).cuts
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         """Redo what was undone last, or what is left of it, unless a later run changed the vault. Otherwise as `undo`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents import NOTES, NOW, Desk
-from obsidian_agent.agent.context.items import MOST_NOTES, Gathered, Gatherer, Why
+from obsidian_agent.agent.context import MOST_NOTES, Gathered, Gatherer, Why
 from obsidian_agent.agent.open_vault import Focus, run_context
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.disk import DiskView

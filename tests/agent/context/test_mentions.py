@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents import NOTES
-from obsidian_agent.agent.context.mentions import Mentionable, being_typed, mentions_in, written
+from obsidian_agent.agent.context import Mentionable, being_typed, mentions_in, written
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 

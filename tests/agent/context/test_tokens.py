@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.agent.context.tokens import MESSAGE, estimate, estimate_messages, estimate_offers
+from obsidian_agent.agent.budget import MESSAGE, estimate, estimate_messages, estimate_offers
 from obsidian_agent.providers.base import ChatMessage, ToolCall, ToolOffer
 
 COUNTED = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.privacy.rules import PathRules, common_folder
+from obsidian_agent.agent.privacy.consent import PathRules, common_folder
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents import scripted
-from obsidian_agent.agent.threads.titles import LONGEST, title_by, title_from
+from obsidian_agent.agent.threads.manager import LONGEST, title_by, title_from
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 
-from obsidian_agent.agent.context.tokens import estimate, estimate_offers
+from obsidian_agent.agent.budget import estimate, estimate_offers
 from obsidian_agent.agent.turn.model_tools import offers
 from obsidian_agent.agent.turn.prompts import agent_prompt
 from obsidian_agent.plan.validate import validate

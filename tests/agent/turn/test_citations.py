@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from obsidian_agent.agent.privacy.consent import Level, Part
-from obsidian_agent.agent.turn.citations import Credit, Shown
+from obsidian_agent.agent.turn.loop import Credit, Shown
 
 
 def shown() -> Shown:

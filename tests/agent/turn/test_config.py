@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.agent.turn.config import choose, may_choose, wish_of
+from obsidian_agent.agent.model_turns import choose, may_choose, wish_of
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault

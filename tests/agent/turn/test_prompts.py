@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.context.tokens import estimate
+from obsidian_agent.agent.budget import estimate
 from obsidian_agent.agent.turn.prompts import CORE, SELECTION_SHOWN, bad_answer, correction, request_message, system_prompt
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.flags import Policy
