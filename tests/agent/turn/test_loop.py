@@ -1,4 +1,4 @@
-"""What an answer rests on."""
+"""Turns of the agent, their answers and what these rest on."""
 
 from __future__ import annotations
 
