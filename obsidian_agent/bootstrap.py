@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.macro import MacroStore
-from obsidian_agent.agent.macro_store import SavedActions
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
+from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
+    from obsidian_agent.vault.filesystem.editor import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -76,9 +78,10 @@ class Wiring:
 
 def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
+    wiring.store.editor = _EditorBeside(wiring.store)
     runs = Runs(wiring.store, wiring.state)
-    macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
-    saved = SavedActions(macros, runs, TOOLS)
+    usage = _vault_state(wiring) / "macro-usage.json"
+    saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring))
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
@@ -93,14 +96,31 @@ def open_obsidian(store: VaultStore) -> Obsidian:
     return Obsidian(store.real_path, lambda: store.obsidian_config("workspace"))
 
 
+@dataclass(frozen=True, slots=True)
+class _EditorBeside:
+    """The notes open in an Obsidian, if one runs. Without one nothing is imported for it: most headless runs have none."""
+
+    store: VaultStore
+
+    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> Editing | None:
+        """As `Editor.settle`."""
+        try:
+            find_transport()
+        except ObsidianError:
+            return None
+        from obsidian_agent.obsidian.editing import ObsidianEditor
+
+        return ObsidianEditor(open_obsidian(self.store)).settle(paths, surely=surely)
+
+
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.manager import SessionTurns, ThreadManager
+    from obsidian_agent.agent.threads.manager import ThreadManager
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
 
-    return ThreadManager(open_threads(wiring), SessionTurns(session, auto_title))
+    return ThreadManager(open_threads(wiring), session, auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -130,17 +150,16 @@ def proposals_folder(wiring: Wiring) -> Path:
     return _vault_state(wiring) / "proposals"
 
 
-def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -> AppServices:
+def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
-    from obsidian_agent.agent.privacy.ledger import Ledger
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
     customs = build_vault_agents(wiring, files=session.vault.files_below)
-    return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
+    return AppServices(session, threads, open_ledger(wiring), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber
@@ -87,6 +88,21 @@ def played(planner: Planner, request: PlanRequest) -> AsyncGenerator[AgentEvent,
         await emit(await planner.plan(request, emit))
 
     return stream(work)
+
+
+async def ask(threads: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> AsyncIterator[AgentEvent]:
+    """The events of a message in a thread, until everything of it is saved."""
+    approve = (person or Person()).approve()
+    with threads.bus.listen(thread_id) as heard:
+        threads.start(thread_id, text, lambda _, request: approve(request))
+        async for each in heard:
+            match each:
+                case Happened(event=event):
+                    yield event
+                case Ended():
+                    return
+                case _:
+                    continue
 
 
 def model_turns(session: Session) -> ModelTurns:

@@ -25,10 +25,11 @@ def sha256(text: str) -> str:
 
 @dataclass
 class Note:
-    """An open note: the text in its editor, which the disk may not have yet."""
+    """An open note: the text in its editor, which the disk may not have yet, and what it was when it was loaded or saved."""
 
     text: str
     mode: str = "source"
+    saved: str = ""
     undo: list[str] = field(default_factory=list)
 
 
@@ -59,13 +60,31 @@ class StandIn:
     raw: Callable[[list[str]], bytes | None] | None = None
     """Answers in the place of everything else, where a test says how; None breaks off."""
     before_edit: Callable[[], None] = lambda: None
+    unsaved: bool = False
+    """An edit stays in the editor."""
     on_command: Callable[[str], None] = lambda id: None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def open_note(self, path: str, mode: str = "source") -> Note:
-        note = self.notes[path] = Note((self.folder / path).read_bytes().decode(), mode)
+        text = self._disk(path)
+        note = self.notes[path] = Note(text, mode, text)
         self.active = path
         return note
+
+    def _disk(self, path: str) -> str:
+        return (self.folder / path).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+
+    def _save(self, path: str, note: Note) -> None:
+        (self.folder / path).write_bytes(note.text.encode())
+        note.saved = note.text
+
+    def _watch_files(self) -> None:
+        """Load again what somebody changed on the disk, and close what is gone."""
+        for path, note in list(self.notes.items()):
+            if not (self.folder / path).exists():
+                del self.notes[path]
+            elif note.text == note.saved:
+                note.text = note.saved = self._disk(path)
 
     def select(self, path: str, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
         self.active = path
@@ -137,6 +156,7 @@ class StandIn:
         return "OA1 " + json.dumps({**head, "version": self.version, **body})
 
     def _do(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._watch_files()
         match request["action"]:
             case "watch":
                 with self.changed:
@@ -182,9 +202,8 @@ class StandIn:
         note = self.notes.get(path)
         if note is None:
             return {"path": path, "open": False, "mode": None, "hash": None, "saved": False, "dirty": False}
-        file = self.folder / path
-        if file.read_bytes().decode() != note.text:
-            file.write_bytes(note.text.encode())
+        if note.text != note.saved:
+            self._save(path, note)
         return {"path": path, "open": True, "mode": note.mode, "hash": sha256(note.text), "saved": True, "dirty": False}
 
     def _edit(self, path: str, before: str, after: str, changes: list[tuple[int, int, str]]) -> dict[str, Any]:
@@ -204,7 +223,9 @@ class StandIn:
             raise Refused("DIFFERENT")
         note.undo.append(note.text)
         note.text = result
-        (self.folder / path).write_bytes(result.encode())
+        if self.unsaved:
+            raise Refused("UNSAVED")
+        self._save(path, note)
         self.bump()
         return {"saved": True, "hash": after}
 

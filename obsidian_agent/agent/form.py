@@ -59,7 +59,6 @@ class Form:
 
     @property
     def title(self) -> str:
-        """What filling it in does."""
         return self.recipe.title
 
     def fields(self, values: Mapping[str, str]) -> tuple[Field, ...]:

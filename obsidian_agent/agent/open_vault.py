@@ -211,7 +211,6 @@ class OpenVault:
 
     @property
     def name(self) -> str:
-        """The name of the vault's folder."""
         return self.store.name
 
     @cached_property
@@ -266,7 +265,6 @@ class OpenVault:
             self._follower.start()
 
     def unfollow(self) -> None:
-        """End what `follow` began."""
         if self._follower is not None:
             self._follower.stop()
 
@@ -276,6 +274,5 @@ class OpenVault:
             self._follower.look_again()
 
     def learn(self, effects: Effects) -> None:
-        """A run has changed these files."""
         if self._follower is not None:
             self._follower.learn(effects)

@@ -7,7 +7,8 @@ ends that must not wait.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +56,12 @@ class Plans:
         return self.make_policy()
 
     def context(self) -> RunContext:
-        """The focus and the clock, frozen. May block."""
+        """The focus and the clock, frozen, and what is typed in an editor beside this program saved. May block."""
         vault = self.vault
+        if vault.store.editor is not None:
+            # What cannot be saved now is told before anything is written.
+            with suppress(ObsidianAgentError):
+                vault.store.editor.settle(None)
         runs_commands = self.run_command is not None
         return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, runs_commands=runs_commands)
 
@@ -110,7 +115,7 @@ class Plans:
         self.vault.learn(result.effects)
         return result
 
-    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
 
         def work(tell: Callable[[AgentEvent], None]) -> None:

@@ -78,7 +78,11 @@ def _chain_records(connection: sqlite3.Connection) -> None:
     integrity.close_all(connection)
 
 
-_MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_chain_records,)
+def _allow_held_files(_: sqlite3.Connection) -> None:
+    """Version 3: an action may say that an editor held its file open. Nothing is to be changed, but older programs would not understand it."""
+
+
+_MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_chain_records, _allow_held_files)
 """Each leads from one version to the next, within one transaction; the first from version 1."""
 
 VERSION: Final = 1 + len(_MIGRATIONS)

@@ -23,9 +23,10 @@ from obsidian_agent.journal.reader import no_run
 from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.editor import Editing
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.system_calls import started_since
-from obsidian_agent.vault.transaction.actions import Action, PutFile, reverse
+from obsidian_agent.vault.transaction.actions import Action, PutFile, held_by, reverse, settle_open
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey
 
@@ -218,6 +219,7 @@ def settle(journal: Journal, store: VaultStore) -> None:
     for record in journal.unfinished():
         with FolderHandles(store) as handles:
             actions, images = journal.load(record)
+            _settle_open(store, actions)
             states = {one.state for one in judge(handles, record, actions, images.find)}
         if len(states) > 1 or not states <= {"before", "after"}:
             raise JournalError(
@@ -228,11 +230,18 @@ def settle(journal: Journal, store: VaultStore) -> None:
         _end(journal, store, record, finish="after" in states)
 
 
+def _settle_open(store: VaultStore, actions: Sequence[StoredAction]) -> Editing | None:
+    """Have an editor save what it holds, so that the disk says what was done. It has to answer if it was to change files of the record itself."""
+    every = [stored.action for stored in actions]
+    return settle_open(store, every, surely=any(isinstance(action, PutFile) and action.held for action in every))
+
+
 def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -> Recovery:
     journal.make_durable()
     actions, images = journal.load(record)
     problems: list[Problem] = []
-    with FolderHandles(store) as handles, Applier(handles, record.token, recovering=True) as applier:
+    editing = _settle_open(store, actions)
+    with FolderHandles(store) as handles, Applier(handles, record.token, editing, recovering=True) as applier:
         for leftover in list(temp_files.leftovers(handles, record, actions)):
             told = temp_files.clear(handles, leftover, images.find, started_since(record.boot))
             if told is not None:
@@ -240,7 +249,7 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
         in_effect = set[int]()
         judged = judge(handles, record, actions, images.find)
         for one in judged if finish else reversed(judged):
-            if _carried(applier, one, images, finish, problems):
+            if _carried(applier, editing, one, images, finish, problems):
                 in_effect.add(one.stored.number)
         applier.complete()
         warnings = tuple(applier.warnings)
@@ -250,7 +259,7 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     return Recovery(record.run_id, record.kind, finish, effects, tuple(problems), record.kind == "run" and bool(in_effect), warnings)
 
 
-def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, problems: list[Problem]) -> bool:
+def _carried(applier: Applier, editing: Editing | None, one: Judged, images: ImageSource, finish: bool, problems: list[Problem]) -> bool:
     """Bring one action to the end it should have; whether it is in effect afterwards."""
     stored = one.stored
     if one.state == "foreign":
@@ -258,7 +267,7 @@ def _carried(applier: Applier, one: Judged, images: ImageSource, finish: bool, p
         return False
     if one.state == ("after" if finish else "before"):
         return finish
-    action = one.forward if finish else one.backward
+    action = held_by(editing, one.forward if finish else one.backward)
     try:
         content = images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
         done = applier.carry_out(action, stored.number, content)

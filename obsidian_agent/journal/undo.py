@@ -18,9 +18,20 @@ from obsidian_agent.journal.records import Kind, NewRecord, Record, Status, cut_
 from obsidian_agent.journal.recovery import settle
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.editor import Editing
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath, is_trash
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, followed, reverse, stamp_of
+from obsidian_agent.vault.transaction.actions import (
+    Action,
+    MoveEntry,
+    PutFile,
+    PutFolder,
+    followed,
+    held_by,
+    reverse,
+    settle_open,
+    stamp_of,
+)
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 
@@ -92,6 +103,7 @@ class _Reversal:
 
     asked: Asked
     images: ImageSource
+    editing: Editing | None = None
     tasks: list[_Task] = field(default_factory=list)
     settled: set[int] = field(default_factory=set)
     restored: dict[str, None] = field(default_factory=dict)
@@ -186,7 +198,7 @@ class _Reversal:
                 action = replace(action, mode=mode)
             elif not self.images.has(action.after):
                 return None
-        return [_Task(action, origin)]
+        return [_Task(held_by(self.editing, action), origin)]
 
     def _forced(self, survey: Survey, action: Action, origin: int, finding: Finding) -> list[_Task] | None:
         """The same against what is there now; None where even that cannot be done (a folder in the way, the content not kept)."""
@@ -381,7 +393,7 @@ def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
 def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, kept: int = 0, *, seen: bool) -> _Reversal:
     """The actions that take a record back, but for the first `kept`; with `seen` each is looked at first."""
     actions, images = journal.load(record)
-    reversal = _Reversal(asked, images)
+    reversal = _Reversal(asked, images, settle_open(handles.store, [stored.action for stored in actions]))
     survey = Survey(handles)
     in_effect = record.in_effect
     if record.kind == "undo":
@@ -416,7 +428,7 @@ def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, 
             for task in reversal.tasks:
                 writer.add(task.action, [task.overwritten] if task.overwritten else (), task.origin)
             new = writer.commit()
-        with Applier(handles, new.token) as applier:
+        with Applier(handles, new.token, reversal.editing) as applier:
             applied, origins = reversal.carry_out(applier, handles)
             applier.complete()
             warnings = tuple(applier.warnings)

@@ -117,7 +117,11 @@ _AnyReply = TypeVar("_AnyReply", bound=_Reply)
 
 
 class NoCompanion(ObsidianError):
-    """Obsidian answers, but not the companion, or not one that this program can talk to."""
+    """Obsidian answers, but not the companion, or not one that this program can talk to. `sent`: it may have done what was asked."""
+
+    def __init__(self, message: str, *, hint: str, sent: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.sent = sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +187,20 @@ def _parse(answer: str, kind: type[_AnyReply]) -> _AnyReply:
         raise NoCompanion(
             "The companion plugin is not installed in this vault, or not enabled.",
             hint="Run `obsidian-agent companion install`, then enable it in Obsidian.",
+            sent=not answer,
         )
     try:
         document = json.loads(line[len(_PREFIX) :])
     except (ValueError, RecursionError) as error:
-        raise NoCompanion("The companion's reply was cut off.", hint="Try again.") from error
+        raise NoCompanion("The companion's reply was cut off.", hint="Try again.", sent=True) from error
     if isinstance(document, dict) and document.get("protocol") != PROTOCOL:
         raise _other_protocol()
     try:
         return kind.model_validate(document)
     except ValidationError as error:
-        raise NoCompanion("The companion's reply is not what was agreed.", hint="Run `obsidian-agent companion install` again.") from error
+        raise NoCompanion(
+            "The companion's reply is not what was agreed.", hint="Run `obsidian-agent companion install` again.", sent=True
+        ) from error
 
 
 def _other_protocol() -> NoCompanion:

@@ -9,7 +9,6 @@ Sources: Obsidian help, "Obsidian CLI"; what the app was seen to do, docs/compan
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import shutil
@@ -17,7 +16,6 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -72,6 +70,8 @@ def find_transport(patience: float = ANSWER_SECONDS) -> Transport:
 def socket_place() -> str | None:
     """Where the socket of this user's Obsidian lies, if there is one."""
     if sys.platform == "win32":
+        import getpass
+
         pipe = rf"\\.\pipe\obsidian-cli-{getpass.getuser()}"
         return pipe if os.path.exists(pipe) else None
     return next((str(place) for place in _socket_places() if _is_own_socket(place)), None)
@@ -182,6 +182,8 @@ class ProgramTransport:
 
     def ask(self, argv: Sequence[str], wait: float = 0.0) -> str:
         """What Obsidian prints. Raises `Unreachable`."""
+        import tempfile
+
         with tempfile.TemporaryFile() as output:
             try:
                 child = subprocess.Popen([self.program, *argv], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)

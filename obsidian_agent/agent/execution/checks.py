@@ -12,9 +12,10 @@ from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.journal.writer import RecordWriter
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.editor import Editing
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.paths.path import VaultPath, is_trash, trash_path
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, stamp_of
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, action_of, held_by, stamp_of
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 from obsidian_agent.vault.views.changes import Move, NetChange, OwnedOperation, WriteFile
 from obsidian_agent.vault.views.disk import DiskView
@@ -36,11 +37,12 @@ class Work:
 class Precheck:
     """Checks operations in the order of execution against the disk as it is, and adds them to a record."""
 
-    def __init__(self, handles: FolderHandles, writer: RecordWriter, instances: Sequence[Instance]) -> None:
+    def __init__(self, handles: FolderHandles, writer: RecordWriter, instances: Sequence[Instance], editing: Editing | None = None) -> None:
         self._survey = Survey(handles)
         self._view = DiskView(handles.store)
         self._bound: set[VaultPath] = set()
         self._writer = writer
+        self._editing = editing
         self._instances = instances
         self.work: list[list[Work]] = [[] for _ in instances]
         """What each instance does."""
@@ -69,7 +71,7 @@ class Precheck:
             self._report(owned, _conflict(action.path, finding))
             return
         content = operation.content if isinstance(operation, WriteFile) else b""
-        self._add(owned.instance, _as_found(action, finding), content, finding)
+        self._add(owned.instance, held_by(self._editing, _as_found(action, finding)), content, finding)
 
     def _check_inside(self, owned: OwnedOperation, inventory: Inventory) -> None:
         """Whether a folder holds what the preview saw in it; asked once of each folder, however often it, or one in it, is moved."""

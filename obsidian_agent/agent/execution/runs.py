@@ -33,7 +33,6 @@ class Runs:
             yield journal
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
-        """Runs, newest first."""
         with self.journal() as journal:
             return journal.history(limit)
 

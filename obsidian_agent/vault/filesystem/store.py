@@ -20,6 +20,7 @@ from typing import Final, Literal, Self, get_args
 
 from obsidian_agent.errors import ConfigError, PathRefused, VaultError
 from obsidian_agent.vault.filesystem import system_calls, walk
+from obsidian_agent.vault.filesystem.editor import Editor
 from obsidian_agent.vault.filesystem.system_calls import write_all
 from obsidian_agent.vault.paths.path import CONFIG_FOLDER, ROOT, VaultPath, config_path, from_disk, is_reserved
 
@@ -64,6 +65,8 @@ class VaultStore:
         self._root: int | str = real_path if root_fd is None else root_fd
         self._openat2 = openat2
         self._case_insensitive: bool | None = None
+        self.editor: Editor | None = None
+        """The program beside this one that may hold files of the vault open."""
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Self:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
@@ -67,7 +67,7 @@ async def test_it_is_written_before_it_is_sent(desk: Desk) -> None:
         name, address, local = "watching", "", False
         inner = scripted(TWO, DONE)
 
-        def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
             seen.append(len(desk.ledger.entries()))
             return self.inner.stream(request)
 
