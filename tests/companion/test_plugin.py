@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.conftest import OpenWindow
-from companion.window import ID, Refused, Window, sha256
+from companion.window import ID, Refused, Window, eventually, sha256
 
 pytestmark = pytest.mark.browser
 
@@ -36,13 +36,6 @@ def refusal(window: Window, action: str, **fields: Any) -> str:
     with pytest.raises(Refused) as refused:
         window.ask(action, **fields)
     return str(refused.value.code)
-
-
-def eventually(told: Callable[[], bool], seconds: float = 5.0) -> bool:
-    end = time.monotonic() + seconds
-    while not told() and time.monotonic() < end:
-        time.sleep(0.02)
-    return told()
 
 
 def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(open_window: OpenWindow) -> None:
@@ -385,6 +378,8 @@ def test_open_shows_the_pane_that_is_there_at_the_line(open_window: OpenWindow) 
     told = window.ask("context")
     assert (told["active"], told["selections"][0]["head"]) == ("Daily.md", {"line": 3, "ch": 0})
     assert window.js("app.workspace.leaves.length") == 2
+    window.ask("open", path="Daily.md", newPane=True)
+    assert window.js("app.workspace.leaves.length") == 3
     window.ask("open", path=odd)
     assert window.ask("context")["active"] == odd
     window.ask("edit", path=odd, **replacing("y\n", "y", "z"))
