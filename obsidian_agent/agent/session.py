@@ -180,7 +180,7 @@ class Session:
                     return ()
             except ConfigError:
                 return ()  # what is wrong is said when the message is sent
-        return self.offline.suggest(self.request(message))
+        return self.offline.turn(self.request(message)).candidates
 
     def request(self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None) -> PlanRequest:
         """A message of the person to a planner, as things are now. May block."""
