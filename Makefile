@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PLAY := .play
+COMPANION := obsidian_agent/obsidian/companion
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo dev test check lint types imports cov soak bench docs build lock clean
+.PHONY: help run demo dev test check lint types imports cov soak test-companion bench docs build lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 1; }
@@ -61,6 +62,17 @@ cov: $(READY) ## which lines the tests reach: a table, and an error below 90 % o
 soak: $(READY) ## the long tests: kill at every file-changing system call, big vaults (needs strace; says so when it skips)
 	$(BIN)/python -m pytest -m soak -rs --timeout 3600
 
+$(COMPANION)/node_modules/.package-lock.json: $(COMPANION)/package-lock.json
+	@command -v npm >/dev/null || { echo "Node.js with npm is needed for the plugin's tests" >&2; exit 1; }
+	@echo "Installing the plugin's npm packages into $(COMPANION)/node_modules (once)…"
+	@cd $(COMPANION) && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
+
+test-companion: $(READY) $(COMPANION)/node_modules/.package-lock.json ## the Obsidian plugin: types, lint, and it in a real browser (installs its npm packages, and chromium where apt-get may)
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y chromium; } \
+	    || { echo "Chromium is needed for the plugin's tests" >&2; exit 1; }
+	cd $(COMPANION) && npm run --silent lint
+	$(BIN)/python -m pytest -m browser -rs tests/companion
+
 bench: $(READY) ## measure, against named baselines in the same run
 	$(BIN)/python -m bench
 
@@ -74,4 +86,4 @@ lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile --quiet --extra dev --generate-hashes --universal --python-version 3.11 --no-header --no-annotate pyproject.toml -o constraints.txt
 
 clean: ## forget the environment and the played-with vault
-	rm -rf $(VENV) $(PLAY) dist build
+	rm -rf $(VENV) $(PLAY) $(COMPANION)/node_modules dist build

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.macros.macro import MacroStore
-from obsidian_agent.agent.macros.store import SavedActions
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
+from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
@@ -28,20 +29,23 @@ from obsidian_agent.vault.views.disk import DiskView
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.model_turns import Models
-    from obsidian_agent.agent.monthly_cost import MonthlyCost
+    from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.agent.trace import Trace
-    from obsidian_agent.agent.turn.config import TurnConfig
-    from obsidian_agent.agent.vault_agents.files import FilesBelow
-    from obsidian_agent.agent.vault_agents.library import VaultAgents
+    from obsidian_agent.agent.turn.preparation import TurnConfig
+    from obsidian_agent.agent.usage import MonthlyCost
+    from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
+    from obsidian_agent.obsidian.live import Obsidian
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
-    from obsidian_agent.providers.limiter import RateLimits
-    from obsidian_agent.providers.plugin_index import PluginIndex
+    from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
+    from obsidian_agent.vault.filesystem.editor import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
 
 
@@ -75,9 +79,10 @@ class Wiring:
 
 def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
+    wiring.store.editor = _EditorBeside(wiring.store)
     runs = Runs(wiring.store, wiring.state)
-    macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
-    saved = SavedActions(macros, runs, TOOLS)
+    usage = _vault_state(wiring) / "macro-usage.json"
+    saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring))
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
@@ -85,14 +90,38 @@ def build_session(wiring: Wiring) -> Session:
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
 
 
+def open_obsidian(store: VaultStore) -> Obsidian:
+    """The Obsidian that may run beside this program, for a vault. It is not asked yet."""
+    from obsidian_agent.obsidian.live import Obsidian
+
+    return Obsidian(store.real_path, lambda: store.obsidian_config("workspace"))
+
+
+@dataclass(frozen=True, slots=True)
+class _EditorBeside:
+    """The notes open in an Obsidian, if one runs. Without one nothing is imported for it: most headless runs have none."""
+
+    store: VaultStore
+
+    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> Editing | None:
+        """As `Editor.settle`."""
+        try:
+            find_transport()
+        except ObsidianError:
+            return None
+        from obsidian_agent.obsidian.editing import ObsidianEditor
+
+        return ObsidianEditor(open_obsidian(self.store)).settle(paths, surely=surely)
+
+
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.manager import SessionTurns, ThreadManager
+    from obsidian_agent.agent.threads.manager import ThreadManager
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
 
-    return ThreadManager(open_threads(wiring), SessionTurns(session, auto_title))
+    return ThreadManager(open_threads(wiring), session, auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -106,20 +135,39 @@ def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
     from obsidian_agent.agent.privacy.ledger import Ledger
 
-    return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+    return Ledger(open_record(wiring))
 
 
-def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -> AppServices:
+def open_record(wiring: Wiring) -> Record:
+    """What was done to a vault and handed over of it."""
+    from obsidian_agent.agent.privacy.record import Record
+
+    return Record(_vault_state(wiring), _clock(None))
+
+
+def build_shared_vault(wiring: Wiring) -> SharedVault:
+    """The vault as other agents get to know it."""
+    from obsidian_agent.agent.shared_vault import SharedVault
+
+    session = build_session(wiring)
+    return SharedVault(session.vault, session.plans, _sharing(wiring), open_ledger(wiring), proposals_folder(wiring))
+
+
+def proposals_folder(wiring: Wiring) -> Path:
+    """Where plans lie that other agents have proposed."""
+    return _vault_state(wiring) / "proposals"
+
+
+def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
-    from obsidian_agent.agent.privacy.ledger import Ledger
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
     customs = build_vault_agents(wiring, files=session.vault.files_below)
-    return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
+    return AppServices(session, threads, open_ledger(wiring), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
@@ -129,11 +177,8 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
-    from obsidian_agent.agent.privacy.consent import SharingRules
 
-    settings = wiring.settings.current
-    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
-    rules = SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
+    settings, rules = wiring.settings.current, _sharing(wiring)
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
@@ -147,8 +192,17 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     )
 
 
+def _sharing(wiring: Wiring) -> SharingRules:
+    """What may leave this machine, as settings and options have it."""
+    from obsidian_agent.agent.privacy.consent import SharingRules
+
+    settings = wiring.settings.current
+    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
+    return SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
+
+
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
-    from obsidian_agent.agent.monthly_cost import CountedProvider
+    from obsidian_agent.agent.usage import CountedProvider
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
@@ -164,7 +218,7 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
     """What models have cost, in all vaults, and the cap of the settings."""
-    from obsidian_agent.agent.monthly_cost import MonthlyCost
+    from obsidian_agent.agent.usage import MonthlyCost
 
     return MonthlyCost(wiring.state / "spending.jsonl", _clock(None), wiring.settings.current.spending_cap)
 
@@ -186,7 +240,7 @@ class _Lasting:
     @cached_property
     def limits(self) -> RateLimits:
         """How often each service is asked."""
-        from obsidian_agent.providers.limiter import RateLimits, TokenBucket
+        from obsidian_agent.providers.middleware import RateLimits, TokenBucket
 
         return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
 
@@ -200,9 +254,9 @@ class _Lasting:
 
 def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, lasting: _Lasting) -> TurnConfig:
     """What an agent gets in its next turn. May block."""
-    from obsidian_agent.agent.context.items import CONTEXT_FORMATS, Gatherer
-    from obsidian_agent.agent.turn.config import TurnConfig
+    from obsidian_agent.agent.context import CONTEXT_FORMATS, Gatherer
     from obsidian_agent.agent.turn.model_tools import READ_TOOLS
+    from obsidian_agent.agent.turn.preparation import TurnConfig
     from obsidian_agent.agent.vault_agents.instructions import resolve
 
     settings = wiring.settings.current
@@ -226,8 +280,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
 def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
     from obsidian_agent.agent.privacy.consent import SharingRules
-    from obsidian_agent.agent.vault_agents.files import files_below
-    from obsidian_agent.agent.vault_agents.library import VaultAgents
+    from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
     settings = wiring.settings.current
     known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
@@ -253,14 +306,14 @@ def _vault_state(wiring: Wiring) -> Path:
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
     # Imported here, as the models are.
-    from obsidian_agent.agent.index_follower import open_index
+    from obsidian_agent.vault.index.keeper import IndexKeeper
 
-    return open_index(wiring.store, wiring.state)
+    return IndexKeeper(wiring.store, state_folder.index_folder(wiring.state, wiring.store))
 
 
 def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:
     """Obsidian's list of community plugins, kept beside the vaults' folders; one for all vaults."""
-    from obsidian_agent.providers.plugin_index import PluginIndex
+    from obsidian_agent.agent.plugins import PluginIndex
 
     return PluginIndex(state / "plugin-index.json", _clock(now))
 

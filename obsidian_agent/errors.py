@@ -8,6 +8,7 @@ ObsidianAgentError            carries code, message, path, hint, retryable
 ├── ToolError                 a step cannot be done as asked: ARGUMENT_INVALID, TEXT_NOT_FOUND, MARKER_NOT_FOUND, COUNT_MISMATCH …
 ├── PlanError                 SCHEMA_INVALID and the other validation codes; holds every problem found
 ├── ProviderError             a model or another service failed (exit 5)
+├── ObsidianError             the Obsidian beside this program cannot be asked, or says no: OBSIDIAN_UNAVAILABLE and the plugin's codes
 ├── JournalError              the record of runs cannot be read or written; nothing in the vault was changed
 └── AnswerNotWritten          standard output cannot take a command's answer; what was done stays done
 
@@ -118,6 +119,12 @@ class ProviderError(ObsidianAgentError):
         super().__init__(message, code=code, hint=hint, retryable=retryable)
         self.retry_after = retry_after
         """Seconds the service asked us to wait, or None."""
+
+
+class ObsidianError(ObsidianAgentError):
+    """The Obsidian that runs beside this program cannot be asked, or refuses what was asked."""
+
+    default_code = "OBSIDIAN_UNAVAILABLE"
 
 
 class JournalError(ObsidianAgentError):

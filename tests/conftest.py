@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from obsidian_agent.providers import local_services
+from obsidian_agent.agent import local_models
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -23,12 +24,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests out of a plain run: `make soak` and `pytest -m soak` ask for them."""
-    if "soak" in str(config.getoption("-m")):
-        return
-    long = {item for item in items if item.get_closest_marker("soak") is not None}
-    config.hook.pytest_deselected(items=list(long))
-    items[:] = [item for item in items if item not in long]
+    """Leave long tests and those with a browser out of a plain run: `make soak`, `make test-companion` and `pytest -m` ask for them."""
+    asked = str(config.getoption("-m"))
+    apart = [mark for mark in ("soak", "browser") if mark not in asked]
+    left = {item for item in items if any(item.get_closest_marker(mark) for mark in apart)}
+    config.hook.pytest_deselected(items=list(left))
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture
@@ -54,10 +55,21 @@ def make_vault(tmp_path: Path) -> Iterator[MakeVault]:
         store.close()
 
 
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of its own, where no Obsidian runs. Its path is short, as those of sockets must be."""
+    with tempfile.TemporaryDirectory(prefix="oa-", dir="/tmp") as folder:
+        for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "HOME"):
+            monkeypatch.setenv(name, folder)
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME"):
+            monkeypatch.delenv(name, raising=False)
+        yield Path(folder)
+
+
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service of this machine, which a test starts, may take long to answer when the machine is busy."""
-    monkeypatch.setattr(local_services, "PATIENCE", 3.0)
+    monkeypatch.setattr(local_models, "PATIENCE", 3.0)
 
 
 @pytest.fixture(scope="session")

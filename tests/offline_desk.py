@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from obsidian_agent.agent.events import Answer, PlanReady, TurnEvent
-from obsidian_agent.agent.macros.macro import Macro
+from obsidian_agent.agent.macro import Macro
 from obsidian_agent.agent.offline import OfflinePlanner
 from obsidian_agent.agent.open_vault import note_settings
 from obsidian_agent.agent.planner import PlanRequest
@@ -72,7 +72,7 @@ class Desk:
         return self.planner.decide(self.request(message, **around))
 
     def ask(self, question: str, **around: Any) -> Answer:
-        event = self.planner.ask(self.request(question, **around))
+        event = self.planner.decide(self.request(question, **around), questions=True)
         assert isinstance(event, Answer), event
         return event
 

@@ -16,7 +16,7 @@ from typing import Any
 from obsidian_agent.agent.events import ExecutionResult, RunEvent
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.journal import integrity
-from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.tools.core.tool import Risk, RunContext

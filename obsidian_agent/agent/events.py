@@ -1,14 +1,21 @@
-"""Everything that happens in a turn or a run, as one closed union of frozen events; front ends `match` on it and end in `assert_never`."""
+"""Everything that happens in a turn or a run, as one closed union of frozen events; front ends `match` on it and end in `assert_never`.
+
+Below `stream` there are no iterators: a function that takes `emit` awaits it for each event and returns what it came to. `stream` runs it only
+as far as the next event that somebody asks for, in the task that asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import inspect
+import types
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
 from obsidian_agent.errors import Problem
-from obsidian_agent.journal.effects import Effects as Effects
+from obsidian_agent.journal.records import Effects as Effects
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview, Timings
 
@@ -179,18 +186,18 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TokensUsed:
-    """What the turn has used so far, as the service counts.
+    """What a turn has used so far: tokens as the service counts them, `cached` those of the prompt that it remembered.
 
     `cost` is in US dollars by the list prices (None: not known). Seconds: `seconds` from the first request on, `first` to the first token of
     the first answer, `tools` for looking around (waiting for the person left out).
     """
 
-    prompt_tokens: int
-    completion_tokens: int
-    requests: int
-    cached_tokens: int = 0
+    model: str
+    prompt: int
+    completion: int
+    requests: int = 1
+    cached: int = 0
     cost: float | None = None
-    model: str = ""
     seconds: float = 0.0
     first: float | None = None
     tools: float = 0.0
@@ -281,3 +288,82 @@ Verdict = Answer | NeedsInput | PlanReady | TurnFailed | RoundsUsedUp
 PlanEvent = TurnStarted | TextDelta | PlanningRetry | Answer | NeedsInput | PlanReady | PreviewStarted | PreviewReady | TurnFailed
 TurnEvent = PlanEvent | LookEvent
 AgentEvent = TurnEvent | RunEvent
+
+
+Emit = Callable[[AgentEvent], Awaitable[None]]
+"""Tells of an event; returns when it was taken."""
+
+
+class _Emitted:
+    """An event on its way up. Awaited, it hands itself to `_next`, through every function between them at once."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: AgentEvent) -> None:
+        self.event = event
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield self
+
+
+async def stream(work: Callable[[Emit], Coroutine[Any, Any, object]]) -> AsyncGenerator[AgentEvent, None]:
+    """The events that `work(emit)` emits; its exception is raised where it came. Closing the iterator cancels it, at the event it waits at.
+
+    `emit` may only be awaited by `work` itself and what it awaits, not by other tasks.
+    """
+    running = work(_Emitted)
+    try:
+        while (emitted := await _next(running, None)) is not None:
+            yield emitted.event
+    finally:
+        cancelled = asyncio.CancelledError()
+        error: BaseException | None = cancelled
+        while inspect.getcoroutinestate(running) != inspect.CORO_CLOSED:
+            try:
+                await _next(running, error)  # what it emits while it ends, nobody hears
+            except asyncio.CancelledError as raised:
+                if raised is not cancelled:
+                    raise
+            error = None
+
+
+@types.coroutine
+def _next(running: Coroutine[Any, Any, object], error: BaseException | None) -> Generator[Any, Any, _Emitted | None]:
+    """Run a coroutine, from an exception thrown into it if there is one, up to its next event; None at its end."""
+    given: Any = None
+    while True:
+        try:
+            waits_for = running.send(given) if error is None else running.throw(error)
+        except StopIteration:
+            return None
+        if isinstance(waits_for, _Emitted):
+            return waits_for
+        try:
+            given, error = (yield waits_for), None
+        except BaseException as thrown:
+            error = thrown
+
+
+async def in_thread(work: Callable[[Callable[[AgentEvent], None]], None], emit: Emit) -> None:
+    """Run `work(tell)` in a thread and emit what it tells, in order. Its exception is raised at the end.
+
+    Who goes away does not stop the thread: work that writes is always let finish.
+    """
+    loop = asyncio.get_running_loop()
+    told: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+
+    def tell(event: AgentEvent | None) -> None:
+        loop.call_soon_threadsafe(told.put_nowait, event)
+
+    def run() -> None:
+        try:
+            work(tell)
+        finally:
+            tell(None)
+
+    task = asyncio.ensure_future(asyncio.to_thread(run))
+    try:
+        while (event := await told.get()) is not None:
+            await emit(event)
+    finally:
+        await asyncio.shield(task)

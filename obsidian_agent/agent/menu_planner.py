@@ -8,32 +8,32 @@ a model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from obsidian_agent.agent.conversation import new_id
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import AgentEvent, Candidate, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
+from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
 from obsidian_agent.agent.offline import WHICH, OfflinePlanner
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
-from obsidian_agent.agent.turn.usage import Meter
-from obsidian_agent.errors import ConfigError, Problem, ProviderError
-from obsidian_agent.offline.check import doubts
+from obsidian_agent.agent.usage import Meter
+from obsidian_agent.errors import ConfigError, ProviderError
+from obsidian_agent.offline.check import doubts, of_plan
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
-from obsidian_agent.offline.recipe import packaged, recipe_named
+from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.recipe import Recipe, packaged
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, packaged_menu
 from obsidian_agent.offline.sentence import Found, names_in
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import out_of_bounds
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import VaultPath
@@ -89,8 +89,8 @@ class MenuPlanner:
             verdict = await self.otherwise.plan(plain, emit)
             if provider is not None and isinstance(verdict, PlanReady):
                 # The plan of a model that picks is doubted as its choices are.
-                verdict = await asyncio.to_thread(self._doubted, verdict.plan, plain) or verdict
-        return await asyncio.to_thread(self._picked, verdict, request)
+                verdict = await asyncio.to_thread(self.doubted, plain, verdict.plan, of_plan(verdict.plan))
+        return await asyncio.to_thread(self.offline.picked, request, verdict)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
         """What the model is asked for a sentence that is not certain, and what of the vault is in that. May block."""
@@ -111,24 +111,11 @@ class MenuPlanner:
         )
         return asked, Sending("menu", "", text, parts)
 
-    def _doubted(self, plan: ActionPlan, request: PlanRequest) -> NeedsInput | None:
-        """A whole plan as a question, where something speaks against it."""
-        found = doubts(
-            request.message, Surroundings(self.offline.view(), request.context), plan=plan, preview=self.offline.tried(request, plan)
-        )
-        return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else None
-
-    def _picked(self, verdict: Verdict, request: PlanRequest) -> Verdict:
-        """The chosen candidate of a question; any other verdict as it is."""
-        if request.pick is None or not isinstance(verdict, NeedsInput):
-            return verdict
-        if not 1 <= request.pick <= len(verdict.candidates):
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"There is no candidate {request.pick}; there are {len(verdict.candidates)}."))
-        chosen = verdict.candidates[request.pick - 1]
-        recipe = recipe_named(chosen.recipe, self.offline.recipes()) if chosen.recipe else None
-        if recipe is not None:
-            return self.offline.propose(request, recipe, {**chosen.values, **request.params})
-        return PlanReady(chosen.plan) if chosen.plan is not None else verdict
+    def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]]) -> Verdict:
+        """A plan that was made of these parts; as a question, where something speaks against it. May block."""
+        around = Surroundings(self.offline.view(), request.context)
+        found = doubts(request.message, around, *parts, preview=self.offline.turn(request).tried(plan))
+        return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else PlanReady(plan)
 
 
 @dataclass(slots=True)
@@ -229,19 +216,21 @@ class _Turn:
         offline = self.planner.offline
         view = offline.view()
         plans: list[ActionPlan] = []
+        parts: list[tuple[Recipe, Mapping[str, Any]]] = []
+        preview: Preview | None = None
         for each in chosen:
             here = _on(offline, view)
             part = here.propose(self.request, each.recipe, each.texts)
-            if not isinstance(part, PlanReady):
+            if isinstance(part, PlanReady):
+                plans.append(part.plan)
+                parts.append((each.recipe, here.turn(self.request).values(each.recipe, each.texts)))
+                preview = here.turn(self.request).tried(part.plan)
+            if not isinstance(part, PlanReady) or preview is None or preview.errors or preview.after is None:
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)
-            plans.append(part.plan)
-            done = here.tried(self.request, part.plan)
-            if done is None or done.errors or done.after is None:
-                return self._one(each)
-            view = done.after
+            view = preview.after
         plan = joined(plans)
-        return self.planner._doubted(plan, self.request) or PlanReady(plan)
+        return self.planner.doubted(self.request, plan, *parts)
 
 
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:

@@ -12,30 +12,30 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.answers import answer
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import Candidate, NeedsInput, PlanReady, TurnFailed, Verdict
+from obsidian_agent.agent.answers import answer, value_at
+from obsidian_agent.agent.events import Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.names import Names
+from obsidian_agent.offline.names import Names, Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
-from obsidian_agent.offline.recipe import SLOT, MacroLike, Recipe, from_macro, packaged
+from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.form import Form
+    from obsidian_agent.agent.macro import Macro
 
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
@@ -53,7 +53,7 @@ class OfflinePlanner:
 
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
-    macros: Callable[[], Sequence[MacroLike]] = tuple
+    macros: Callable[[], Sequence[Macro]] = tuple
     _known: list[Names] = field(default_factory=list, repr=False)
     _menus: list[Menu] = field(default_factory=list, repr=False)
     """The names and the menu of the last turn: while a message is typed, the vault and the macros mostly stay as they are."""
@@ -74,13 +74,23 @@ class OfflinePlanner:
         return own if questions else (*own, *map(from_macro, self.macros()))
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
-        """The same as `plan` without waiting for a thread. `questions`: answers only."""
-        turn = self._turn(request, questions=questions)
-        return turn.verdict() if request.pick is None else turn.picked(request.pick)
+        """The same as `plan` without waiting for a thread. `questions`: answers only, never a plan."""
+        return self.picked(request, self.turn(request, questions=questions).verdict())
 
-    def ask(self, request: PlanRequest) -> Verdict:
-        """The answer to a question, or what is asked back. Never a plan."""
-        return self.decide(request, questions=True)
+    def picked(self, request: PlanRequest, verdict: Verdict) -> Verdict:
+        """The chosen candidate of a question, with the values that are given besides; without `request.pick` the verdict as it is."""
+        if request.pick is None or isinstance(verdict, TurnFailed):
+            return verdict
+        candidates = verdict.candidates if isinstance(verdict, NeedsInput) else (None,)
+        if candidates and not 1 <= request.pick <= len(candidates):
+            return TurnFailed(Problem("ARGUMENT_INVALID", f"There is no candidate {request.pick}; there are {len(candidates)}."))
+        chosen = candidates[request.pick - 1] if candidates else None
+        if chosen is None:
+            return verdict
+        recipe = next((each for each in self.recipes() if each.name == chosen.recipe), None)
+        if recipe is not None:
+            return self.propose(request, recipe, {**chosen.values, **request.params})
+        return PlanReady(chosen.plan) if chosen.plan is not None else verdict
 
     def propose(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
         """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
@@ -88,7 +98,7 @@ class OfflinePlanner:
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
         recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
         """
-        return self._turn(request, recipe).proposed(recipe, texts, doubted=doubted)
+        return self.turn(request).proposed(recipe, texts, doubted=doubted)
 
     def form(self, request: PlanRequest, name: str) -> Form:
         """The form of the recipe or macro of this name. Raises `PlanError`. May block."""
@@ -97,39 +107,56 @@ class OfflinePlanner:
         recipe = next((each for each in self.recipes() if each.name == name), None)
         if recipe is None:
             raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
-        turn = self._turn(request, recipe)
+        turn = self.turn(request)
         return Form(recipe, turn.around, turn.unmet(recipe))
 
-    def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
-        """The dry run of a plan on the vault as it is; None when it is not valid. May block."""
-        return _Turn((), Surroundings(self.view(), request.context), self.tools, request, self._menu).tried(plan)
-
-    def _turn(self, request: PlanRequest, recipe: Recipe | None = None, *, questions: bool = False) -> _Turn:
-        """A turn over one recipe, or all; the names of the vault hold as long as its index is the same."""
+    def turn(self, request: PlanRequest, *, questions: bool = False) -> OfflineTurn:
+        """A sentence over the vault as it is now; its names hold as long as its index is the same. May block."""
         around = Surroundings(self.view(), request.context, self._known[0] if self._known else None)
         self._known[:] = [around.names]
-        recipes = (recipe,) if recipe is not None else self.recipes(questions=questions)
-        return _Turn(recipes, around, self.tools, request, self._menu)
+        return OfflineTurn(self, request, around, questions)
 
-    def _menu(self, recipes: Sequence[Recipe]) -> Menu:
+    def menu(self, recipes: Sequence[Recipe]) -> Menu:
+        """The recipes to search in; made anew when there are others."""
         if not self._menus or self._menus[0].recipes != recipes:
             self._menus[:] = [Menu(recipes)]
         return self._menus[0]
 
-    def suggest(self, request: PlanRequest, *, questions: bool = False) -> tuple[Candidate, ...]:
-        """The likeliest actions for a sentence that may not be finished. May block."""
-        return self._turn(request, questions=questions).candidates
+
+def from_macro(macro: Macro) -> Recipe:
+    """A macro as a recipe of the subject `Saved`: its name (with “for” before its one input) and its phrases are its examples."""
+    # What the run's own context binds by itself need not be asked for.
+    inputs = {
+        name: Input(name=name, kind=each.type, description=each.description or name, default=each.default)
+        for name, each in macro.plan.parameters.items()
+        if name not in CONTEXT_NAMES or each.default is not None
+    }
+    lacking = [name for name, each in inputs.items() if each.needed]
+    said = [macro.name, f"Run {macro.name}", *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []), *macro.phrases]
+    return Recipe(
+        name=f"macro:{macro.name}",
+        title=macro.name,
+        subject="Saved",
+        description=macro.description or macro.plan.goal,
+        examples=tuple(dict.fromkeys(each for each in said if {slot for slot, _ in SLOT.findall(each)} <= inputs.keys())),
+        inputs=inputs,
+        plan=macro.plan.to_json(),
+    )
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """One sentence against one vault at one moment."""
+class OfflineTurn:
+    """One sentence against one vault at one moment. `questions`: only those. Methods may block."""
 
-    recipes: Sequence[Recipe]
-    around: Surroundings
-    tools: Mapping[str, Tool]
+    planner: OfflinePlanner
     request: PlanRequest
-    menu: Callable[[Sequence[Recipe]], Menu]
+    around: Surroundings
+    questions: bool = False
+
+    @cached_property
+    def recipes(self) -> Sequence[Recipe]:
+        """What there is to choose from."""
+        return self.planner.recipes(questions=self.questions)
 
     def verdict(self) -> Verdict:
         """A sure reading, or what to pick from."""
@@ -142,15 +169,19 @@ class _Turn:
             return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
-    def picked(self, number: int) -> Verdict:
-        """The candidate of this number, from 1, with the values that are given besides."""
-        sure = len(self._readings) == 1
-        found = [self._candidate(self._readings[0].recipe, self._readings[0].values)] if sure else list(self.candidates)
-        if not 1 <= number <= len(found):
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"There is no candidate {number}; there are {len(found)}."))
-        chosen = found[number - 1]
-        recipe = next(each for each in self.recipes if each.name == chosen.recipe)
-        return self.proposed(recipe, {**chosen.values, **self.request.params})
+    def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of texts. Raises `Unread`, whose path is the input's name."""
+        values: dict[str, Any] = {}
+        for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
+            text = texts.get(name)
+            if text is None or (text == "" and wanted.kind not in ("text", "value", "folder")):
+                continue
+            try:
+                values[name] = read(wanted, text, self.around, recipe.defaults | values)
+            except Unread as error:
+                error.path, error.message = name, f"{name}: {error.message}"
+                raise
+        return values
 
     def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
         """See `OfflinePlanner.propose`."""
@@ -158,16 +189,10 @@ class _Turn:
         if unknown:
             known = ", ".join(recipe.inputs) or "none"
             return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
-        values: dict[str, Any] = {}
-        for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
-            text = texts.get(name)
-            if text is None or (text == "" and wanted.kind not in ("text", "value", "folder")):
-                continue
-            try:
-                values[name] = read(wanted, text, self.around, self._defaults(recipe) | values)
-            except Unread as error:
-                return TurnFailed(Problem(error.code, f"{name}: {error.problem().message}", path=name))
-        return self._settled(recipe, values, doubted=doubted)
+        try:
+            return self._settled(recipe, self.values(recipe, texts), doubted=doubted)
+        except Unread as error:
+            return TurnFailed(error.problem())
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -178,7 +203,7 @@ class _Turn:
 
     @cached_property
     def _nearest(self) -> list[Suggestion]:
-        return self.menu(self.recipes).nearest(self.request.message, self.around)
+        return self.planner.menu(self.recipes).nearest(self.request.message, self.around)
 
     def _out_of_bounds(self) -> Problem | None:
         """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
@@ -203,37 +228,34 @@ class _Turn:
         unmet = self.unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)
-        filled = fill(recipe, values)
-        if filled.plan is None:
-            wanted = ", ".join(recipe.inputs[name].description.lower() for name in filled.missing)
-            return NeedsInput(f"{recipe.title}: what is missing is {wanted}.", (self._candidate(recipe, values),), filled.missing)
-        if self._open_note_missing(recipe, values):
+        if missing := recipe.missing(values):
+            wanted = ", ".join(recipe.inputs[name].description.lower() for name in missing)
+            return NeedsInput(f"{recipe.title}: what is missing is {wanted}.", (self._candidate(recipe, values),), missing)
+        if self.around.active_file is None and ACTIVE in (recipe.defaults | dict(values)).values():
             return NeedsInput(NO_ACTIVE_FILE, (self._candidate(recipe, values),))
-        if recipe.answer is not None and not doubted:
-            return answer(filled.plan, recipe.answer, self._shown(recipe, values), self.around, self.tools)
-        plan = self._unfolded(filled.plan, recipe.unfold) if recipe.unfold else filled.plan
-        found: tuple[str, ...] = ()
-        if certain or doubted:
-            done = self.tried(plan)
-            found = doubts(
-                self.request.message, self.around, recipe=recipe, values=values, plan=plan, preview=done, certain=certain and not doubted
-            )
-        if found:
-            first = replace(self._candidate(recipe, values), doubt=" ".join(found))
-            return NeedsInput(f"Is it this? {' '.join(found)}", (first,))
-        if recipe.answer is not None:
-            return answer(plan, recipe.answer, self._shown(recipe, values), self.around, self.tools)
-        return PlanReady(plan)
+        plan = fill(recipe, values)
+        if recipe.unfold:
+            plan = self._unfolded(plan, recipe.unfold)
+        if doubted or (certain and recipe.answer is None):
+            preview = self.tried(plan)
+            found = doubts(self.request.message, self.around, (recipe, values), preview=preview, certain=not doubted)
+            if found:
+                return NeedsInput(f"Is it this? {' '.join(found)}", (replace(self._candidate(recipe, values), doubt=" ".join(found)),))
+        if recipe.answer is None:
+            return PlanReady(plan)
+        texts = {name: shown(recipe.inputs[name], value) for name, value in (recipe.defaults | dict(values)).items()}
+        texts = {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
+        return answer(plan, recipe.answer, texts, self.around, self.planner.tools)
 
     def _candidate(self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False) -> Candidate:
-        filled = fill(recipe, values)
+        missing = recipe.missing(values)
+        plan = fill(recipe, values) if not missing else None
+        found = doubts(self.request.message, self.around, (recipe, values), live=False) if doubted else ()
+        doubt = " ".join(filter(None, (self.unmet(recipe), *found)))
+        title = SLOT.sub("…", plan.goal) if plan is not None and recipe.inputs and recipe.answer is None else recipe.title
         texts = {name: shown(recipe.inputs[name], value) for name, value in values.items()}
-        unmet = self.unmet(recipe)
-        found = doubts(self.request.message, self.around, recipe=recipe, values=values, live=False) if doubted else ()
-        doubt = " ".join(filter(None, (unmet, *found)))
-        title = SLOT.sub("…", filled.plan.goal) if filled.plan is not None and recipe.inputs and recipe.answer is None else recipe.title
-        plan = None if filled.plan is None or recipe.answer is not None or recipe.unfold else filled.plan
-        return Candidate(title, plan, texts, filled.missing, recipe.name, doubt)
+        runs = plan if recipe.answer is None and not recipe.unfold else None
+        return Candidate(title, runs, texts, missing, recipe.name, doubt)
 
     def unmet(self, recipe: Recipe) -> str | None:
         """What must be there first."""
@@ -243,43 +265,26 @@ class _Turn:
             return NO_ACTIVE_FILE
         return None
 
-    def _open_note_missing(self, recipe: Recipe, values: Mapping[str, Any]) -> bool:
-        return self.around.active_file is None and ACTIVE in (self._defaults(recipe) | dict(values)).values()
-
-    def _defaults(self, recipe: Recipe) -> dict[str, Any]:
-        return {name: wanted.default for name, wanted in recipe.inputs.items() if wanted.default is not None}
-
-    def _shown(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, str]:
-        known = {name: value for name, value in (self._defaults(recipe) | dict(values)).items() if name in recipe.inputs}
-        texts = {name: shown(recipe.inputs[name], value) for name, value in known.items()}
-        return {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
-
     def tried(self, plan: ActionPlan) -> Preview | None:
         """The dry run of a plan; None when it is not valid."""
         policy = Policy(allow_deletes=True, allow_commands=True)
         try:
-            return dry_run(plan.to_json(), self.tools, policy, self.around.view, self.request.context)
+            return dry_run(plan.to_json(), self.planner.tools, policy, self.around.view, self.request.context)
         except PlanError:
             return None
 
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""
-        step = next(each for each in plan.steps if each.id == wanted)
+        others = plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]})
+        step, done = next(each for each in plan.steps if each.id == wanted), self.tried(others)
         assert step.foreach is not None
-        assert isinstance(step.foreach.from_, str)
-        done = self.tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
-        _, _, source, *fields = step.foreach.from_.replace("$steps.", "$steps..").split(".")
-        items: Any = done.outputs.get(source) if done is not None else None
-        for part in fields:
-            items = items.get(part, []) if isinstance(items, Mapping) else []
-        name, made = step.foreach.item_name, []
-        for number, item in enumerate((items or [])[: MAX_STEPS - len(plan.steps)], 1):
-            document = rewritten(
-                step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True), partial(_with_item, name, item)
-            )
-            made.append(type(step).model_validate(document | {"id": f"{wanted}{number}"}))
-        others = [each for each in plan.steps if each.id != wanted]
-        return plan.model_copy(update={"steps": [*others, *made]})
+        found = value_at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {}) if done is not None else None
+        document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
+        made = []
+        for number, item in enumerate((found or [])[: MAX_STEPS - len(plan.steps)], 1):
+            told = rewritten(document, partial(_with_item, step.foreach.item_name, item))
+            made.append(type(step).model_validate(told | {"id": f"{wanted}{number}"}))
+        return plan.model_copy(update={"steps": [*others.steps, *made]})
 
 
 def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:

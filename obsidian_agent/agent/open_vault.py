@@ -1,20 +1,27 @@
-"""One vault while it is open: its notes as they are now, its index, and what the person looks at, frozen when a preview starts."""
+"""One vault while it is open: its notes as they are now, its index, and what the person looks at, frozen when a preview starts.
+
+The index is loaded or built behind the screen and kept as the vault is. Nothing of that blocks the caller, and nothing heavy is imported before
+its thread has started. Scanning many files is left to processes: the screen would have to wait for Python's one lock otherwise.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.index_follower import IndexFollower
-from obsidian_agent.agent.vault_agents.files import files_below
-from obsidian_agent.errors import ToolError, VaultError
+from obsidian_agent.agent.vault_agents.library import files_below
+from obsidian_agent.errors import PathRefused, ToolError, VaultError
+from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
 from obsidian_agent.tools.editor import offset_of
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.links.link_text import link_style
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.text import decode
@@ -22,9 +29,86 @@ from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
-    from obsidian_agent.journal.effects import Effects
+    from obsidian_agent.journal.records import Effects
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
+    from obsidian_agent.vault.index.watcher import VaultWatcher
+    from obsidian_agent.vault.paths.path import VaultPath
+
+
+TELL_SECONDS: Final = 0.2
+"""Progress is told no more often than this."""
+
+FEW: Final = 500
+"""With more changed files than this the whole vault is compared instead."""
+
+
+class IndexFollower:
+    """One vault's index kept fresh. `tell` is called in threads, whenever the status is another one."""
+
+    def __init__(self, root: str, keeper: Callable[[], IndexKeeper], tell: Callable[[IndexStatus], None]) -> None:
+        self._root = root
+        self._make_keeper = keeper
+        self._tell = tell
+        self._told = 0.0
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._watcher: VaultWatcher | None = None
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        threading.Thread(target=self._begin, name="vault-following", daemon=True).start()
+
+    def stop(self) -> None:
+        """End. What is being scanned is given up; nothing is lost by that."""
+        with self._lock:
+            self._stopped = True
+        if self._watcher is not None:
+            self._watcher.stop()
+
+    def look_again(self) -> None:
+        """Compare the whole vault: the window has the focus again, or much has changed. Returns at once."""
+        if self._watcher is not None:
+            self._watcher.compare_soon()
+
+    def learn(self, effects: Effects) -> None:
+        """Take in what a run of our own did, without waiting for events. May block for as long as it takes to read those files."""
+        watcher = self._watcher
+        if watcher is None:
+            return
+        paths = _files(effects)
+        if paths is None:
+            watcher.compare_soon()
+        else:
+            watcher.take_in(paths)
+
+    def _begin(self) -> None:
+        from obsidian_agent.vault.index.watcher import VaultWatcher
+
+        keeper = self._make_keeper()
+        keeper.use_process(lambda *_: self._tell_sometimes(keeper.status))
+        with self._lock:
+            if self._stopped:
+                return
+            self._watcher = VaultWatcher(self._root, keeper, lambda: self._tell(keeper.status))
+            self._watcher.start()
+
+    def _tell_sometimes(self, status: IndexStatus) -> None:
+        now = time.monotonic()
+        if now - self._told >= TELL_SECONDS:
+            self._told = now
+            self._tell(status)
+
+
+def _files(effects: Effects) -> list[VaultPath] | None:
+    """The files that a run has touched; None when these are many, or folders are among them."""
+    texts = [*effects.created, *effects.modified, *effects.deleted, *(text for pair in effects.renamed for text in pair)]
+    if effects.folders or len(texts) > FEW or any("." not in text.rpartition("/")[2] for text in texts):
+        return None
+    try:
+        return [parse(text, PathUse.READ) for text in texts]
+    except PathRefused:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +127,9 @@ def run_context(
 ) -> RunContext:
     """Freeze the focus for a run. A note that is no longer there counts as no note."""
     active = _existing(view, focus.active_file)
-    recent = tuple(path for path in (_existing(view, name) for name in _recent(store)) if path is not None)
+    recent = tuple(
+        path for path in (_existing(view, name) for name in recent_files(store.obsidian_config("workspace"))) if path is not None
+    )
     return RunContext(
         vault_name=store.name,
         now=now,
@@ -103,13 +189,6 @@ def _existing(view: VaultView, name: str | None) -> VaultPath | None:
     return entry.path if entry is not None and entry.kind == "file" else None
 
 
-def _recent(store: VaultStore) -> list[str]:
-    """Obsidian's own list of recently opened files, from its workspace file."""
-    workspace = store.obsidian_config("workspace")
-    files = workspace.get("lastOpenFiles") if isinstance(workspace, dict) else None
-    return [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
-
-
 class OpenVault:
     """The vault behind a session. Without `make_keeper` every question makes the index it needs."""
 
@@ -122,7 +201,6 @@ class OpenVault:
 
     @property
     def name(self) -> str:
-        """The name of the vault's folder."""
         return self.store.name
 
     @cached_property
@@ -177,7 +255,6 @@ class OpenVault:
             self._follower.start()
 
     def unfollow(self) -> None:
-        """End what `follow` began."""
         if self._follower is not None:
             self._follower.stop()
 
@@ -187,6 +264,5 @@ class OpenVault:
             self._follower.look_again()
 
     def learn(self, effects: Effects) -> None:
-        """A run has changed these files."""
         if self._follower is not None:
             self._follower.learn(effects)

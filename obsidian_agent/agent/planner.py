@@ -10,8 +10,7 @@ from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.event_stream import Emit
-    from obsidian_agent.agent.events import Verdict
+    from obsidian_agent.agent.events import Emit, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,24 @@ ends that must not wait.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from obsidian_agent.agent.event_stream import Emit, in_thread, stream
-from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PreviewReady, PreviewStarted, RunEvent, TurnFailed
+from obsidian_agent.agent.document import effects_document
+from obsidian_agent.agent.events import (
+    AgentEvent,
+    Emit,
+    ExecutionResult,
+    NeedsInput,
+    PreviewReady,
+    PreviewStarted,
+    RunEvent,
+    TurnFailed,
+    in_thread,
+    stream,
+)
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.open_vault import OpenVault, run_context
@@ -45,8 +57,12 @@ class Plans:
         return self.make_policy()
 
     def context(self) -> RunContext:
-        """The focus and the clock, frozen. May block."""
+        """The focus and the clock, frozen, and what is typed in an editor beside this program saved. May block."""
         vault = self.vault
+        if vault.store.editor is not None:
+            # What cannot be saved now is told before anything is written.
+            with suppress(ObsidianAgentError):
+                vault.store.editor.settle(None)
         runs_commands = self.run_command is not None
         return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, runs_commands=runs_commands)
 
@@ -98,9 +114,15 @@ class Plans:
         with no_collection(), self.runs.journal() as journal:
             result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self.run_command)
         self.vault.learn(result.effects)
-        return result
+        if result.run_id is None:
+            return result
+        counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
+        more = self.runs.record(
+            "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
+        )
+        return replace(result, warnings=(*result.warnings, *more))
 
-    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncIterator[AgentEvent]:
+    def execute(self, approved: Preview, cancel: threading.Event) -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
 
         def work(tell: Callable[[AgentEvent], None]) -> None:
@@ -114,6 +136,6 @@ class Plans:
 
     def verify(self, approved: Preview) -> tuple[Problem, ...]:
         """What of the vault is not as the preview said that it would be. May block."""
-        from obsidian_agent.agent.execution.verify import verify
+        from obsidian_agent.agent.execution.checks import verify
 
         return verify(approved, DiskView(self.vault.store))

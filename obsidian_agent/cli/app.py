@@ -89,7 +89,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _choose() -> str | None:
-    from obsidian_agent.config.registry import known_vaults
+    from obsidian_agent.obsidian.registry import known_vaults
 
     vaults = known_vaults()
     if not vaults or not on_terminal(sys.stdin):

@@ -16,7 +16,7 @@ from obsidian_agent.cli.session_factory import open_session, pairs, parameters
 from obsidian_agent.errors import Problem
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.macros.macro import Macro
+    from obsidian_agent.agent.macro import Macro
     from obsidian_agent.agent.session import Session
 
 
@@ -204,7 +204,7 @@ def _kept(macro: Macro, verb: str, out: Output) -> Exit:
 
 
 def _untrusted(macro: Macro) -> Problem:
-    from obsidian_agent.agent.macros.store import untrusted
+    from obsidian_agent.agent.macro_store import untrusted
 
     error = untrusted(macro)
     how = f"obsidian-agent macro trust {shlex.quote(macro.name)}; without a terminal add --hash {macro.sha256}."

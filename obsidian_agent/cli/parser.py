@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "links": Command("search", "what notes link to, what leads nowhere, who links back"),
     "index": Command("search", "build or refresh the index of the vault, with figures"),
     "plugins": Command("plugins", "community plugins that may help; nothing is installed"),
+    "companion": Command("companion", "the plugin beside Obsidian: install, status, remove"),
     "threads": Command("threads", "conversations: list, show, rename, delete"),
     "config": Command("config", "settings, with where each value comes from"),
     "key": Command("config", "keys of services for models: save, forget, list; never shown"),
@@ -55,6 +56,7 @@ COMMANDS: Final = {
     "schema": Command("doctor", "JSON Schemas"),
     "doctor": Command("doctor", "check the vault, the state folder and the journal"),
     "completion": Command("doctor", "a script that lets your shell complete commands and options"),
+    "mcp": Command("mcp", "the vault for other agents, by the Model Context Protocol"),
     "app": Command("app", "open the terminal app"),
 }
 

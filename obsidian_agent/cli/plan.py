@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 from obsidian_agent.cli.exits import PERMISSION_CODES, Exit, of_problems
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, approval, context, planner
-from obsidian_agent.cli.session_factory import locate, not_there, open_session, parameters, read_bytes
+from obsidian_agent.cli.session_factory import locate, not_there, open_session, parameters, read_bytes, wiring_of
 from obsidian_agent.errors import Problem
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def arguments(commands: Commands) -> None:
     command = commands.add("preview", preview_command, context(), examples=["preview plan.json --vault ~/Notes --json"])
     command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
     command = commands.add("run", run_command, context(), examples=["run plan.json --vault ~/Notes", "run plan.json --yes --expect-hash H"])
-    command.add_argument("plan", metavar="PLAN.json", help="a file, or - for standard input")
+    command.add_argument("plan", nargs="?", metavar="PLAN.json", help="a file, or - for standard input")
+    command.add_argument("--plan", dest="proposed", metavar="ID", help="a plan that an MCP client has proposed")
     approval(command)
     command.add_argument("--expect-hash", metavar="H", help="only if the fresh planHash is this one")
     examples = ["plan \"move all notes tagged #done to 'Archive'\" --json", "plan --parse answer.txt"]
@@ -55,8 +56,17 @@ def run_command(options: argparse.Namespace, out: Output) -> Exit:
     """Preview, ask, execute."""
     from obsidian_agent.cli.report import run_document
 
-    session = open_session(options)
-    return run_document(session, _document(options.plan), parameters(options), options.yes, out, expect_hash=options.expect_hash)
+    if (options.plan is None) == (options.proposed is None):
+        raise UsageError("Give PLAN.json, or --plan ID for a plan that an MCP client has proposed.")
+    document = _document(options.plan) if options.plan is not None else _proposed(options)
+    return run_document(open_session(options), document, parameters(options), options.yes, out, expect_hash=options.expect_hash)
+
+
+def _proposed(options: argparse.Namespace) -> object:
+    from obsidian_agent.agent.shared_vault import proposal
+    from obsidian_agent.bootstrap import proposals_folder
+
+    return proposal(proposals_folder(wiring_of(options)), options.proposed)
 
 
 def plan_command(options: argparse.Namespace, out: Output) -> Exit:

@@ -29,7 +29,7 @@ def find_vault(name: str | None) -> Path:
     """A folder, or a vault that Obsidian knows by name. Without a name: the folder we are in, when it is a vault."""
     from pathlib import Path
 
-    from obsidian_agent.config.registry import known_vaults
+    from obsidian_agent.obsidian.registry import known_vaults
 
     if name is None:
         here = Path.cwd()

@@ -1,4 +1,4 @@
-"""Where the program keeps what belongs to the person: settings, the journal, logs. Never inside a vault or a synced folder."""
+"""Where things of the person lie: settings, the journal and logs; never inside a vault or a synced folder."""
 
 from __future__ import annotations
 

@@ -146,6 +146,10 @@ class ImageSource:
             raise damaged()
         return data
 
+    def for_action(self, action: Action) -> bytes:
+        """The content that a file gets by an action, b"" where it gets none. JournalError as for `get`."""
+        return self.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
+
     def _part(self, part: int) -> bytes | None:
         if part in self._unpacked:
             return self._unpacked[part]
@@ -174,7 +178,9 @@ def _row(action: Action, origin: int) -> list[Any]:
     match action:
         case PutFile():
             row = [origin, "file", action.path.text, action.before, action.after, action.mode]
-            return row if action.was is action.becomes is None else [*row, _stamp_row(action.was), _stamp_row(action.becomes)]
+            if action.was is action.becomes is None and not action.held:
+                return row
+            return [*row, _stamp_row(action.was), _stamp_row(action.becomes), *([True] if action.held else [])]
         case PutFolder():
             return [origin, "folder", action.path.text, action.made]
         case MoveEntry():
@@ -185,8 +191,10 @@ def _row(action: Action, origin: int) -> list[Any]:
 
 def _action(row: list[Any]) -> Action:
     match row:
-        case [int(), "file", str(path), before, after, mode, *stamps]:
-            return PutFile(stored_path(path), before, after, mode, *map(_stamp, stamps))
+        case [int(), "file", str(path), before, after, mode]:
+            return PutFile(stored_path(path), before, after, mode)
+        case [int(), "file", str(path), before, after, mode, was, becomes, *held]:
+            return PutFile(stored_path(path), before, after, mode, _stamp(was), _stamp(becomes), held == [True])
         case [int(), "folder", str(path), bool(made)]:
             return PutFolder(stored_path(path), made)
         case [int(), "move", str(path), str(new_path), bool(folder), hash, inode]:

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal.blobs import StoredPart
+from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem import system_calls
 
 LASTING: Final = ("seq", "run_id", "kind", "time", "unix", "goal", "plan_hash", "token", "source", "run", "count")
@@ -55,6 +56,14 @@ def close_all(connection: sqlite3.Connection, after: int = 0) -> None:
     for (seq,) in connection.execute("SELECT seq FROM record WHERE hash IS NULL AND seq > ? ORDER BY seq", (after,)).fetchall():
         last = connection.execute("SELECT hash FROM record WHERE seq < ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
         close(connection, seq, START if last is None else last[0])
+
+
+def close_late(connection: sqlite3.Connection, after: int) -> None:
+    """Take in what an older version of the program, open all the while, wrote since the journal was brought up to date."""
+    if connection.execute("SELECT 1 FROM record WHERE hash IS NULL AND seq > ? LIMIT 1", (after,)).fetchone() is not None:
+        connection.execute("BEGIN IMMEDIATE")
+        close_all(connection, after)
+        connection.execute("COMMIT")
 
 
 def is_whole(connection: sqlite3.Connection, seq: int, late_after: int) -> bool:
@@ -119,6 +128,12 @@ class Listed:
         return max(self.entries, default=0)
 
 
+def entries(connection: sqlite3.Connection, after: int = 0) -> list[Entry]:
+    """The records behind a number as the register lists them."""
+    rows = connection.execute("SELECT seq, run_id, kind, hash FROM record WHERE seq > ? AND typeof(hash) = 'blob' ORDER BY seq", (after,))
+    return [Entry(*row) for row in rows]
+
+
 class Register:
     """The file. Its methods raise OSError."""
 
@@ -156,18 +171,10 @@ class Register:
     def write(self, entries: Iterable[Entry]) -> None:
         """Write the file anew, whole or not at all; without entries that could not be read again.
 
-        Once the new file has the name, nothing fails any more: a power loss may bring the old one back, and a register may lag behind.
+        A power loss may bring the old one back: a register may lag behind.
         """
         lines = [entry.line() for entry in sorted(entries, key=lambda entry: entry.seq) if _entry(entry.line()[:-1]) == entry]
-        draft = self.file.with_name(f"{FILE}.new")
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            with os.fdopen(fd, "wb", closefd=False) as file:
-                file.write(_TITLE + b"".join(lines))
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        draft.replace(self.file)
+        replace_file(self.file, _TITLE + b"".join(lines))
         if system_calls.FOLDERS_OPEN:
             with suppress(OSError):
                 folder = os.open(self.file.parent, os.O_RDONLY)

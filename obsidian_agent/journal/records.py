@@ -1,13 +1,20 @@
-"""What the journal holds, as values."""
+"""What the journal holds, as values: records, what a run did in the end, and where it can be cut in two.
+
+A file that several steps touch is written once, with what the last of them made of it. Between two such steps there is no cut: what the file
+held then was never on the disk, and is not kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, assert_never
 
-from obsidian_agent.journal.effects import Effects
-from obsidian_agent.vault.transaction.actions import Action
+from obsidian_agent.errors import JournalError
+from obsidian_agent.vault.paths.path import is_trash
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
 Kind = Literal["run", "undo", "redo"]
 """A plan that was executed; a record that took back what a run did; a record that took back an undo."""
@@ -97,3 +104,174 @@ def bits(numbers: Iterable[int], count: int) -> bytes:
 def numbers(field: bytes) -> frozenset[int]:
     """The set of numbers that a bitmap stands for."""
     return frozenset(at * 8 + bit for at, byte in enumerate(field) if byte for bit in range(8) if byte >> bit & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a run did to the vault, from the journal. Vault paths as text, sorted; renames as (from, to)."""
+
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    folders: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    @property
+    def anything(self) -> bool:
+        """Whether there was any effect."""
+        return self != Effects()
+
+
+@dataclass(slots=True)
+class _Trace:
+    """An entry that some action touched. `origin` is where it was at the start, None when it is new."""
+
+    origin: str | None
+    folder: bool
+    changed: bool = False
+
+
+def pack_effects(effects: Effects) -> bytes:
+    """The stored form."""
+    return zlib.compress(json.dumps(asdict(effects), ensure_ascii=False).encode(), 1)
+
+
+def unpack_effects(blob: bytes) -> Effects:
+    """The effects as stored; none for a blob that is damaged."""
+    try:
+        fields = {name: tuple(value) for name, value in json.loads(zlib.decompress(blob)).items()}
+        renamed = tuple((old, new) for old, new in fields.pop("renamed"))
+        return Effects(renamed=renamed, **fields)
+    except (zlib.error, ValueError, TypeError, KeyError, AttributeError):
+        return Effects()
+
+
+def effects_of(actions: Iterable[Action], commands: tuple[str, ...] = ()) -> Effects:
+    """The net effect of actions that were carried out in this order. A renamed and edited file is a rename."""
+    now: dict[str, _Trace] = {}
+    deleted: set[str] = set()
+    for action in actions:
+        match action:
+            case PutFile(path, before, after):
+                trace = now.setdefault(path.text, _Trace(None if before is None else path.text, folder=False))
+                trace.changed = True
+                if after is None:
+                    _forget(now, path.text, deleted)
+            case PutFolder(path, made):
+                if made and not is_trash(path):
+                    now[path.text] = _Trace(None, folder=True)
+                elif not made:
+                    now.pop(path.text, None)
+            case MoveEntry():
+                _follow(now, action, deleted)
+            case _:
+                assert_never(action)
+    return _collected(now, deleted, commands)
+
+
+def _forget(now: dict[str, _Trace], path: str, deleted: set[str]) -> None:
+    trace = now.pop(path)
+    if trace.origin is not None:
+        deleted.add(trace.origin)
+
+
+def _follow(now: dict[str, _Trace], action: MoveEntry, deleted: set[str]) -> None:
+    old, new = action.path.text, action.new_path.text
+    trace = now.pop(old, None) or _Trace(old, action.folder)
+    below = [text for text in now if text.startswith(old + "/")] if action.folder else []
+    if is_trash(action.new_path):
+        if trace.origin is not None:
+            deleted.add(trace.origin)
+        for text in below:
+            inner = now.pop(text)
+            if inner.origin is not None and inner.origin != text:
+                deleted.add(inner.origin)
+        return
+    now[new] = trace
+    for text in below:
+        now[new + text[len(old) :]] = now.pop(text)
+
+
+def _collected(now: dict[str, _Trace], deleted: set[str], commands: tuple[str, ...]) -> Effects:
+    created, modified, renamed, folders = set[str](), set[str](), set[tuple[str, str]](), set[str]()
+    for path, trace in now.items():
+        if trace.origin is None:
+            (folders if trace.folder else created).add(path)
+        elif trace.origin != path:
+            renamed.add((trace.origin, path))
+        elif trace.changed:
+            modified.add(path)
+    replaced = created & deleted
+    return Effects(
+        created=tuple(sorted(created - replaced)),
+        modified=tuple(sorted(modified | replaced)),
+        deleted=tuple(sorted(deleted - replaced)),
+        renamed=tuple(sorted(renamed)),
+        folders=tuple(sorted(folders)),
+        commands=commands,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The end of a step: `actions` of the run belong to it and to those before it. `clean`: the run can be taken back to here."""
+
+    step: str
+    actions: int
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """The plan of a run as its JSON document, and where the run can be cut, in the order of its steps.
+
+    `whole`: as it was run; after a while only its outline is kept.
+    """
+
+    document: dict[str, Any]
+    cuts: list[Cut]
+    whole: bool
+
+
+def cuts_between(steps: Sequence[str], actions: Sequence[int], joined: Iterable[tuple[int, int]]) -> list[Cut]:
+    """The cuts of a run whose instances belong to `steps` and have so many `actions` each, in the order of execution.
+
+    `joined` are pairs of instances, the second of which changed further what the first had written.
+    """
+    order = list(dict.fromkeys(steps))
+    place = {step: number for number, step in enumerate(order)}
+    ends = dict.fromkeys(order, 0)
+    for step, count in zip(steps, actions, strict=True):
+        ends[step] += count
+    spans = {(place[steps[first]], place[steps[second]]) for first, second in joined}
+    unclean = {between for first, second in spans for between in range(first, second)}
+    cuts: list[Cut] = []
+    total = 0
+    for number, step in enumerate(order):
+        total += ends[step]
+        cuts.append(Cut(step, total, number not in unclean))
+    return cuts
+
+
+def pack_cuts(cuts: Sequence[Cut]) -> bytes | None:
+    """The stored form; None for none."""
+    return json.dumps([[cut.step, cut.actions, cut.clean] for cut in cuts]).encode() if cuts else None
+
+
+def unpack_cuts(stored: bytes | None) -> list[Cut]:
+    """The cuts out of their stored form. ValueError, TypeError when it is damaged."""
+    return [Cut(str(step), int(actions), bool(clean)) for step, actions, clean in json.loads(stored or b"[]")]
+
+
+def cut_after(cuts: Sequence[Cut], step: str, run_id: str) -> Cut:
+    """The cut after a step. JournalError says why there is none, and where there are others."""
+    found = next((cut for cut in cuts if cut.step == step), None)
+    others = [cut.step for cut in cuts[:-1] if cut.clean]
+    hint = f"It can be taken back to the end of {' or '.join(others)}, or as a whole." if others else "It can be taken back as a whole."
+    if found is None:
+        raise JournalError(f"Run {run_id} has no step {step!r}.", code="STEP_NOT_FOUND", hint=hint)
+    if not found.clean:
+        message = f"Later steps changed files further that {step} or one before it had written; what they held between is not kept."
+        raise JournalError(message, code="NOT_SEPARABLE", hint=hint)
+    return found

@@ -1,27 +1,35 @@
-"""Writing one record: actions and contents go in part by part, and become durable all at once."""
+"""Writing the journal of one vault. It is kept outside the vault, and every run is durable in it before the vault is touched.
+
+The actions and contents of a record go in part by part, and become durable all at once.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sqlite3
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from obsidian_agent.journal import integrity
+from obsidian_agent.errors import JournalError
+from obsidian_agent.journal import db, integrity, state_folder
 from obsidian_agent.journal.blobs import Part, PartBuilder
-from obsidian_agent.journal.boot import boot_id
-from obsidian_agent.journal.db import journal_errors
-from obsidian_agent.journal.records import NewRecord, Record
-from obsidian_agent.journal.step_boundaries import Cut, pack_cuts
+from obsidian_agent.journal.lock import vault_lock
+from obsidian_agent.journal.reader import JournalReader, record_at
+from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, Status, bits, numbers, pack_cuts, pack_effects
+from obsidian_agent.journal.retention import prune
+from obsidian_agent.state_files import make_private
+from obsidian_agent.vault.filesystem import system_calls
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.system_calls import boot_id
 from obsidian_agent.vault.transaction.actions import Action
 
 _WORKERS: Final = 2
@@ -29,11 +37,181 @@ _WAITING_BYTES: Final = 16 << 20
 """Contents that may wait to be written: a bound for memory."""
 
 
+class Journal(JournalReader):
+    """The journal of one vault, to be written too: under `lock()`, by one thread.
+
+    Every method raises JournalError when the journal cannot be read or written; then nothing in the vault was touched.
+    """
+
+    def __init__(self, folder: Path, store: VaultStore) -> None:
+        super().__init__(folder, store)
+        self._log = folder / f"{self.file.name}-wal"
+        self._writer: sqlite3.Connection | None = None
+        self._fresh = self._new_log = False
+
+    def close(self) -> None:
+        """See `JournalReader.close`."""
+        with self._reading:
+            if self._writer is not None:
+                # The reader goes last, so that closing neither checkpoints nor flushes.
+                with suppress(JournalError, sqlite3.Error):
+                    self._read_connection()
+                self._writer.close()
+                self._writer = None
+            super().close()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the one writer of this vault. JournalError: VAULT_BUSY naming the process that is, VAULT_MOVED."""
+        with ExitStack() as held:
+            with db.journal_errors(self.file):
+                self._check_place()
+                self._check_moved()
+                make_private(self.folder)
+                held.enter_context(vault_lock(self.folder / "lock", self._store.root_fd))
+            yield
+
+    def _check_place(self) -> None:
+        """The vault's folder must still be where it was opened: its journal is found by that path."""
+        if self._store.root_fd < 0:
+            return
+        try:
+            moved = not os.path.samestat(os.stat(self.vault), os.fstat(self._store.root_fd))
+        except FileNotFoundError:
+            moved = True
+        if moved:
+            raise JournalError(
+                f"The vault is no longer at {self.vault}: its folder was moved or replaced.",
+                code="VAULT_MOVED",
+                hint="Open it again where it is now.",
+            )
+
+    @contextmanager
+    def begin(self, new: NewRecord) -> Iterator[RecordWriter]:
+        """Start a record; add its actions, then commit, all within the block. Left without a commit, nothing was recorded."""
+        with db.journal_errors(self.file):
+            connection = self._write_connection()
+            connection.execute("BEGIN IMMEDIATE")
+        try:
+            with db.journal_errors(self.file):
+                if new.kind == "run":
+                    prune(connection, time.time())
+                last = self._last(connection)
+            with ThreadPoolExecutor(_WORKERS, thread_name_prefix="journal") as pool:
+                yield RecordWriter(connection, self.file, new, last, self._flush, pool)
+        finally:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+
+    def finish(
+        self,
+        record: Record,
+        status: Status,
+        applied: Iterable[int],
+        *,
+        effects: Effects | None = None,
+        origins: Iterable[int] | None = None,
+    ) -> None:
+        """Mark a record as ended. `applied` are the numbers of its actions that are in effect, `effects` what a run did.
+
+        For an undo or redo `origins` are the run's actions that it took back or brought back, and the run's own marks change with it.
+        A mark that a power loss takes away is found again by recovery. The log is brought into the database where nobody is reading it.
+        """
+        with db.journal_errors(self.file):
+            connection = self._write_connection()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.execute(
+                    "UPDATE record SET status = ?, applied = ?, effects = ? WHERE seq = ?",
+                    (status, bits(applied, record.count), None if effects is None else pack_effects(effects), record.seq),
+                )
+                if record.kind != "run" and origins is not None:
+                    self._mark_run(connection, record, frozenset(origins))
+                integrity.seal(connection, (record.seq, record.run, record.source))
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            # It ended, whatever becomes of this: the next run tries again.
+            with suppress(sqlite3.Error, OSError):
+                if db.checkpoint(connection):
+                    self._note(connection)
+
+    def _mark_run(self, connection: sqlite3.Connection, record: Record, origins: frozenset[int]) -> None:
+        row = connection.execute("SELECT reversed, applied, count FROM record WHERE seq = ?", (record.run,)).fetchone()
+        if row is None:
+            return
+        before, applied = numbers(row[0] or b""), numbers(row[1] or b"")
+        after = before | origins if record.kind == "undo" else before - origins
+        marks = (bits(after, row[2]), applied <= after, record.run)
+        connection.execute("UPDATE record SET reversed = ?, undone = ? WHERE seq = ?", marks)
+        source = self.record(record.source) if record.kind == "redo" and record.source is not None else None
+        if source is not None:
+            left = any(one.origin in after for one in self.load(source)[0] if one.number in source.in_effect)
+            connection.execute("UPDATE record SET undone = ? WHERE seq = ?", (not left, source.seq))
+
+    def make_durable(self) -> None:
+        """Flush whatever was committed, here or by a process that ended before it came to that."""
+        with db.journal_errors(self.file):
+            flush_all_of(self.folder)
+
+    # --- the connection --------------------------------------------------------------------------------------------------------
+
+    def _write_connection(self) -> sqlite3.Connection:
+        if self._writer is None:
+            if not self.file.exists():
+                self._register.write(self._register.read().entries.values())
+                db.create(self.file, self.vault)
+            # Nothing of a database or log made just now is on the disk for sure, not even their names.
+            self._new_log = not (self._log.exists() and self._log.stat().st_size)
+            self._fresh = not (self._log.exists() and self._register.read().entries)
+            self._writer = db.open_writer(self.file, self.vault)
+            if db.is_older(self._writer):
+                self._bring_up_to_date(self._writer)
+            integrity.close_late(self._writer, self._register.read().last)
+        return self._writer
+
+    def _last(self, connection: sqlite3.Connection) -> tuple[int, bytes]:
+        """Number and hash of the last record there ever was, in the database or only in the register."""
+        there = connection.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone() or (0, integrity.START)
+        listed = self._register.read()
+        return (listed.last, listed.entries[listed.last].hash) if listed.last and listed.last >= there[0] else there
+
+    def _flush(self) -> None:
+        """Make the last commit survive a power loss, and note in the register that it did. OSError when that cannot be."""
+        assert self._writer is not None
+        if self._fresh:
+            flush_all_of(self.folder)
+        else:
+            _flush_one(self._log, os.O_RDWR)
+            if self._new_log and system_calls.FOLDERS_OPEN:
+                _flush_one(self.folder, os.O_RDONLY)
+        self._fresh = self._new_log = False
+        self._note(self._writer)
+        state_folder.label(self.folder, self._store)
+
+    def _note(self, connection: sqlite3.Connection) -> None:
+        """Enter what is durable into the register."""
+        listed = self._register.read()
+        if not listed.whole:
+            known = {entry.seq: entry for entry in integrity.entries(connection)}
+            self._register.write((known | listed.entries).values())
+        elif since := integrity.entries(connection, listed.last):
+            self._register.add(since)
+
+
 class RecordWriter:
     """Adds to one record within an open transaction; `commit` ends both. Contents are compressed in other threads meanwhile."""
 
     def __init__(
-        self, connection: sqlite3.Connection, file: Path, new: NewRecord, last: tuple[int, bytes], flush: Callable[[], None]
+        self,
+        connection: sqlite3.Connection,
+        file: Path,
+        new: NewRecord,
+        last: tuple[int, bytes],
+        flush: Callable[[], None],
+        pool: ThreadPoolExecutor,
     ) -> None:
         """`last`: number and hash of the record before it, whether it is still there or not."""
         self._connection = connection
@@ -41,25 +219,10 @@ class RecordWriter:
         self._flush = flush
         self._new = new
         self._seq, self._previous = last[0] + 1, last[1]
-        self._moment = datetime.now(UTC)
-        self._token = f"oa{secrets.token_hex(4)}"
-        self._run_id = f"{self._moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        self._count = 0
-        self._packed = 0
-        self._bytes = 0
-        self._parts = 0
+        self._count = self._packed = self._bytes = self._parts = 0
         self._builder = PartBuilder()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = pool
         self._waiting: deque[tuple[int, int, Future[Part]]] = deque()
-        self._waiting_bytes = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
 
     def add(self, action: Action, images: Iterable[tuple[str, bytes]] = (), origin: int | None = None) -> int:
         """Add an action with the contents it is about; its number."""
@@ -67,11 +230,9 @@ class RecordWriter:
         self._builder.add(action, number if origin is None else origin, images)
         self._count += 1
         if self._builder.full:
-            self._pool = self._pool or ThreadPoolExecutor(_WORKERS, thread_name_prefix="journal")
             self._waiting.append((self._packed, self._builder.size, self._pool.submit(self._builder.pack)))
-            self._waiting_bytes += self._builder.size
             self._packed, self._builder = self._count, PartBuilder()
-            while self._waiting_bytes > _WAITING_BYTES:
+            while sum(size for _, size, _ in self._waiting) > _WAITING_BYTES:
                 self._write_oldest()
         return number
 
@@ -84,59 +245,78 @@ class RecordWriter:
             self._write_oldest()
         if not self._builder.empty:
             self._write(self._packed, self._builder.pack())
-        new = self._new
+        new, moment = self._new, datetime.now(UTC)
         plan = None if new.plan is None else zlib.compress(json.dumps(dict(new.plan), ensure_ascii=False).encode(), 1)
-        moment = self._moment.isoformat(timespec="seconds")
-        with journal_errors(self._file):
-            self._connection.execute(
-                "INSERT INTO record (seq, run_id, kind, time, unix, goal, plan, plan_hash, status, token, source, run, count, bytes, cuts,"
-                " boot) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'applying', ?, ?, ?, ?, ?, ?, ?)",
-                (self._seq, self._run_id, new.kind, moment, time.time(), new.goal, plan, new.plan_hash, self._token)
-                + (new.source, new.run, self._count, self._bytes, pack_cuts(cuts), boot_id()),
-            )
+        values = {
+            "seq": self._seq,
+            "run_id": f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+            "kind": new.kind,
+            "time": moment.isoformat(timespec="seconds"),
+            "unix": moment.timestamp(),
+            "goal": new.goal,
+            "plan": plan,
+            "plan_hash": new.plan_hash,
+            "status": "applying",
+            "token": f"oa{secrets.token_hex(4)}",
+            "source": new.source,
+            "run": new.run,
+            "count": self._count,
+            "bytes": self._bytes,
+            "cuts": pack_cuts(cuts),
+            "boot": boot_id(),
+        }
+        with db.journal_errors(self._file):
+            columns = f"({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+            self._connection.execute(f"INSERT INTO record {columns}", tuple(values.values()))
             integrity.close(self._connection, self._seq, self._previous)
+            record = record_at(self._connection, self._seq)
             self._connection.execute("COMMIT")
             try:
                 if durable:
                     self._flush()
             except OSError:
-                self._withdraw()
+                # It may not be on the disk: nothing will be done under it, so it must not look interrupted.
+                with suppress(sqlite3.Error):
+                    self._connection.execute("DELETE FROM part WHERE record = ?", (self._seq,))
+                    self._connection.execute("DELETE FROM record WHERE seq = ?", (self._seq,))
                 raise
-        return Record(
-            seq=self._seq,
-            run_id=self._run_id,
-            kind=new.kind,
-            time=moment,
-            goal=new.goal,
-            plan_hash=new.plan_hash,
-            status="applying",
-            token=self._token,
-            source=new.source,
-            run=new.run,
-            count=self._count,
-            applied=None,
-            reversed=frozenset(),
-            undone=False,
-            has_images=True,
-            boot=boot_id(),
-        )
-
-    def _withdraw(self) -> None:
-        """The record is there but may not be on the disk: nothing will be done under it, so it must not look interrupted."""
-        with suppress(sqlite3.Error):
-            self._connection.execute("DELETE FROM part WHERE record = ?", (self._seq,))
-            self._connection.execute("DELETE FROM record WHERE seq = ?", (self._seq,))
+        return record
 
     def _write_oldest(self) -> None:
-        first, size, part = self._waiting.popleft()
-        self._waiting_bytes -= size
+        first, _, part = self._waiting.popleft()
         self._write(first, part.result())
 
     def _write(self, first: int, part: Part) -> None:
-        with journal_errors(self._file):
+        with db.journal_errors(self._file):
             self._connection.execute(
                 "INSERT INTO part (record, number, first, actions, images, checksum) VALUES (?, ?, ?, ?, ?, ?)",
                 (self._seq, self._parts, first, part.actions, part.images, part.checksum),
             )
         self._parts += 1
         self._bytes += len(part.actions) + len(part.images)
+
+
+def flush_all_of(folder: Path) -> None:
+    """Flush the files of a folder, its names, and the names of the folders above it."""
+    if system_calls.FOLDERS_OPEN:
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            if system_calls.flush_file_system(fd):
+                return
+        finally:
+            os.close(fd)
+    for entry in folder.iterdir():
+        if entry.is_file():
+            _flush_one(entry, os.O_RDWR)
+    for place in (folder, *folder.parents) if system_calls.FOLDERS_OPEN else ():
+        with suppress(OSError):
+            _flush_one(place, os.O_RDONLY)
+
+
+def _flush_one(path: Path, flags: int) -> None:
+    fd = os.open(path, flags)
+    try:
+        os.fsync(fd)
+        system_calls.flush_disk(fd)
+    finally:
+        os.close(fd)

@@ -13,50 +13,28 @@ from functools import cached_property
 from importlib import resources
 from typing import Any, Final
 
-from obsidian_agent.offline.note_set import ACTIVE, STATES, TASKS, quoted
+from obsidian_agent.offline.note_set import SLOTS, STATES, TASKS, NoteSet, Unread, plain, with_field
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.sentence import Found
+from obsidian_agent.offline.values import shown
 from obsidian_agent.plan.json_text import Refused, decode
 from obsidian_agent.tools.core.tool import RunContext
 
 MOST_ACTIONS: Final = 3
 OTHER: Final = "other"
-THIS_NOTE: Final = "this note"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
 
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 _TEXTS: Final[Mapping[str, Any]] = {"type": "array", "items": _TEXT}
 
 _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
+    **dict.fromkeys(SLOTS, _TEXT),
     "note": _TEXTS,
-    "folder": _TEXT,
-    "outside": _TEXT,
-    "tag": _TEXT,
-    "property": _TEXT,
-    "value": _TEXT,
-    "name": _TEXT,
-    "text": _TEXT,
-    "before": _TEXT,
-    "since": _TEXT,
-    "linksTo": _TEXT,
     "is": {"enum": list(STATES)},
     "tasks": {"enum": list(TASKS)},
     "all": {"const": True},
 }
 """The fields by which a model describes notes; together they hold of each note."""
-
-_QUERY: Final[Mapping[str, str]] = {
-    "folder": "folder:",
-    "outside": "-folder:",
-    "tag": "tag:",
-    "name": "name:",
-    "text": "text:",
-    "before": "changed:<",
-    "since": "changed:>=",
-    "linksTo": "links-to:",
-    "is": "is:",
-    "tasks": "tasks:",
-}
 
 
 class NotChosen(Exception):
@@ -185,54 +163,23 @@ def _actions(answer: str) -> list[dict[str, Any]]:
 
 def _text(wanted: Input, value: Any) -> str | None:
     """A value as a form would have it; None for none."""
-    if wanted.kind == "notes" and isinstance(value, dict):
-        return _query(value)
-    match value:
-        case None | "" | []:
-            return None
-        case bool():
-            return "true" if value else "false"
-        case list():
-            texts = [str(each) for each in value]
-            return json.dumps(texts, ensure_ascii=False) if any("," in text for text in texts) else ", ".join(texts)
-        case str():
-            return ACTIVE if value.strip().casefold() == THIS_NOTE and wanted.kind in ("note", "entry", "notes") else value
-        case int() | float():
-            return str(value)
-        case _:
+    if isinstance(value, dict):
+        if wanted.kind != "notes":
             raise NotChosen(f"{wanted.description} is neither a text nor a number.")
+        return _query(value)
+    return shown(wanted, value) or None
 
 
 def _query(fields: Mapping[str, Any]) -> str | None:
     """A description of notes as `note_set.read_set` reads it; None where nothing is described."""
-    known = {key: value for key, value in fields.items() if value not in (None, "", [])}
-    if known.get("all") is True and len(known) == 1:
-        return "*"
-    terms: list[str] = []
-    for key, value in known.items():
-        match key:
-            case "note":
-                names = value if isinstance(value, list) else [value]
-                terms += [f"note:{ACTIVE if str(name).strip().casefold() == THIS_NOTE else quoted(str(name))}" for name in names]
-            case "property":
-                of = f":{_plain(str(known['value']))}" if "value" in known else ""
-                terms.append(f"[{_name(str(value))}{of}]")
-            case "all":
-                continue
-            case "value":
-                if "property" not in known:
-                    raise NotChosen("It gave a value without a property.")
-            case _:
-                if key not in _QUERY:
-                    raise NotChosen(f"Notes are not described by {key[:40]!r}.")
-                terms.append(f"{_QUERY[key]}{quoted(str(value).removeprefix('#') if key == 'tag' else str(value))}")
-    return " ".join(terms) or None
-
-
-def _plain(text: str) -> str:
-    """A value of a property: as it stands, so that numbers stay numbers, where it can stand so."""
-    return quoted(text) if any(sign in text for sign in '"]') or text in ("", "*") else text
-
-
-def _name(text: str) -> str:
-    return quoted(text) if any(sign in text for sign in '"]<>:=') else text
+    unknown = fields.keys() - _NOTES.keys()
+    if unknown:
+        raise NotChosen(f"Notes are not described by {min(unknown)[:40]!r}.")
+    described = NoteSet()
+    try:
+        for field in (each for each in SLOTS if fields.get(each) not in (None, "", [])):
+            for value in fields[field] if isinstance(fields[field], list) else [fields[field]]:
+                described = with_field(described, field, plain(str(value)) if field == "value" else str(value))
+    except Unread as error:
+        raise NotChosen(error.message) from error
+    return described.query() if described.terms or fields.get("all") is True else None

@@ -10,8 +10,7 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import Name, Names
-from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.names import Name, Names, Surroundings
 from obsidian_agent.offline.words import BETWEEN, FUNCTION_WORDS, JOINED, NEGATIONS, WORD, stem
 
 _LOOKED_AT: Final = 2000
@@ -28,7 +27,7 @@ _QUOTED: Final = regex.compile(
 )
 """A text in quotes. An apostrophe within a word ends none."""
 
-_HELD: Final = "\ue000"
+HELD: Final = "\ue000"
 """What stands for each character of a quoted text: no word, and no name."""
 
 _NAME_WORD: Final = regex.compile(rf"#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{JOINED}]]+(?:['’]\p{{L}}+)?", regex.VERSION1)
@@ -38,8 +37,8 @@ _GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
 
 _TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
-_PLACE: Final = regex.compile(rf"[^\s{_HELD}]*[/\\][^\s{_HELD}]*[^\s{_HELD}.,;:!?]")
-_STOP: Final = regex.compile(f"[,;.!?()\n{_HELD}]")
+_PLACE: Final = regex.compile(rf"[^\s{HELD}]*[/\\][^\s{HELD}]*[^\s{HELD}.,;:!?]")
+_STOP: Final = regex.compile(f"[,;.!?()\n{HELD}]")
 _IS: Final = frozenset({"is", "are", "of", "as", "be"})
 _AND: Final = frozenset({"and", "or", "nor"})
 
@@ -87,9 +86,9 @@ class Sentence:
     @cached_property
     def bare(self) -> str:
         """The sentence with signs that mean nothing in place of quoted texts; places in it are places in the text."""
-        bare = self.text
+        bare = self.text.replace(HELD, " ")
         for each in self.quotes:
-            bare = f"{bare[: each.start]}{_HELD * (each.end - each.start)}{bare[each.end :]}"
+            bare = f"{bare[: each.start]}{HELD * (each.end - each.start)}{bare[each.end :]}"
         return bare
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -133,28 +133,6 @@ class Provider(Protocol):
         """Whether requests stay on this machine (loopback)."""
         ...
 
-    def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """One completion as deltas, ended by exactly one `Finished`. Raises `ProviderError`; closing the iterator cancels the request."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class AroundProvider:
-    """What providers around another one share: they are that one by name and place, and only treat its stream differently."""
-
-    inner: Provider
-
-    @property
-    def name(self) -> str:
-        """The inner provider's name."""
-        return self.inner.name
-
-    @property
-    def address(self) -> str:
-        """The inner provider's address."""
-        return self.inner.address
-
-    @property
-    def local(self) -> bool:
-        """Whether the inner provider is on this machine."""
-        return self.inner.local

@@ -5,7 +5,7 @@ API_CONTENT_BLOCKED, CONTEXT_TOO_LONG, API_RESPONSE_TOO_LARGE and API_BAD_RESPON
 API_TIMEOUT, API_SERVER and API_STREAM_CUT may.
 
 Causes are read in the order of what they prove: the status and body that the service sent, then what the transport reported, then the
-name of the exception. Exceptions are known by class name, so that neither litellm nor httpx is imported here.
+name of the exception. Exceptions are known by class name, so that neither litellm nor httpx is imported here. No message holds a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +19,33 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from obsidian_agent.errors import ProviderError
-from obsidian_agent.providers.redact import redact
+
+MASK = "[key]"
+_SHORTEST = 6
+
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(bearer\s+)[^\s\"']{6,}",
+        r"\b()(?:sk|pk|rk|gsk|xai|hf|sess)[-_][A-Za-z0-9_*.-]{8,}",
+        r"\b()AIza[A-Za-z0-9_*-]{16,}",
+        r"([?&]key=)[^&\s\"']+",
+        r"(x-(?:goog-)?api-key[\"']?\s*[:=]\s*[\"']?)[^\s\"']{6,}",
+        r"(://)[^/\s:@]+:[^/\s@]+(?=@)",
+    )
+)
+"""What a key looks like; the group is kept."""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """`text` without the given secrets and without what looks like one: services echo keys, sometimes with a part starred out."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, MASK)
+    for pattern in _PATTERNS:
+        text = pattern.sub(rf"\g<1>{MASK}", text)
+    return text
+
 
 MAX_DETAIL = 300
 _ANOTHER = "Try again, or another model."
@@ -132,12 +158,10 @@ def key_missing(service: Service) -> ProviderError:
 
 
 def timed_out(service: Service) -> ProviderError:
-    """Nothing came for too long."""
     return _error(service, "API_TIMEOUT", "sent nothing for too long", "", "Try again, or raise the timeout.", retryable=True)
 
 
 def unreachable(service: Service, detail: str = "") -> ProviderError:
-    """No connection."""
     hint = "Is it running?" if service.local else "Check the network and the base URL."
     where = f" at {service.address}" if service.address else ""
     return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
@@ -159,7 +183,6 @@ def stream_cut(service: Service, detail: str = "") -> ProviderError:
 
 
 def too_large(service: Service) -> ProviderError:
-    """The answer exceeds what is read."""
     return _error(service, "API_RESPONSE_TOO_LARGE", "sent far more than a plan can be", "", "Ask for less at a time.")
 
 

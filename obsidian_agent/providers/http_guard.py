@@ -2,7 +2,8 @@
 
 Client libraries retry on their own, follow redirects with the key in the headers, read bodies of any size, and turn a refused
 connection into "server error 500". This client does none of that and keeps a record of the exchange, so that an error can be named for
-what it was.
+what it was. Events that come faster than a screen is drawn are joined, since libraries take most of a millisecond for each: only neighbours
+that say nothing but a piece of text, of the same kind and place; everything else passes byte for byte.
 
 Imports httpx; loaded only when a model is called.
 """
@@ -12,15 +13,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import logging
+import re
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import httpx
-
-from obsidian_agent.providers.streams import Merger
 
 MAX_STREAM_BYTES = 48 * 1024 * 1024
 """Of a streamed answer as sent. Each delta comes in an envelope many times its size."""
@@ -156,6 +157,110 @@ class _Guarded(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+_EVENT_END: Final = re.compile(rb"\r?\n\r?\n")
+
+
+_OPENAI: Final = b'data: {"'
+
+
+_ANTHROPIC: Final = b"event: content_block_delta\n"
+
+
+_TEXTS: Final = ("content", "reasoning_content", "reasoning")
+
+
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A text in an event: `place` is equal for those that can be joined; `document` is the event's."""
+
+    place: tuple[object, ...]
+    text: str
+    document: dict[str, Any]
+
+
+class Merger:
+    """Takes a stream in any pieces and gives it back with fewer events."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def take(self, data: bytes) -> bytes:
+        """What can be passed on by now."""
+        seen = max(0, len(self._rest) - 3)  # in what was held back there is no event's end, at most the beginning of one
+        data = self._rest + data
+        out: list[bytes] = []
+        held: list[tuple[bytes, _Piece]] = []
+        start = 0
+        for end in _EVENT_END.finditer(data, seen):
+            event = data[start : end.end()]
+            start = end.end()
+            piece = _piece(event)
+            if held and (piece is None or piece.place != held[0][1].place):
+                out.append(_joined(held))
+                held.clear()
+            if piece is None:
+                out.append(event)
+            else:
+                held.append((event, piece))
+        if held:
+            out.append(_joined(held))
+        self._rest = data[start:]
+        return b"".join(out)
+
+    def end(self) -> bytes:
+        """What was no whole event when the stream ended."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+
+def _joined(held: list[tuple[bytes, _Piece]]) -> bytes:
+    if len(held) == 1:
+        return held[0][0]
+    first, text = held[0][1], "".join(piece.text for _, piece in held)
+    document = first.document
+    if first.place[0] == "anthropic":
+        document["delta"][first.place[2]] = text
+        return _ANTHROPIC + b"data: " + json.dumps(document).encode() + b"\n\n"
+    document["choices"][0]["delta"][first.place[2]] = text
+    return b"data: " + json.dumps(document).encode() + b"\n\n"
+
+
+def _piece(event: bytes) -> _Piece | None:
+    if event.startswith(_ANTHROPIC):
+        start = len(_ANTHROPIC) + len(b"data: ")
+    elif event.startswith(_OPENAI):
+        start = len(b"data: ")
+    else:
+        return None
+    try:
+        document = json.loads(event[start:])
+    except (ValueError, RecursionError):
+        return None
+    match document:
+        case {"type": "content_block_delta", "index": int(index), "delta": {"type": "text_delta", "text": str(text)}}:
+            return _Piece(("anthropic", index, "text"), text, document)
+        case {"type": "content_block_delta", "index": int(index), "delta": {"type": "thinking_delta", "thinking": str(text)}}:
+            return _Piece(("anthropic", index, "thinking"), text, document)
+        case {"choices": [{"delta": dict(delta), "index": int(index)} as choice], **rest} if rest.get("usage") in _EMPTY:
+            return _openai_piece(document, choice, delta, index)
+        case _:
+            return None
+
+
+def _openai_piece(document: dict[str, Any], choice: dict[str, Any], delta: dict[str, Any], index: int) -> _Piece | None:
+    said = {name: value for name, value in delta.items() if name != "role" and value not in _EMPTY}
+    others = [name for name, value in choice.items() if name not in ("delta", "index") and value not in _EMPTY]
+    if len(said) != 1 or others or "error" in document:
+        return None
+    ((name, text),) = said.items()
+    if name not in _TEXTS or not isinstance(text, str):
+        return None
+    return _Piece(("openai", index, name, document.get("id"), document.get("model")), text, document)
 
 
 class _Paced(httpx.AsyncByteStream):

@@ -22,11 +22,9 @@ from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.catalogue import Catalogue
 from obsidian_agent.providers.errors import Service
-from obsidian_agent.providers.limiter import LimitedProvider, RateLimits
 from obsidian_agent.providers.litellm_client import Dialect, Endpoint, LiteLLMProvider, warm_up
-from obsidian_agent.providers.retry import RetryingProvider
+from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider, WholeProvider
 from obsidian_agent.providers.scripted import ScriptedProvider
-from obsidian_agent.providers.streams import WholeProvider
 
 SCRIPTED = "scripted"
 OLLAMA_CONTEXT = 16_384
@@ -84,7 +82,6 @@ KeyFinder = Callable[[Vendor], SecretStr | None]
 
 
 def environment_key(vendor: Vendor) -> SecretStr | None:
-    """The vendor's key from the environment."""
     found = next((key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None)
     return SecretStr(found) if found is not None else None
 

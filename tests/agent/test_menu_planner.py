@@ -14,9 +14,9 @@ from llm_server import Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, PreviewReady, TurnFailed
 from obsidian_agent.agent.menu_planner import picks
+from obsidian_agent.agent.model_turns import preview_request
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.privacy.consent import refuse_all
-from obsidian_agent.agent.request_preview import preview_request
 from obsidian_agent.agent.session import Session
 from obsidian_agent.bootstrap import Wiring, build_session, open_ledger
 from obsidian_agent.config.live import LiveSettings

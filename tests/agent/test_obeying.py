@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agents import NOTES, Desk, Person, call, calls, check_pairs, everything_sent, no, scripted, yes
-from obsidian_agent.agent.context.compaction import summarise
+from obsidian_agent.agent.conversation import summarise
 from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanReady, TurnFailed
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.bootstrap import Wiring, build_session, build_vault_agents

@@ -7,7 +7,7 @@ import pytest
 
 from agents import played
 from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, TurnFailed
-from obsidian_agent.agent.macros.macro import Macro
+from obsidian_agent.agent.macro import Macro
 from obsidian_agent.agent.offline import NO_SELECTION, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.recipe import packaged, recipe_named
@@ -170,7 +170,7 @@ def test_nothing_found_is_no_fact_about_the_vault(desk):
 
 
 def test_an_order_is_no_question(desk):
-    event = desk.planner.ask(desk.request("rename Website to 'Home'"))
+    event = desk.planner.decide(desk.request("rename Website to 'Home'"), questions=True)
     assert isinstance(event, NeedsInput)
     assert all(recipe_named(each.recipe, packaged()).answer for each in event.candidates)  # type: ignore[union-attr]
 

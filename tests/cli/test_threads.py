@@ -12,7 +12,7 @@ import pytest
 
 from obsidian_agent.agent.threads.log_store import ThreadStore
 from obsidian_agent.cli.main import main
-from obsidian_agent.journal.journal import vault_key
+from obsidian_agent.journal.state_folder import vault_key
 from support import MakeVault
 
 Call = Callable[..., tuple[int, Any]]

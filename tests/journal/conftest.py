@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from obsidian_agent.agent.events import ExecutionResult
-from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.views.changes import Operation
 from previews import Picture, picture, previewed, restarted, run

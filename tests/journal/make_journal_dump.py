@@ -24,8 +24,8 @@ def lay_out(vault: Path, files: dict[str, bytes]) -> None:
 
 def main(target: Path) -> None:
     """Three runs, the second of them taken back; then one of two steps."""
-    from obsidian_agent.journal.journal import Journal
     from obsidian_agent.journal.undo import undo
+    from obsidian_agent.journal.writer import Journal
     from obsidian_agent.vault.filesystem.store import VaultStore
     from previews import create, modify, move, previewed, run
 

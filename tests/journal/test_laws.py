@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import JournalError, ObsidianAgentError, VaultError
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import UndoResult, redo, undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.transaction.actions import Action, PutFile
@@ -294,6 +294,21 @@ def all_of_it(take_back: Callable[[Journal, VaultStore], UndoResult], journal: J
     raise AssertionError("it never ends")
 
 
+def test_what_the_disk_refused_keeps_its_place_until_the_next_undo() -> None:
+    """Two folders have been at one place: what came there first goes back there last, also when the other could not go back at once."""
+    path = vault_path("a")
+    story: list[FileChange] = [DeleteEntry(path), MakeFolder(path), DeleteEntry(path)]
+    with house() as home:
+        todo = operations(home.told(story))
+        before = home.seen()
+        with home.journal() as journal:
+            assert run(previewed(*todo), home.store, journal).success
+            with disk_failing_at(frozenset([0])):
+                assert [problem.path for problem in undo(journal, home.store).errors] == [".trash/a 2"]
+            all_of_it(undo, journal, home.store)
+        assert home.seen() == before
+
+
 @RELAXED
 @given(stories, st.lists(st.frozensets(st.integers(0, 12), max_size=4), max_size=3), st.data())
 def test_undo_and_redo_in_pieces_lead_to_the_same(story: list[FileChange], failures: list[frozenset[int]], data: st.DataObject) -> None:
@@ -307,7 +322,8 @@ def test_undo_and_redo_in_pieces_lead_to_the_same(story: list[FileChange], failu
                 return
             for numbers in failures:
                 with disk_failing_at(numbers), suppress(JournalError):
-                    skip = data.draw(st.lists(st.sampled_from([*after]), max_size=2))
+                    # Who leaves something in the trash that was at a place only in between leaves it there for good.
+                    skip = data.draw(st.lists(st.sampled_from([path for path in after if not path.startswith(".trash")]), max_size=2))
                     undo(journal, home.store, skip=skip)
             all_of_it(undo, journal, home.store)
             assert home.seen() == before

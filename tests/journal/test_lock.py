@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.lock import is_locked, vault_lock
+from obsidian_agent.journal.writer import Journal
 from support import MakeVault
 
 _HOLDER = """

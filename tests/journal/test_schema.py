@@ -12,9 +12,9 @@ import pytest
 from journal.make_journal_dump import AFTER, BEFORE, lay_out
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, state_folder
-from obsidian_agent.journal.journal import Journal
-from obsidian_agent.journal.step_boundaries import Cut
+from obsidian_agent.journal.records import Cut
 from obsidian_agent.journal.undo import redo, undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, modify, previewed, run
 
@@ -43,8 +43,8 @@ def test_a_journal_of_the_first_version_is_read_and_can_be_undone(old: Path) -> 
         assert [one.goal for one in (last, wrong, first)] == ["Two steps", "Test", "Shout"]
         assert (last.undoable, wrong.undone, first.undoable) == (True, True, True)
         assert journal.examine(contents=True) == []
-        assert journal.cuts_of(last.run_id) == [Cut("s0", 1, True), Cut("s1", 2, True)]
-        assert journal.plan_of(last.run_id).keys() == {"version", "goal", "riskLevel", "steps"}
+        assert journal.plan_of(last.run_id).cuts == [Cut("s0", 1, True), Cut("s1", 2, True)]
+        assert journal.plan_of(last.run_id).document.keys() == {"version", "goal", "riskLevel", "steps"}
         assert undo(journal, store, to_step="s0").restored == ("new.md",)
         redo(journal, store)
         undo(journal, store)

@@ -14,8 +14,8 @@ import pytest
 from obsidian_agent.cli.main import main
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import state_folder
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.undo import undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, picture, previewed, run
 

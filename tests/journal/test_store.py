@@ -14,9 +14,10 @@ from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal import db, integrity, retention
 from obsidian_agent.journal import integrity as seals
-from obsidian_agent.journal.journal import Journal, vault_key
 from obsidian_agent.journal.recovery import interrupted
+from obsidian_agent.journal.state_folder import vault_key
 from obsidian_agent.journal.undo import undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, modify, step
 
@@ -56,7 +57,7 @@ def test_undone_is_shown_and_effects_stay(home: Home) -> None:
 
 def test_the_plan_of_a_run(home: Home) -> None:
     (run_id,) = numbered(home, 1)
-    assert home.journal.plan_of(run_id)["goal"] == "Run 0"
+    assert home.journal.plan_of(run_id).document["goal"] == "Run 0"
     with pytest.raises(JournalError, match="no run"):
         home.journal.plan_of("x")
 
@@ -122,7 +123,7 @@ class TestRetention:
         entries = home.journal.history()
         assert [entry.undoable for entry in entries] == [True] * 21 + [False] * 4
         assert entries[-1].effects.created == ("n0.md",)
-        assert home.journal.plan_of(ids[0])["goal"] == "Run 0"
+        assert home.journal.plan_of(ids[0]).document["goal"] == "Run 0"
         assert entries[0].run_id == numbered_last
         with pytest.raises(JournalError, match="no longer kept"):
             undo(home.journal, home.store, ids[0])
@@ -132,15 +133,15 @@ class TestRetention:
         steps = [step("s0", args={"path": "n.md", "content": secret}, preview=secret, when=f"{secret} == 1")]
         old = home.run(create("n.md", secret.encode()), steps=steps, goal="Old run").run_id or ""
         looked = home.run(steps=[step("s0", args={"find": secret})], goal="Looked").run_id or ""
-        assert home.journal.plan_of(old)["steps"][0]["args"]["content"] == secret
+        assert home.journal.plan_of(old).document["steps"][0]["args"]["content"] == secret
         numbered(home, 21)
         self.age(home, 91)
         home.run(create("last.md", b"x"))
         for run_id in (old, looked):
-            assert not home.journal.keeps_texts(run_id)
-            assert home.journal.plan_of(run_id)["steps"] == [{"id": "s0", "tool": "vault.writeFile", "args": {}}]
+            assert not home.journal.plan_of(run_id).whole
+            assert home.journal.plan_of(run_id).document["steps"] == [{"id": "s0", "tool": "vault.writeFile", "args": {}}]
         assert home.journal.history()[-1].goal == "Old run"
-        assert home.journal.keeps_texts(home.journal.history()[1].run_id)
+        assert home.journal.plan_of(home.journal.history()[1].run_id).whole
         with pytest.raises(JournalError, match="no longer kept"):
             Runs(home.store, home.state).plan_of(old)
         home.journal.close()
@@ -281,14 +282,6 @@ class TestDamage:
             result = undo(journal, home.store, third.run_id)
             assert [one.reason for one in result.conflicts] == ["its old content is no longer kept"]
             assert undo(journal, home.store, first.run_id).restored == ("n0.md",)
-
-    def test_setting_it_aside(self, home: Home, files: Path) -> None:
-        home.journal.file.write_bytes(b"garbage" * 1000)
-        with home.reopened().journal as journal:
-            aside = journal.set_aside()
-            assert aside.read_bytes() == b"garbage" * 1000
-            assert journal.history() == []
-        assert self.usable(home) == "works"
 
 
 def test_a_vault_that_was_moved_away(home: Home, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.execution.verify import verify
+from obsidian_agent.agent.execution.checks import verify
 from obsidian_agent.vault.filesystem import inventory
 from obsidian_agent.vault.views.changes import Move
 from stories import (

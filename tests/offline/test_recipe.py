@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from bench.catalogue import page
-from obsidian_agent.agent.macros.macro import Macro
+from obsidian_agent.agent.macro import Macro
+from obsidian_agent.agent.offline import from_macro
 from obsidian_agent.offline.note_set import SLOTS
-from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, from_macro, packaged
+from obsidian_agent.offline.recipe import MOST_EXAMPLES, SLOT, SUBJECTS, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import fill
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
@@ -28,7 +29,7 @@ def test_a_recipe_has_two_to_six_examples_and_no_more(recipe: Recipe) -> None:
 
 @ALL
 def test_its_plan_is_a_plan_over_the_tools(recipe: Recipe) -> None:
-    checked = validate(recipe.plan, TOOLS, Policy(allow_deletes=True))
+    checked = validate({**recipe.plan, "parameters": {name: {} for name in recipe.inputs}}, TOOLS, Policy(allow_deletes=True))
     # Descriptions of notes are put in when it is filled; until then they are references.
     assert [problem.message for problem in checked.problems if "where" not in problem.message] == []
 
@@ -37,6 +38,7 @@ def test_its_plan_is_a_plan_over_the_tools(recipe: Recipe) -> None:
 def test_its_examples_name_its_inputs(recipe: Recipe) -> None:
     for example in recipe.examples:
         for name, field in SLOT.findall(example):
+            assert name in recipe.inputs
             assert not field or (recipe.inputs[name].kind == "notes" and field in SLOTS)
     assert all(wanted.of is None or wanted.of in recipe.inputs for wanted in recipe.inputs.values())
     assert recipe.subject in SUBJECTS
@@ -75,8 +77,7 @@ def test_a_macro_is_a_recipe_too() -> None:
     assert (recipe.name, recipe.subject, recipe.description) == ("macro:Weekly", "Saved", "Make ${name}")
     assert recipe.examples == ("Weekly", "Run Weekly", "Weekly for {name}", "start the week {name}")
     assert list(recipe.inputs) == ["name"]
-    assert fill(recipe, {}).missing == ("name",)
-    filled = fill(recipe, {"name": "X"}).plan
-    assert filled is not None
+    assert recipe.missing({}) == ("name",)
+    filled = fill(recipe, {"name": "X"})
     assert filled.goal == "Make X"
     assert filled.steps[0].args["content"] == "${selection}"

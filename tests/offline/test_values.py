@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Unread
 from obsidian_agent.offline.recipe import Input, packaged, recipe_named
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read, shown
 
 
 def wanted(kind: Any, **more: Any) -> Input:
-    return Input("it", kind, {"number": "number", "boolean": "boolean", "list": "list"}.get(kind, "text"), "It", **more)  # type: ignore[arg-type]
+    return Input(name="it", kind=kind, description="It", **more)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ import pytest
 from pydantic import SecretStr
 
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.providers.limiter import LimitedProvider, RateLimits
 from obsidian_agent.providers.litellm_client import Endpoint, LiteLLMProvider
+from obsidian_agent.providers.middleware import LimitedProvider, RateLimits, RetryingProvider
 from obsidian_agent.providers.registry import VENDORS, environment_key, find_vendor, open_provider
-from obsidian_agent.providers.retry import RetryingProvider
 from obsidian_agent.providers.scripted import ScriptedProvider
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.recovery import recover
 from obsidian_agent.journal.undo import redo, undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.actions import Action

@@ -12,9 +12,9 @@ from tempfile import mkdtemp
 import pytest
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import picture
 

@@ -32,16 +32,15 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.form import Form
-from obsidian_agent.agent.macros.macro import Imported, Macro
+from obsidian_agent.agent.macro import Imported, Macro
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.agent.vault_agents.library import Standing
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
-from obsidian_agent.journal.records import HistoryEntry
+from obsidian_agent.journal.records import Cut, HistoryEntry
 from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, Recovery
-from obsidian_agent.journal.step_boundaries import Cut
 from obsidian_agent.journal.undo import UndoResult
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.journal.journal import Journal
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from previews import create, previewed, run
 from tui.driving import Driver, driving_real

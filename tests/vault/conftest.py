@@ -11,7 +11,6 @@ import pytest
 
 from obsidian_agent.vault.filesystem import walk
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.filesystem.trees import HandleTree, PathTree
 
 Opener = Callable[[Path], VaultStore]
 
@@ -21,17 +20,17 @@ def _by_openat2(folder: Path) -> VaultStore:
     if not walk.has_openat2(fd):
         os.close(fd)
         pytest.skip("this kernel has no openat2")
-    return VaultStore(HandleTree(fd, openat2=True), os.path.realpath(folder))
+    return VaultStore(os.path.realpath(folder), fd, openat2=True)
 
 
 def _by_walk(folder: Path) -> VaultStore:
     if not walk.HAS_HANDLES:
         pytest.skip("this platform has no directory handles")
-    return VaultStore(HandleTree(os.open(folder, walk.FOLDER_FLAGS), openat2=False), os.path.realpath(folder))
+    return VaultStore(os.path.realpath(folder), os.open(folder, walk.FOLDER_FLAGS))
 
 
 def _by_path(folder: Path) -> VaultStore:
-    return VaultStore(PathTree(os.path.realpath(folder)), os.path.realpath(folder))
+    return VaultStore(os.path.realpath(folder), None)
 
 
 OPENERS: dict[str, Opener] = {"openat2": _by_openat2, "walk": _by_walk, "path": _by_path}

@@ -13,17 +13,16 @@ from dataclasses import replace
 from time import perf_counter
 
 from obsidian_agent.agent.events import ExecutionResult, RunEvent, RunFinished, RunStarted, RunStatus
+from obsidian_agent.agent.execution.checks import Precheck, Work
 from obsidian_agent.agent.execution.instance_runner import Emit, InstanceRunner, RunCommand
-from obsidian_agent.agent.execution.precheck import Precheck, Work
-from obsidian_agent.errors import JournalError, ObsidianAgentError, Problem
-from obsidian_agent.journal.effects import Effects, effects_of
-from obsidian_agent.journal.journal import Journal
-from obsidian_agent.journal.records import NewRecord, Record
+from obsidian_agent.errors import Conflict, JournalError, ObsidianAgentError, Problem
+from obsidian_agent.journal.records import Cut, Effects, NewRecord, Record, cuts_between, effects_of
 from obsidian_agent.journal.recovery import settle
-from obsidian_agent.journal.step_boundaries import Cut, cuts_between
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.transaction.actions import action_of, settle_open
 from obsidian_agent.vault.transaction.apply import Applier
 
 __all__ = ["Emit", "RunCommand", "execute"]
@@ -46,6 +45,8 @@ def execute(
     execution = _Execution(preview, store, journal, _Listener(emit), cancel, run_command)
     try:
         result = execution.run()
+    except Conflict as error:
+        result = execution.result("conflict", error.problem())
     except ObsidianAgentError as error:
         result = execution.result("failed", error.problem())
     except Exception as error:
@@ -101,8 +102,9 @@ class _Execution:
         started = perf_counter()
         with self._journal.lock(), FolderHandles(self._store) as handles:
             settle(self._journal, self._store)
+            editing = settle_open(self._store, [action_of(owned.operation) for owned in preview.change_set.operations])
             with self._journal.begin(_new_record(preview)) as writer:
-                preflight = Precheck(handles, writer, preview.instances)
+                preflight = Precheck(handles, writer, preview.instances, editing)
                 preflight.check(preview.change_set.operations)
                 if preflight.problems:
                     stale = any(problem.code == "CONFLICT" for problem in preflight.problems)
@@ -112,7 +114,7 @@ class _Execution:
             self._running.take(record, preflight.work)
             self.emit(RunStarted(record.run_id, len(preview.instances)))
             started = perf_counter()
-            with Applier(handles, record.token) as applier:
+            with Applier(handles, record.token, editing) as applier:
                 status = self._running.go(applier)
                 applier.complete()
                 self._running.warnings += applier.warnings

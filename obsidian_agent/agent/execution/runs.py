@@ -1,19 +1,22 @@
-"""The runs of a vault: what was done, and how to take it back."""
+"""The runs of a vault: what was done, and how to take it back. The journal is the proof; the record only tells that it happened."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
-from obsidian_agent.journal.journal import Journal
-from obsidian_agent.journal.records import HistoryEntry
+from obsidian_agent.journal.records import Cut, HistoryEntry
 from obsidian_agent.journal.recovery import InterruptedRun, Recovery, interrupted, recover
 from obsidian_agent.journal.state_folder import MovedVault
-from obsidian_agent.journal.step_boundaries import Cut
 from obsidian_agent.journal.undo import UndoResult, redo, undo, undo_content, undo_preview
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -23,9 +26,20 @@ from obsidian_agent.vault.views.diff import unified_diff
 class Runs:
     """History, undo, redo and recovery of one vault. Every method may block; each opens the journal for itself."""
 
-    def __init__(self, store: VaultStore, state: Path) -> None:
+    def __init__(self, store: VaultStore, state: Path, clock: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._store = store
         self._state = state
+        self._clock = clock
+
+    def record(self, kind: str, run_id: str | None, **details: Any) -> tuple[Problem, ...]:
+        """Add to the record what was done to the vault; why that was not possible, which takes nothing back."""
+        record = Record(state_folder.find(self._state, self._store), self._clock)
+        try:
+            record.append([{"kind": kind, "runId": run_id, **details}])
+        except OSError as error:
+            message = f"This cannot be written into the record {record.file} ({error.strerror or type(error).__name__})."
+            return (Problem("RECORD_ERROR", message, path=None),)
+        return ()
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
@@ -34,7 +48,6 @@ class Runs:
             yield journal
 
     def history(self, limit: int = 50) -> list[HistoryEntry]:
-        """Runs, newest first."""
         with self.journal() as journal:
             return journal.history(limit)
 
@@ -59,9 +72,10 @@ class Runs:
     def plan_of(self, run_id: str) -> ActionPlan:
         """The plan of a run. JournalError when there is none, or only its outline is kept."""
         with self.journal() as journal:
-            if journal.run(run_id) is not None and not journal.keeps_texts(run_id):
-                raise JournalError(f"Run {run_id} is too old: the texts of its plan are no longer kept.", code="PLAN_NOT_KEPT")
-            return ActionPlan.model_validate(journal.plan_of(run_id))
+            stored = journal.plan_of(run_id)
+        if not stored.whole:
+            raise JournalError(f"Run {run_id} is too old: the texts of its plan are no longer kept.", code="PLAN_NOT_KEPT")
+        return ActionPlan.model_validate(stored.document)
 
     def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
         """Undo a run (None: the last one with anything in effect), with `to_step` only what came after that step.
@@ -69,7 +83,11 @@ class Runs:
         Nothing that changed since is overwritten, except the paths in `force`.
         """
         with self.journal() as journal:
-            return undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
+            return self._taken_back("undo", undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step))
+
+    def _taken_back(self, kind: str, result: UndoResult) -> UndoResult:
+        counts = {"restored": len(result.restored), "conflicts": len(result.conflicts), "errors": len(result.errors)}
+        return replace(result, warnings=(*result.warnings, *self.record(kind, result.run_id, **counts)))
 
     def undo_preview(self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None) -> UndoResult:
         """What undo (or redo) would do just now."""
@@ -79,12 +97,12 @@ class Runs:
     def cuts(self, run_id: str) -> list[Cut]:
         """The steps of a run, in order, each with whether the run can be taken back to its end."""
         with self.journal() as journal:
-            return journal.cuts_of(run_id)
+            return journal.plan_of(run_id).cuts
 
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         """Redo what was undone last, or what is left of it, unless a later run changed the vault. Otherwise as `undo`."""
         with self.journal() as journal:
-            return redo(journal, self._store, force=force, skip=skip)
+            return self._taken_back("redo", redo(journal, self._store, force=force, skip=skip))
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
         """Unified diff from a file as it is now to what undoing the run (or redoing) would put there; "" for binary content."""
@@ -102,4 +120,7 @@ class Runs:
     def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
         """Finish interrupted runs, or roll them back; None: all of them."""
         with self.journal() as journal:
-            return recover(journal, self._store, finish=finish, run_id=run_id)
+            ended = recover(journal, self._store, finish=finish, run_id=run_id)
+        for one in ended:
+            self.record("recover", one.run_id, finished=finish, problems=len(one.problems))
+        return ended

@@ -3,35 +3,43 @@
 A turn is a loop of rounds. In each the model streams an answer; the calls in it are carried out and their results go back with the next
 request; an answer without calls ends the turn. A model that may not or cannot call tools has one round, whose answer is a plan as JSON, or
 words. Wherever a turn is cut off, the conversation stays one that services accept.
+
+A note that an answer names is a source. Where it names none, the notes are that somebody wanted to be read: the model by a call, the person
+by a mention. What went along besides, or was only found, was sent and is told as that.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, assert_never
 
-from obsidian_agent.agent.context.compaction import within
-from obsidian_agent.agent.context.tokens import estimate_messages
-from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import AgentEvent, Answer, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
+from obsidian_agent.agent.budget import estimate_messages
+from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation, within
+from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest, Sampling
-from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, SharingRules
+from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
-from obsidian_agent.agent.turn.citations import Shown
-from obsidian_agent.agent.turn.config import TurnConfig
-from obsidian_agent.agent.turn.preparation import Preparation
-from obsidian_agent.agent.turn.prompts import bad_answer, correction, detail_for, request_message
+from obsidian_agent.agent.turn.preparation import Preparation, TurnConfig
+from obsidian_agent.agent.turn.prompts import (
+    RequestPrefix,
+    agent_prefix,
+    bad_answer,
+    correction,
+    detail_for,
+    planner_prefix,
+    request_message,
+)
 from obsidian_agent.agent.turn.proposals import FAILED, DryRun, Proposals, Rejected, plan_in, planned
-from obsidian_agent.agent.turn.questions import Asker
-from obsidian_agent.agent.turn.request_prefix import RequestPrefix, agent_prefix, planner_prefix
+from obsidian_agent.agent.turn.read_calls import Asker
 from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound, TurnScope
-from obsidian_agent.agent.turn.usage import Meter
+from obsidian_agent.agent.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
@@ -40,6 +48,47 @@ from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.filtered import FilteredView
 from obsidian_agent.vault.views.view import VaultView
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """Vault paths: the `sources` of an answer, and what the model was shown `besides`, each in the order in which it was sent."""
+
+    sources: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Shown:
+    """What of which files a model was shown in one turn."""
+
+    _levels: dict[str, Level] = field(default_factory=dict)
+    _wanted: set[str] = field(default_factory=set)
+    """Those that somebody wanted to be read whole."""
+
+    def add(self, parts: Iterable[Part], wanted: Collection[str] | None = None) -> None:
+        """Something went out, of which these files were `wanted` (None: all of them)."""
+        for part in parts:
+            self._levels[part.path] = max(part.level, self._levels.get(part.path, Level.NAME))
+            if part.level is Level.TEXT and (wanted is None or part.path in wanted):
+                self._wanted.add(part.path)
+
+    def credit(self, answer: str) -> Credit:
+        """What an answer rests on. A file of which only the name was told is no source, and nothing was sent of it."""
+        shown = [path for path, level in self._levels.items() if path and level > Level.NAME]
+        folded = answer.casefold()
+        named = [path for path in shown if _named(path).search(folded)]
+        sources = named or [path for path in shown if path in self._wanted]
+        return Credit(tuple(sources), tuple(path for path in shown if path not in sources))
+
+
+@lru_cache(maxsize=512)
+def _named(path: str) -> re.Pattern[str]:
+    """Finds a file's path or name as a word of its own, without its extension where it is a note."""
+    name = path.rpartition("/")[2].removesuffix(".md").casefold()
+    before, after = (r"(?<!\w)" if name[:1].isalnum() else ""), (r"(?!\w)" if name[-1:].isalnum() else "")
+    return re.compile(f"{before}{re.escape(name)}{after}")
+
 
 MAX_ROUNDS: Final = 25
 MAX_REQUESTS: Final = 3
@@ -79,7 +128,6 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """The provider's name."""
         return self.provider.name
 
     @property
@@ -131,7 +179,6 @@ class Agent:
         return replace(self.policy, allow_writes=False) if self.plain and self.dry_run is None else self.policy
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
-        """One turn of the conversation."""
         turn = _Turn(self, request, emit)
         try:
             return await turn.run()
@@ -168,7 +215,6 @@ class _Turn:
 
     @property
     def meter(self) -> Meter:
-        """What the turn uses."""
         if self._meter is None:
             self._meter = Meter(self.agent.provider.name, self.prepared.facts.price)
         return self._meter

@@ -6,27 +6,50 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from obsidian_agent.agent.context.budget import UNKNOWN_WINDOW, Use, divide, fitting
-from obsidian_agent.agent.context.compaction import old_part, summarise
-from obsidian_agent.agent.context.items import ASKED_FOR, ContextItem, Gathered, Missed
-from obsidian_agent.agent.context.tokens import estimate, estimate_messages
-from obsidian_agent.agent.conversation import Conversation
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import Notice
+from obsidian_agent.agent.budget import UNKNOWN_WINDOW, Use, divide, estimate, estimate_messages
+from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
+from obsidian_agent.agent.conversation import Conversation, old_part, summarise
+from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part, RequestKind, ShareItem, ShareRequest, tokens_of
 from obsidian_agent.agent.privacy.ledger import Sending
-from obsidian_agent.agent.turn.config import TurnConfig
-from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN
-from obsidian_agent.agent.turn.questions import Asker, Permission
-from obsidian_agent.agent.turn.read_calls import selection_item
-from obsidian_agent.agent.turn.request_prefix import RequestPrefix
+from obsidian_agent.agent.trace import Trace
+from obsidian_agent.agent.turn.model_tools import Detail
+from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
+from obsidian_agent.agent.turn.read_calls import Asker, Permission, selection_item
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
-from obsidian_agent.providers.prices import ModelFacts
+from obsidian_agent.providers.prices import ModelFacts, facts_of
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConfig:
+    """`instructions` stand in the system prompt, so only what the person wrote or trusted may be in them; `sources` are the vault's files
+    whose text that is. `notices` are told at the beginning of a turn.
+
+    `window` is the person's own figure for the model's window, in tokens; without it the list's counts. `tools` off: the model may not look
+    around. `only`: it may look around with these tools alone (None: with all read tools). `temperature`: another one than the settings'.
+    """
+
+    instructions: str = ""
+    gatherer: Gatherer | None = Gatherer()
+    """Finds what goes along with a message; None: nothing does."""
+    format: ContextFormat = structured
+    window: int | None = None
+    tools: bool = True
+    only: frozenset[str] | None = None
+    temperature: float | None = None
+    model: str | None = None
+    """The model that the vault's agent wishes for."""
+    sources: tuple[str, ...] = ()
+    notices: tuple[Problem, ...] = ()
+    trace: Trace | None = None
+    facts: Callable[[str], ModelFacts] = facts_of
+    detail: Detail | None = None
+    """How much the model is told of tools and plans; None: as fits it."""
 
 
 @dataclass(slots=True)
@@ -150,7 +173,7 @@ class Preparation:
             total = left_out + gathered.more
             text = f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."
             await emit(Notice(Problem("CONTEXT_FULL", text)))
-        self.extra = self.config.format.format(kept, self.mark)
+        self.extra = self.config.format(kept, self.mark)
         self.parts += [(Part(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text]) for item in kept]
         self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
         told = [path for path in self.config.sources if path not in self.conversation.shared]

@@ -1,4 +1,4 @@
-"""What models are told: the system prompts, the message with its context, corrections.
+"""What models are told: the system prompts, the message with its context, corrections, and requests as they go out.
 
 A system prompt is the same bytes for the same tools, so that services can keep it ready, and nothing from the vault stands in it, so that no
 note can pretend to be part of it. It comes in full, or short for small models: a third of it, with the dozen tools that most plans are made
@@ -10,18 +10,22 @@ its kind of plan is made of, and the words of a tool's own line count as well, t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
+from obsidian_agent.agent.budget import estimate, estimate_messages, estimate_offers
+from obsidian_agent.agent.context import beginning
+from obsidian_agent.agent.planner import Sampling
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral, visible
-from obsidian_agent.agent.turn.model_tools import Detail, envelope, signatures
+from obsidian_agent.agent.turn.model_tools import Detail, envelope, offers, signatures
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.search import packaged_menu
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
-from obsidian_agent.providers.base import ChatMessage, Provider
+from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolOffer
 from obsidian_agent.tools.core.tool import RunContext, Selection, Tool
 
 CORE: Final = (
@@ -229,3 +233,75 @@ def suggested(message: str, tools: Iterable[Tool], known: Collection[str], most:
     there = {tool.name: tool for tool in tools}
     found = dict.fromkeys(name for recipe in near for name in recipe.tools)
     return tuple(there[name] for name in found if name in there and name not in known)[:most]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPrefix:
+    """The system prompt, the functions on offer, and what both take; `instructions` are the person's own part of the prompt.
+
+    `more` says which tools are named along with a message.
+    """
+
+    system: str
+    offers: tuple[ToolOffer, ...]
+    instructions: str = ""
+    more: Callable[[str], str] = lambda message: ""
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes, without the instructions."""
+        return estimate_messages([ChatMessage("system", self.system)]) + estimate_offers(self.offers)
+
+    @property
+    def instruction_tokens(self) -> int:
+        """About how many tokens the instructions take."""
+        return estimate(self.instructions)
+
+    def within(self, tokens: int) -> RequestPrefix:
+        """The frame with as much of the instructions as fits into so many tokens; itself when they do."""
+        if self.instruction_tokens <= tokens:
+            return self
+        return replace(self, instructions=f"{beginning(self.instructions, tokens)}\n[cut]")
+
+    def request(self, messages: Sequence[ChatMessage], sampling: Sampling, *, json_only: bool = False) -> ChatRequest:
+        """A request with these messages. `json_only`: nothing but a JSON document is wanted."""
+        text = f"{self.system}\n{self.instructions}" if self.instructions else self.system
+        told = (ChatMessage("system", text), *messages)
+        return ChatRequest(
+            told, sampling.temperature, sampling.max_tokens, json_only=json_only, timeout=sampling.timeout, tools=self.offers
+        )
+
+
+def agent_prefix(
+    tools: Mapping[str, Tool],
+    *,
+    propose: bool,
+    instructions: str = "",
+    only: frozenset[str] | None = None,
+    detail: Detail = "full",
+) -> RequestPrefix:
+    """The frame for these tools; the same bytes every time. `only` these are on offer for looking around. Slow the first time."""
+    readable = tools if only is None else {name: tool for name, tool in tools.items() if name in only}
+    system = agent_prompt(tools.values(), propose=propose, detail=detail)
+
+    def more(message: str) -> str:
+        return hint(message, tools.values(), detail) if propose else ""
+
+    return RequestPrefix(system, offers(readable, propose=propose, detail=detail), instructions, more)
+
+
+def planner_prefix(tools: Mapping[str, Tool], instructions: str, detail: Detail) -> RequestPrefix:
+    """The frame for a model that does not look around: the planner's prompt, and no functions."""
+    return RequestPrefix(system_prompt(tools.values(), detail), (), instructions, lambda message: hint(message, tools.values(), detail))
+
+
+def exact_text(request: ChatRequest) -> str:
+    """A request as people read it: every message in full, and each function on offer."""
+    parts = []
+    for message in request.messages:
+        calls = "".join(f"\n[calls {call.name} {call.arguments} ({call.id})]" for call in message.calls)
+        answers = f" (result of {message.call_id})" if message.call_id else ""
+        parts.append(f"=== {message.role}{answers}\n{message.text}{calls}")
+    for offer in request.tools:
+        parts.append(f"=== function {offer.name}\n{offer.description}\n{json.dumps(dict(offer.parameters), ensure_ascii=False)}")
+    return "\n\n".join(parts) + "\n"

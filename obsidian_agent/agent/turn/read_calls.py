@@ -1,16 +1,29 @@
-"""Reads that a model asked for: look (on this machine), say what would be shared, and hand over what may be.
+"""Reads that a model asked for: look (on this machine), say what would be shared, ask the person, and hand over what may be.
 
-`prepare` and `Found.shared` block and belong in a thread; between the two, whoever calls asks the person.
+`prepare` and `Found.shared` block and belong in a thread; `Asker` puts the questions between the two, one at a time.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from obsidian_agent.agent.privacy.consent import Level, Part, RequestKind, ShareItem, tokens_of
+from obsidian_agent.agent.events import Emit, ShareDecided, ShareRequested
+from obsidian_agent.agent.privacy.consent import (
+    REFUSED,
+    AllowedBy,
+    ApproveShare,
+    Gate,
+    Level,
+    Part,
+    RequestKind,
+    ShareDecision,
+    ShareItem,
+    ShareRequest,
+    tokens_of,
+)
 from obsidian_agent.agent.turn.calls import ReadCall
 from obsidian_agent.agent.turn.model_tools import Reveals
 from obsidian_agent.errors import ToolError, VaultError
@@ -19,6 +32,60 @@ from obsidian_agent.tools.core.lookup import find_file
 from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
 from obsidian_agent.vault.views.view import VaultView
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What may be sent of the items of one request, and why: by path."""
+
+    allowed: Mapping[str, AllowedBy] = field(default_factory=dict)
+    args: Mapping[str, Any] | None = None
+    """Other arguments that the person gave the call: nothing is allowed before it looked again."""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of everything that may be sent."""
+        return frozenset(self.allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Puts questions to the person where no rule and no earlier answer settles the matter."""
+
+    gate: Gate
+    approve: ApproveShare
+
+    def settled(self, request: ShareRequest) -> dict[str, AllowedBy]:
+        """What of a request needs no question."""
+        found = ((item.path.text, self.gate.allowed(item.path, item.level)) for item in request.items)
+        return {path: reason for path, reason in found if reason is not None}
+
+    def open_question(self, request: ShareRequest) -> bool:
+        """Whether the person has to be asked."""
+        return len(self.settled(request)) < len({item.path.text for item in request.items})
+
+    async def ask(self, request: ShareRequest, emit: Emit) -> Permission:
+        """Ask for what is not settled; everything that may be sent. A question that fails counts as no."""
+        allowed = self.settled(request)
+        left = tuple(item for item in request.items if item.path.text not in allowed and not self.gate.denied(item.path))
+        if not left:
+            return Permission(allowed)
+        question = replace(request, items=left)
+        await emit(ShareRequested(question))
+        decision = await self._decide(question)
+        self.gate.grants.record(question, decision)
+        for path in decision.chosen(question):
+            assert decision.scope != "no", "then nothing is chosen"
+            allowed[path] = decision.scope
+        await emit(ShareDecided(question, decision))
+        return Permission(allowed, decision.args if decision.scope == "no" and question.args else None)
+
+    async def _decide(self, question: ShareRequest) -> ShareDecision:
+        try:
+            return await self.approve(question)
+        except Exception:
+            return REFUSED
+
 
 _NAME_FIELDS = frozenset({"path", "name", "folder", "size", "mtimeMs", "score", "count"})
 """What is known of a file by listing it."""

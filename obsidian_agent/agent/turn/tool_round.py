@@ -15,18 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, assert_never
 
-from obsidian_agent.agent.event_stream import Emit
-from obsidian_agent.agent.events import ToolCallFinished, ToolCallStarted
+from obsidian_agent.agent.events import Emit, ToolCallFinished, ToolCallStarted
 from obsidian_agent.agent.privacy.consent import ShareRequest
 from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, Understood, with_arguments
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
-from obsidian_agent.agent.turn.questions import Asker, Permission
-from obsidian_agent.agent.turn.read_calls import Found, Shared, prepare
+from obsidian_agent.agent.turn.read_calls import Asker, Found, Permission, Shared, prepare
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.base import Provider
-from obsidian_agent.providers.redact import redact
+from obsidian_agent.providers.errors import redact
 from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.views.view import VaultView
 
@@ -171,11 +169,9 @@ class ToolRound:
         self.results[call.id] = Result(error_text(problems, self.scope.scrubber, usage), problem=problems[0])
 
     def accept(self, call: ProposalCall) -> None:
-        """A proposal that the person sees."""
         self.results[call.id] = Result(ACCEPTED)
 
     def finished(self, call: ProposalCall) -> ToolCallFinished:
-        """The event for a proposal."""
         return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
 
     def _fail(self, call_id: str, problem: Problem) -> None:

@@ -21,7 +21,7 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.macros.macro import Imported, Macro
+    from obsidian_agent.agent.macro import Imported, Macro
     from obsidian_agent.agent.session import Session
     from obsidian_agent.offline.recipe import Recipe
 

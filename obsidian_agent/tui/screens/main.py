@@ -152,10 +152,10 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @work(group="outside", exit_on_error=False)
     async def _outside_requested(self, message: OutsideRequested) -> None:
         """Show a note in Obsidian, where there is a desktop."""
-        from obsidian_agent.tui.obsidian_uri import in_obsidian
+        from obsidian_agent.obsidian.uri import open_by_uri
 
         place = await asyncio.to_thread(self.session.vault.place_of, message.path)
-        if not await asyncio.to_thread(in_obsidian, place):
+        if not await asyncio.to_thread(open_by_uri, place):
             self.hint(f"There is no desktop here that could open Obsidian. {self.key('conversation.open')} shows the note in this app.")
 
     def _index_moved(self, status: IndexStatus) -> None:

@@ -20,8 +20,7 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.local_models import Offer
-    from obsidian_agent.providers.local_services import LocalService
+    from obsidian_agent.agent.local_models import LocalService, Offer
 
 DEFAULT = "default"
 NOBODY = "none"

@@ -16,7 +16,7 @@ from obsidian_agent.tui.widgets.prompt import MOST, Suggestion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from obsidian_agent.agent.context.mentions import Mentionable
+    from obsidian_agent.agent.context import Mentionable
     from obsidian_agent.agent.events import Candidate
 
 FRESH_SECONDS: Final = 30.0
@@ -57,7 +57,7 @@ class SuggestionActions(MacroActions):
 
     @work(group="mention", exclusive=True, exit_on_error=False)
     async def _suggest_mentions(self, before: str) -> None:
-        from obsidian_agent.agent.context.mentions import being_typed
+        from obsidian_agent.agent.context import being_typed
 
         typed = being_typed(before)
         suggestions = self.panes.chat.suggestions

@@ -23,8 +23,8 @@ from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
 if TYPE_CHECKING:
+    from obsidian_agent.journal.records import Cut
     from obsidian_agent.journal.recovery import InterruptedRun
-    from obsidian_agent.journal.step_boundaries import Cut
     from obsidian_agent.journal.undo import UndoConflict, UndoResult
     from obsidian_agent.plan.model import ActionPlan
 

@@ -357,7 +357,7 @@ class TurnController:
         may_repair = await asyncio.to_thread(self._thread.note_run, applied.preview.plan.goal, result, unlike)
         self.repair = ""
         if unlike:
-            from obsidian_agent.agent.execution.verify import repair_request
+            from obsidian_agent.agent.execution.checks import repair_request
 
             self.failed(unlike[0], unlike[1:])
             if may_repair:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.bus import How, ThreadEvent
-    from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
+    from obsidian_agent.agent.threads.manager import ActiveThread, How, ThreadEvent, ThreadManager
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
@@ -94,7 +93,7 @@ class CurrentThread:
     async def elsewhere(self) -> AsyncIterator[Elsewhere]:
         """What happens in the other threads, for as long as the app runs."""
         from obsidian_agent.agent.events import PlanReady, PreviewReady
-        from obsidian_agent.agent.threads.bus import Ended, Happened
+        from obsidian_agent.agent.threads.manager import Ended, Happened
 
         plans: dict[str, ActionPlan] = {}
         with self._threads.bus.listen() as happenings:
@@ -125,7 +124,7 @@ class CurrentThread:
 
 async def _events(happenings: AsyncIterator[ThreadEvent]) -> AsyncIterator[AgentEvent]:
     """The events of one turn."""
-    from obsidian_agent.agent.threads.bus import Ended, Happened
+    from obsidian_agent.agent.threads.manager import Ended, Happened
 
     async for happening in happenings:
         match happening:

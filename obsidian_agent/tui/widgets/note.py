@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,8 +37,6 @@ _INLINE = (
 )
 _HEADING = re.compile(r"#{1,6}\s")
 _MARKER = re.compile(r"\s*(?:[-*+]|\d+[.)])\s(?:\[.\]\s)?|\s*>+\s?")
-STYLED_LENGTH = 2_000
-"""Longer lines are shown without colours."""
 
 
 class NoteRequested(Message):
@@ -82,17 +83,18 @@ class NoteArea(TextArea):
 
     def __init__(self) -> None:
         super().__init__(read_only=True, soft_wrap=True, show_line_numbers=True, tab_behavior="focus", id="note-area")
+        self.note = NoteText.of("")
         self._frontmatter_end = 0
         self._styles: dict[str, Style] = {}
 
-    def load(self, text: str) -> None:
-        """Show a text from its top."""
-        lines = text.split("\n", 400)
-        closing = (
-            next((row for row, row_text in enumerate(lines[1:], 1) if row_text.rstrip() == "---"), 0) if lines[0].rstrip() == "---" else 0
-        )
+    def load(self, note: NoteText) -> None:
+        """Show a note from its top. Where lines are shown in pieces their numbers would be wrong: there are none then."""
+        lines = [line.text.rstrip() for line in note.shown[:401]]
+        closing = lines.index("---", 1) if lines[0] == "---" and "---" in lines[1:] else 0
         self._frontmatter_end = closing + 1 if closing else 0
-        self.load_text(text)
+        self.note = note
+        self.show_line_numbers = not note.in_pieces
+        self.load_text(note.screen)
 
     def notify_style_update(self) -> None:
         self._styles = {}
@@ -108,8 +110,6 @@ class NoteArea(TextArea):
     def get_line(self, line_index: int) -> Text:
         text = super().get_line(line_index)
         plain = text.plain
-        if len(plain) > STYLED_LENGTH:
-            return text
         if line_index < self._frontmatter_end:
             text.stylize(self._style("note--quiet"))
             return text
@@ -127,10 +127,11 @@ class NoteArea(TextArea):
     def action_select_line(self) -> None:
         """Select the line; when whole lines are selected already, take one line more."""
         start, end = sorted(self.selection)
+        first, last = self.note.rows_of_line(start[0])[0], self.note.rows_of_line(end[0])[1]
         empty = not self.document.get_line(end[0])
-        whole = start[1] == 0 and (start != end or empty) and end[1] == len(self.document.get_line(end[0]))
-        last = min(end[0] + 1, self.document.line_count - 1) if whole else end[0]
-        self.selection = Marked((start[0], 0), (last, len(self.document.get_line(last))))
+        if start == (first, 0) and (start != end or empty) and end == (last, len(self.document.get_line(last))):
+            last = self.note.rows_of_line(min(last + 1, self.document.line_count - 1))[1]
+        self.selection = Marked((first, 0), (last, len(self.document.get_line(last))))
 
     def action_select_whole(self) -> None:
         self.select_all()
@@ -155,7 +156,6 @@ class NotePane(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.path: str | None = None
-        self._note = NoteText.of("")
 
     def compose(self) -> ComposeResult:
         yield Static("", id="note-head", markup=False)
@@ -175,36 +175,36 @@ class NotePane(Vertical):
 
     def open(self, path: str, text: str, line: int | None = None) -> None:
         """Show a note, with the cursor in a line (from 1). Without one the same note again keeps the cursor's line."""
-        row = line - 1 if line is not None else self.area.cursor_location[0] if path == self.path else 0
+        at = line - 1 if line is not None else self.area.note.line_at(self.area.cursor_location[0]) if path == self.path else 0
         self.path = path
-        self._note = NoteText.of(text)
-        self.area.load(self._note.screen)
-        self.area.move_cursor((max(0, min(row, len(self._note.source) - 1)), 0), center=line is not None)
+        note = NoteText.of(text)
+        self.area.load(note)
+        self.area.move_cursor((note.row_of(max(0, at)), 0), center=line is not None)
         self._show_parts()
         self.post_message(self.FocusChanged())
 
     def close(self) -> None:
         """Show no note."""
         self.path = None
-        self._note = NoteText.of("")
-        self.area.load("")
+        self.area.load(NoteText.of(""))
         self._show_parts()
         self.post_message(self.FocusChanged())
 
     def selection(self) -> Selection | None:
         """The selected text with its place in the note, or None."""
-        return self._note.selection(*self.area.selection) if self.path is not None else None
+        return self.area.note.selection(*self.area.selection) if self.path is not None else None
 
     def selected_lines(self) -> int:
         """How many lines are selected, in whole or in part."""
         start, end = sorted(self.area.selection)
         if start == end:
             return 0
-        return max(1, end[0] - start[0] + (1 if end[1] else 0))
+        first, last = self.area.note.line_at(start[0]), self.area.note.line_at(end[0])
+        return max(1, last - first + (1 if end != (self.area.note.row_of(last), 0) else 0))
 
     def cursor(self) -> Position | None:
         """The cursor's place in the note."""
-        return self._note.position(self.area.cursor_location) if self.path is not None else None
+        return self.area.note.position(self.area.cursor_location) if self.path is not None else None
 
     def on_text_area_selection_changed(self) -> None:
         self.post_message(self.FocusChanged())
@@ -222,7 +222,8 @@ class NotePane(Vertical):
         self.area.display = is_open
         if self.path is not None:
             folder, _, name = self.path.rpartition("/")
-            rest = f"  {self._note.left_out:,} more lines are not shown" if self._note.left_out else ""
+            left_out = self.area.note.left_out
+            rest = f"  {left_out:,} more lines are not shown" if left_out else ""
             self.query_one("#note-head", Static).update(
                 Content.assemble(
                     (terminal_text.shortened(f"{folder}/" if folder else "", 200), "$quiet"),
@@ -235,6 +236,9 @@ class NotePane(Vertical):
 _LINE_END = re.compile("\r\n|\r|\n")
 MAX_LINES = 50_000
 MAX_CHARACTERS = 3_000_000
+PIECE = 2_000
+"""Characters of a line that are shown as one row: what is drawn anew with each key, whatever the length of the line."""
+_LONGEST_CLUSTER = 32
 
 Location = tuple[int, int]
 """Row and column on the screen, both from 0, columns in code points."""
@@ -242,10 +246,13 @@ Location = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """The lines of a note without their ends (LF, CRLF and CR end a line, as in Obsidian's editor), and how each is shown."""
+    """The lines of a note without their ends (LF, CRLF and CR end a line, as in Obsidian's editor), and the rows that show them."""
 
     source: tuple[str, ...]
     shown: tuple[ShownLine, ...]
+    """A row for each line, and several for a line of more than `PIECE` characters."""
+    places: tuple[tuple[int, int], ...]
+    """For each row the line that it shows, and the column where it begins."""
     left_out: int = 0
     """Lines at the end that are not shown because the note is too long for a screen."""
 
@@ -255,35 +262,73 @@ class NoteText:
         lines = _LINE_END.split(text[:MAX_CHARACTERS])
         rest = text[MAX_CHARACTERS:].count("\n") + max(len(lines) - MAX_LINES, 0)
         kept = tuple(lines[:MAX_LINES])
-        return cls(kept, tuple(terminal_text.note_line(line) for line in kept), rest)
+        pieces = [(row, start, piece) for row, line in enumerate(kept) for start, piece in _pieces(line)]
+        shown = tuple(terminal_text.note_line(piece) for _, _, piece in pieces)
+        return cls(kept, shown, tuple((row, start) for row, start, _ in pieces), rest)
 
     @property
     def screen(self) -> str:
         """The text for the screen."""
         return "\n".join(line.text for line in self.shown)
 
+    @property
+    def in_pieces(self) -> bool:
+        """Whether some line has several rows."""
+        return len(self.shown) > len(self.source)
+
+    def line_at(self, row: int) -> int:
+        """The line, from 0, that a row shows."""
+        return self.places[min(row, len(self.places) - 1)][0]
+
+    def row_of(self, line: int) -> int:
+        """The first row of a line, or of the last line there is."""
+        return bisect_left(self.places, (min(line, len(self.source) - 1), 0))
+
+    def rows_of_line(self, row: int) -> tuple[int, int]:
+        """The first and the last row of the line that a row shows."""
+        line = self.line_at(row)
+        return self.row_of(line), bisect_right(self.places, (line + 1, -1)) - 1
+
     def position(self, location: Location) -> Position:
         """A place on the screen as a place in the note."""
         from obsidian_agent.tools.core.tool import Position
 
-        row = min(location[0], len(self.source) - 1)
-        column = self.shown[row].source_column(location[1])
-        return Position(row, utf16_length(self.source[row][:column]))
+        line, column = self._source(location)
+        return Position(line, utf16_length(self.source[line][:column]))
+
+    def _source(self, location: Location) -> tuple[int, int]:
+        row = min(location[0], len(self.places) - 1)
+        line, start = self.places[row]
+        return line, start + self.shown[row].source_column(location[1])
 
     def selection(self, start: Location, end: Location) -> Selection | None:
         """What lies between two places on the screen; None when that is nothing. Lines are joined with LF, as Obsidian's editor does."""
         from obsidian_agent.tools.core.tool import Selection
 
         first, last = sorted((start, end))
-        if first == last:
-            return None
-        top, bottom = first[0], min(last[0], len(self.source) - 1)
-        left, right = self.shown[top].source_column(first[1]), self.shown[bottom].source_column(last[1])
+        (top, left), (bottom, right) = self._source(first), self._source(last)
         if top == bottom:
             text = self.source[top][left:right]
         else:
             text = "\n".join([self.source[top][left:], *self.source[top + 1 : bottom], self.source[bottom][:right]])
         return Selection(text, self.position(first), self.position(last)) if text else None
+
+
+def _pieces(line: str) -> Iterator[tuple[int, str]]:
+    """A line in pieces with the column of each; what is drawn as one character stays together."""
+    start = 0
+    while len(line) - start > PIECE:
+        end = start + PIECE
+        while _joined(line[end - 1], line[end]) and end > start + PIECE - _LONGEST_CLUSTER:
+            end -= 1
+        yield start, line[start:end]
+        start = end
+    yield start, line[start:]
+
+
+def _joined(left: str, right: str) -> bool:
+    """Whether two neighbours belong to one character on the screen: a mark, a joiner, a variant or a skin tone."""
+    return unicodedata.category(right)[0] == "M" or "\u200d" in (left, right) or "\U0001f3fb" <= right <= "\U0001f3ff"
 
 
 def utf16_length(text: str) -> int:

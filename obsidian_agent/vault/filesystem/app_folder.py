@@ -1,13 +1,14 @@
 """What the program keeps in a vault, and what it asks of Obsidian's own folder.
 
-Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json`. And which community plugins a vault has:
-looked up by name, never read, never changed.
+Small JSON files that a person may want to sync with the notes: `.obsidian-agent/<sub>/<name>.json`. Which community plugins a vault has: looked
+up by name, never read, never changed. And the folder of one plugin, this program's own, which is written when the person asks for it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -94,7 +95,44 @@ class VaultPlugins:
 
 def _folders(store: VaultStore) -> frozenset[str]:
     try:
-        entries = store.scan(from_disk(config_path("app").parent, "plugins"))
+        entries = store.scan(config_path("plugins", folder=store.config_folder))
     except VaultError:
         return frozenset()
     return frozenset(name for name, kind, _ in entries if kind == "folder")
+
+
+class PluginFolder:
+    """The folder of a plugin in the vault. `config_folder` is the name of Obsidian's own folder (None: the one that is found)."""
+
+    def __init__(self, store: VaultStore, id: str, config_folder: str | None = None) -> None:
+        self._store = store
+        self.path = config_path("plugins", id, folder=config_folder or store.config_folder)
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None when there is none."""
+        try:
+            return self._store.read(from_disk(self.path, name), FILE_LIMIT)
+        except VaultError as error:
+            if error.code == "FILE_NOT_FOUND":
+                return None
+            raise
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Write these files, each all or nothing. What else is in the folder, as the plugin's settings, stays."""
+        self._store.make_folder(self.path)
+        for name, data in files.items():
+            self._store.write_atomic(from_disk(self.path, name), data)
+
+    def remove(self) -> bool:
+        """Remove the folder with the files in it; False when there was none. A folder in it stays, with what holds it."""
+        try:
+            entries = self._store.scan(self.path)
+        except VaultError as error:
+            if error.code == "FILE_NOT_FOUND":
+                return False
+            raise
+        for name, kind, link in entries:
+            if link or kind == "file":
+                self._store.remove(from_disk(self.path, name))
+        self._store.remove_folder(self.path)
+        return True

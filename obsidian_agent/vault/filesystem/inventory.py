@@ -21,8 +21,7 @@ from operator import attrgetter
 from typing import Final
 
 from obsidian_agent.vault.filesystem.dirhandles import FolderHandles, content_of
-from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.filesystem.trees import ScanKind, kind_of
+from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of
 from obsidian_agent.vault.paths.path import VaultPath
 
 HASHED_FILE: Final = 16 * 1024 * 1024

@@ -10,7 +10,11 @@ disk.
 
 When a file was made Linux tells by `statx`. The change time is no substitute where the birth time is to be had: every edit in place moves it.
 
-Sources: renameat2(2), syncfs(2), fsync(2), statx(2); Apple's renameatx_np(2), and fsync(2) on F_FULLFSYNC.
+Only a start of the machine can tell a file that a power cut has torn from one that somebody has shortened: what a process wrote before it was
+killed is whole.
+
+Sources: renameat2(2), syncfs(2), fsync(2), statx(2), proc_sys_kernel(5) on `random/boot_id`, clock_gettime(2) on `CLOCK_BOOTTIME`; Apple's
+renameatx_np(2), sysctl(3) on `kern.bootsessionuuid`, and fsync(2) on F_FULLFSYNC.
 """
 
 from __future__ import annotations
@@ -23,7 +27,10 @@ import os
 import stat
 import struct
 import sys
+import time
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 _LACKING = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
@@ -107,6 +114,13 @@ def exchange(folder_fd: int, name: str, new_name: str) -> bool:
     return _called(_EXCHANGE, folder_fd, name, folder_fd, new_name)
 
 
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything, however often the system takes only a part."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
 FOLDERS_OPEN = os.name == "posix"
 """Whether a folder can be opened, and so flushed."""
 
@@ -171,3 +185,34 @@ def born_ns(info: os.stat_result, fd: int | None = None) -> int:
             return int(seconds * 1_000_000_000 + nanoseconds)
     born: float | None = getattr(info, "st_birthtime", None)
     return info.st_ctime_ns if born is None else int(born * 1_000_000_000)
+
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_NAME_SIZE: Final = 64
+
+
+@cache
+def boot_id() -> str | None:
+    """A name for the time since the machine's last start; None where the system gives none."""
+    try:
+        if sys.platform == "darwin":
+            return _darwin_boot_id()
+        return _BOOT_ID.read_text("ascii").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def _darwin_boot_id() -> str | None:
+    buffer, size = ctypes.create_string_buffer(_BOOT_NAME_SIZE), ctypes.c_size_t(_BOOT_NAME_SIZE)
+    failed = ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, ctypes.c_size_t(0))
+    return None if failed else buffer.value.decode("ascii") or None
+
+
+def started_since(boot: str | None) -> int | None:
+    """When the machine was started, in nanoseconds since the epoch, if that was after the start with this name; None if not, or unknown."""
+    now = boot_id()
+    if boot is None or now is None or boot == now:
+        return None
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    running = time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
+    return time.time_ns() - running

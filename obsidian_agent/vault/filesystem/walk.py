@@ -1,9 +1,12 @@
-"""Opening files and folders of the vault without ever leaving it, over directory handles.
+"""Opening files and folders of the vault without ever leaving it.
 
-Two ways, one promise. Where the kernel has `openat2` a path without links is opened by one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`).
+Two ways over directory handles, one promise. Where the kernel has `openat2` a path without links is opened by one call (`RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`).
 Everywhere else, and for every path with a link in it, the walk goes component by component with `O_NOFOLLOW` and follows links itself:
 each name that a link brings in is judged by the same rule of protected names, `..` never climbs above the root, and absolute links are
 refused as `RESOLVE_BENEATH` refuses them. Nothing is checked first and opened afterwards by name, so there is no race to lose.
+
+A platform without directory handles (Windows) is walked by path, with the same rules: every component is looked at before the next one is.
+A program that swaps a folder for a link between the look and the use could win there, so nothing of a run is written there.
 
 Sources: openat2(2), path_resolution(7).
 """
@@ -13,9 +16,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import stat
 import sys
-from abc import ABC, abstractmethod
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -82,29 +86,51 @@ def has_openat2(root_fd: int) -> bool:
     return True
 
 
-class Steps(ABC):
-    """The rules of a walk, whatever reaches the disk: the components still to go (next one last), and the real ones behind us."""
+class _Walk:
+    """One walk: the components still to go (next one last), and the real ones behind us. `root` is a handle, or a path without handles."""
 
-    def __init__(self, path: VaultPath) -> None:
+    def __init__(self, root: int | str, path: VaultPath) -> None:
+        self.root = root
         self.path = path
         self.pending = list(reversed(path.parts))
         self.names: list[str] = []
+        self.handles: list[int] = []
         self.links = 0
 
-    @abstractmethod
+    def at(self, name: str) -> tuple[str, int | None]:
+        """What to give to the system for a name in the folder we are in, and the handle it is relative to."""
+        if isinstance(self.root, str):
+            return os.path.join(self.root, *self.names, name), None
+        return name, self.handles[-1] if self.handles else self.root
+
     def enter(self, name: str) -> str | None:
-        """Go into a folder, or give the target when the name is a link. OSError when it is missing or no folder."""
+        """Go into a folder, never through a link: the target when it is one. OSError when it is missing or no folder."""
+        native, folder = self.at(name)
+        if folder is None:
+            if (target := self.link(name)) is None and not stat.S_ISDIR(os.lstat(native).st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name)
+            return target
+        try:
+            self.handles.append(os.open(name, FOLDER_FLAGS | NOFOLLOW, dir_fd=folder))
+        except OSError as error:
+            target = self.link(name) if error.errno in _LINK_ERRORS else None
+            if target is None:
+                raise
+            return target
+        return None
 
-    @abstractmethod
-    def leave(self) -> None:
-        """Go back to the folder that the last folder entered is in."""
-
-    @abstractmethod
     def link(self, name: str) -> str | None:
         """The target of a link here, None for everything else and for what is missing."""
+        native, folder = self.at(name)
+        try:
+            return os.readlink(native, dir_fd=folder)
+        except (OSError, ValueError) as error:
+            if folder is None or (isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.ENOENT)):
+                return None
+            raise
 
-    def run(self, *, follow_last: bool) -> str:
-        """Walk to the folder of the last component; the name of that, which is no link when `follow_last`. It may be missing."""
+    def run(self) -> str:
+        """Walk to the folder of the last component; the name of that, which is no link. It may be missing."""
         while self.pending:
             name = self.pending.pop()
             if name == "..":
@@ -112,15 +138,13 @@ class Steps(ABC):
             elif name not in ("", "."):
                 if self.links and protected(name):
                     raise self.refused(f"leads to {name!r}, which is protected", "PATH_NOT_ALLOWED")
-                if not self.pending:
-                    target = self.link(name) if follow_last else None
-                    if target is None:
-                        return name
+                target = self.enter(name) if self.pending else self.link(name)
+                if target is not None:
                     self.follow(target)
-                elif (target := self.enter(name)) is None:
-                    self.names.append(name)
+                elif not self.pending:
+                    return name
                 else:
-                    self.follow(target)
+                    self.names.append(name)
         # A link that ends in "." or "..": the folder we are in is what the path names.
         return self.climb()
 
@@ -128,7 +152,8 @@ class Steps(ABC):
         """Back to the folder above; the name of the one left. All were entered from the root downwards, so this stays below it."""
         if not self.names:
             raise self.refused("leads out of the vault or to the vault itself")
-        self.leave()
+        if self.handles:
+            close_quietly(self.handles.pop())
         return self.names.pop()
 
     def follow(self, target: str) -> None:
@@ -150,71 +175,27 @@ class Steps(ABC):
         )
 
 
-class _HandleSteps(Steps):
-    """A walk over directory handles: every folder is opened relative to the one before, never through a link."""
-
-    def __init__(self, root_fd: int, path: VaultPath) -> None:
-        super().__init__(path)
-        self.root_fd = root_fd
-        self.handles: list[int] = []
-
-    @property
-    def here(self) -> int:
-        return self.handles[-1] if self.handles else self.root_fd
-
-    def enter(self, name: str) -> str | None:
-        try:
-            self.handles.append(os.open(name, FOLDER_FLAGS | NOFOLLOW, dir_fd=self.here))
-        except OSError as error:
-            target = self.link(name) if error.errno in _LINK_ERRORS else None
-            if target is None:
-                raise
-            return target
-        return None
-
-    def leave(self) -> None:
-        close_quietly(self.handles.pop())
-
-    def link(self, name: str) -> str | None:
-        try:
-            return os.readlink(name, dir_fd=self.here)
-        except OSError as error:
-            if error.errno in (errno.EINVAL, errno.ENOENT):
-                return None
-            raise
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Place:
-    """Where a path ends after its links: a handle of the folder (the caller closes it), the name in it, all components of the real path."""
+    """Where a path ends after its links: the name to give to the system, the handle of the folder it is relative to (None: it is a
+    whole path), and all components of the real path."""
 
-    folder_fd: int
     name: str
+    folder_fd: int | None
     parts: tuple[str, ...]
 
 
-def find(root_fd: int, path: VaultPath, *, follow_last: bool = True) -> Place:
-    """Follow `path` (not the root) to its last component through links that stay inside. The last name may be missing.
+@contextmanager
+def find(root: int | str, path: VaultPath) -> Iterator[Place]:
+    """Follow `path` (not the vault's root) from a handle or path of the root to its last component, through links that stay inside.
 
-    With `follow_last` the last name is no link when this returns. OSError for a folder that is missing or none, PathRefused for a link
-    that leaves the vault, leads to a protected name or goes in circles.
+    The last name is no link, and may be missing. The handle is closed behind the block. OSError for a folder that is missing or none,
+    PathRefused for a link that leaves the vault, leads to a protected name or goes in circles.
     """
-    steps = _HandleSteps(root_fd, path)
+    walk = _Walk(root, path)
     try:
-        name = steps.run(follow_last=follow_last)
-        folder = steps.handles.pop() if steps.handles else os.open(".", FOLDER_FLAGS, dir_fd=root_fd)
-        return Place(folder, name, (*steps.names, name))
+        name = walk.run()
+        yield Place(*walk.at(name), (*walk.names, name))
     finally:
-        for handle in steps.handles:
+        for handle in walk.handles:
             close_quietly(handle)
-
-
-def open_by_walk(root_fd: int, path: VaultPath, flags: int) -> int:
-    """What is at `path`, by the walk alone. Errors as `find`."""
-    if path.is_root:
-        return os.open(".", flags, dir_fd=root_fd)
-    place = find(root_fd, path)
-    try:
-        return os.open(place.name, flags | NOFOLLOW, dir_fd=place.folder_fd)
-    finally:
-        close_quietly(place.folder_fd)

@@ -4,10 +4,8 @@ The block begins in the first line (a byte order mark may precede it) with ``---
 have blanks behind. A note whose first line is ``---`` and that has no second one has no properties, and none are written to it: a block
 above would hide what was meant as one.
 
-An edit splices the text of single values (yaml_splice.py) and then proves itself: what is new is parsed, and every property must mean what
-it should, else the edit is refused with FRONTMATTER_INVALID and nothing changed. A block that is simple (yaml_scalars.py) is edited
-property by property, and only what is new is parsed again, because nothing else can have changed its meaning. Any other block is parsed
-whole before and after. Python's YAML writers are never used on notes: they would drop comments, quotes and order.
+An edit splices the text of single values (yaml_splice.py) and then proves itself: the new block is read, and every property must mean what
+it should, else the edit is refused with FRONTMATTER_INVALID and nothing changed. Python's YAML writers are never used on notes: they would drop comments, quotes and order.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter import yaml_scalars, yaml_splice
-from obsidian_agent.vault.frontmatter.yaml_scalars import Region, invalid
-from obsidian_agent.vault.frontmatter.yaml_splice import Layout, Splice
+from obsidian_agent.vault.frontmatter.yaml_scalars import invalid
+from obsidian_agent.vault.frontmatter.yaml_splice import Layout
 from obsidian_agent.vault.text import BOM, newline_of
 
 if TYPE_CHECKING:
@@ -114,8 +112,10 @@ def _with_new_block(text: str, request: EditRequest) -> str:
     if _UNUSABLE_FENCE.match(text):
         raise invalid("The note begins with a --- line that no second one closes, so it is not clear where its properties end.")
     newline = newline_of(text)
+    lines = _new_lines(targets, newline)
+    _prove(lines, list(targets.items()))
     mark = BOM if text.startswith(BOM) else ""
-    return f"{mark}---{newline}{new_lines(targets, newline)}---{newline}{text[len(mark) :]}"
+    return f"{mark}---{newline}{lines}---{newline}{text[len(mark) :]}"
 
 
 # --- what is asked for -------------------------------------------------------------------------------------------------------------
@@ -227,63 +227,17 @@ _Expected = Sequence[tuple[str | None, Any]]
 
 def edit_block(block: str, request: EditRequest, newline: str) -> str:
     """The block with the request fulfilled. Raises `VaultError` FRONTMATTER_INVALID when it cannot be read or the result not be proven."""
-    regions = yaml_scalars.split(block)
-    if regions is not None:
-        return _edit_regions(block, regions, request, newline)
     parsed = parse_block(block)
     if parsed is None:
         raise invalid("What stands between the first two --- lines is text, not properties.")
     return _edit_braces(block, parsed, request) if parsed.flow else _edit_lines(block, parsed, request, newline)
 
 
-def new_lines(properties: Mapping[str, Any], newline: str, column: int = 0) -> str:
-    """Lines for new properties, proven. Raises `ToolError` ARGUMENT_INVALID for a name that none can have."""
+def _new_lines(properties: Mapping[str, Any], newline: str, column: int = 0) -> str:
+    """Lines for new properties. Raises `ToolError` ARGUMENT_INVALID for a name that none can have."""
     for key in properties:
         check_new_key(key)
-    lines = "".join(yaml_splice.write_entry(key, value, Layout(newline, column)) for key, value in properties.items())
-    _prove(lines, list(properties.items()))
-    return lines
-
-
-# --- a simple block -----------------------------------------------------------------------------------------------------------------
-
-
-def _edit_regions(block: str, regions: Sequence[Region], request: EditRequest, newline: str) -> str:
-    keys = request.keys
-    named: dict[str, tuple[Region, Entry]] = {}
-    for region in regions:
-        if region.key in keys:
-            if region.key in named:
-                raise _ambiguous(region.key)
-            named[region.key] = region, _only_entry(block[region.start : region.end])
-    targets = request.targets({key: entry.node.value for key, (_, entry) in named.items()})
-    layout = Layout(newline, 0)
-    splices: list[Splice] = []
-    proof: list[str] = []
-    for key, (region, entry) in named.items():
-        text = block[region.start : region.end]
-        if key in request.remove:
-            text = yaml_splice.apply(text, [yaml_splice.remove(text, entry, layout)])
-        elif key in targets:
-            text = yaml_splice.apply(text, yaml_splice.replace(text, entry, targets[key], layout))
-            proof.append(text)
-        else:
-            continue
-        splices.append(Splice(region.start, region.end, text))
-    if proof:
-        _prove("".join(proof), [(key, targets[key]) for key in named if key in targets])
-    new = {key: value for key, value in targets.items() if key not in named}
-    return yaml_splice.apply(block, splices) + (new_lines(new, newline) if new else "")
-
-
-def _only_entry(text: str) -> Entry:
-    parsed = parse_block(text)
-    if parsed is None or len(parsed.entries) != 1:
-        raise invalid("The properties cannot be told apart.")
-    return parsed.entries[0]
-
-
-# --- any other block ----------------------------------------------------------------------------------------------------------------
+    return "".join(yaml_splice.write_entry(key, value, Layout(newline, column)) for key, value in properties.items())
 
 
 def _edit_lines(block: str, parsed: Block, request: EditRequest, newline: str) -> str:
@@ -301,7 +255,7 @@ def _edit_lines(block: str, parsed: Block, request: EditRequest, newline: str) -
     new = {key: value for key, value in targets.items() if key not in named}
     if not splices and not new:
         return block
-    changed = yaml_splice.apply(block, splices) + (new_lines(new, newline, parsed.column) if new else "")
+    changed = yaml_splice.apply(block, splices) + (_new_lines(new, newline, parsed.column) if new else "")
     _prove(changed, _expected(parsed, targets, request))
     return changed
 
@@ -352,11 +306,15 @@ def _expected(parsed: Block, targets: Mapping[str, Any], request: EditRequest) -
 
 
 def _prove(block: str, expected: _Expected) -> None:
-    """Parses a new block and compares it, property by property and in order, with what it must say."""
-    parsed = parse_block(block)
-    found = parsed.entries if parsed else ()
-    if len(found) != len(expected) or not all(
-        entry.key == key and same(entry.node.value, value) for entry, (key, value) in zip(found, expected, strict=True)
+    """Reads a new block and compares it, property by property and in order, with what it must say."""
+    simple = yaml_scalars.read(block)
+    if simple is not None and len(simple) == len(expected):
+        found: _Expected = list(simple.items())
+    else:
+        parsed = parse_block(block)
+        found = [(entry.key, entry.node.value) for entry in parsed.entries] if parsed else []
+    if [key for key, _ in found] != [key for key, _ in expected] or not all(
+        same(value, wanted) for (_, value), (_, wanted) in zip(found, expected, strict=True)
     ):
         raise invalid("The change cannot be made without changing what another property says.")
 

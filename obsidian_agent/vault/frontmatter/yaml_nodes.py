@@ -46,8 +46,6 @@ class Block(NamedTuple):
     entries: tuple[Entry, ...]
     column: int
     flow: tuple[int, int] | None
-    linked: bool
-    """Whether it has anchors or aliases, so that its properties depend on each other."""
 
 
 def parse(block: str) -> Block | None:
@@ -111,7 +109,7 @@ class _Parser:
         self._next()
         event: Any = self._next()
         if type(event) is _STREAM_END:
-            return Block((), 0, None, linked=False)
+            return Block((), 0, None)
         if event.explicit:
             raise invalid("The properties hold a YAML document marker or directive.")
         root: Any = self._next()
@@ -119,7 +117,6 @@ class _Parser:
             self._node(root, 0)
             self._end_of_document()
             return None
-        linked = root.anchor is not None or root.tag is not None
         entries: list[Entry] = []
         event = self._next()
         while type(event) is not _MAPPING_END:
@@ -127,7 +124,7 @@ class _Parser:
             event = self._next()
         self._end_of_document()
         flow = (root.start_mark.index, event.end_mark.index) if root.flow_style else None
-        return Block(tuple(entries), root.start_mark.column, flow, linked or bool(self._anchors))
+        return Block(tuple(entries), root.start_mark.column, flow)
 
     def _end_of_document(self) -> None:
         if self._next().explicit or type(self._next()) is not _STREAM_END:

@@ -6,8 +6,7 @@ take for something else is quoted.
 
 A simple block is ``key: value`` lines whose value is one plain or quoted text without escapes, a list of such in brackets, or a list of
 such on the lines below; besides there are only blank lines and comments. Such a block means the same to YAML 1.1 and 1.2, and its
-properties do not depend on each other: the lines from one key to the next can be read, changed and removed on their own. What is not
-clearly of this kind is left to libyaml (yaml_nodes.py).
+properties do not depend on each other. What is not clearly of this kind is left to libyaml (yaml_nodes.py).
 """
 
 from __future__ import annotations
@@ -156,43 +155,15 @@ _DOUBLE = rf'"[^"\\\t\n{_CONTROLS}]*+"'
 _SINGLE = rf"'[^'\t\n{_CONTROLS}]*+'"
 _INNER = rf"[^\s,\[\]{{}}:\#?\"'{_CONTROLS}]"
 _FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?:{_INNER}|[ ]++(?={_INNER}))*+)"
-_LINE_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_PLAIN})"
-
-_BETWEEN = rf"(?:[ ]*+(?:{_COMMENT})?{_END})*+"
-
-_LEAD = re.compile(_BETWEEN)
+_BLANK_LINE = re.compile(rf"[ ]*+(?:{_COMMENT})?{_END}")
 _ENTRY = re.compile(
     rf"""(?P<key>\w(?:[\w./]|[ \-]++(?=[\w./]))*+)[ ]*+:
     (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>\[[ ]*+(?:{_FLOW_ITEM}(?:[ ]*+,[ ]*+{_FLOW_ITEM})*+)?[ ]*+\]))
-        {_REST}
-      |{_REST}(?P<lines>(?P<pad>[ ]*+)-[ ]++{_LINE_ITEM}{_REST}(?:(?P=pad)-[ ]++{_LINE_ITEM}{_REST})*+)?
-    ){_BETWEEN}""",
+    )?{_REST}""",
     re.VERBOSE,
 )
 _FLOW_ITEMS = re.compile(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?:{_INNER}|[ ]++(?={_INNER}))*+)")
-_LINE_ITEMS = re.compile(rf"[ ]*+-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}")
-
-
-class Region(NamedTuple):
-    """A property and the lines up to the next one, with the blank lines and comments that follow it."""
-
-    key: str
-    start: int
-    end: int
-
-
-def split(block: str) -> list[Region] | None:
-    """The regions of a simple block in order, None when the block is not simple."""
-    if len(block) > LONGEST_BLOCK:
-        return None
-    found: list[Region] = []
-    position = _start(block)
-    while position < len(block):
-        entry = _ENTRY.match(block, position)
-        if entry is None or len(key := entry["key"]) > _LONGEST_KEY:
-            return None
-        found.append(Region(key, position, position := entry.end()))
-    return found
+_LINE_ITEM = re.compile(rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}")
 
 
 def read(block: str) -> dict[str, Any] | None:
@@ -258,37 +229,20 @@ def _judged(text: str) -> _Line:
 
 
 def _judge(text: str) -> _Line:
-    if _LEAD.fullmatch(text):
+    if _BLANK_LINE.fullmatch(text):
         return _Line("blank")
     if entry := _ENTRY.fullmatch(text):
-        if len(entry["key"]) > _LONGEST_KEY:
+        key = entry["key"]
+        if len(key) > _LONGEST_KEY:
             return _Line("other")
-        if any(entry.group("plain", "quoted", "flow")):
-            return _Line("entry", entry["key"], _value(entry))
-        return _Line("key", entry["key"])
-    if item := _LINE_ITEMS.fullmatch(text):
-        return _Line("item", text[: len(text) - len(text.lstrip(" "))], _item(item))
+        if entry["flow"] is not None:
+            return _Line("entry", key, [_value(item) for item in _FLOW_ITEMS.finditer(entry["flow"])])
+        return _Line("key" if entry["plain"] is entry["quoted"] is None else "entry", key, _value(entry))
+    if item := _LINE_ITEM.fullmatch(text):
+        return _Line("item", item["pad"], _value(item))
     return _Line("other")
 
 
-def _start(block: str) -> int:
-    lead = _LEAD.match(block)
-    return lead.end() if lead else 0
-
-
-def _value(entry: re.Match[str]) -> Any:
-    plain, quoted, flow, lines = entry.group("plain", "quoted", "flow", "lines")
-    if plain is not None:
-        return resolve(plain)
-    if quoted is not None:
-        return quoted[1:-1]
-    if flow is not None:
-        return [_item(item) for item in _FLOW_ITEMS.finditer(flow)]
-    if lines is not None:
-        return [_item(item) for item in _LINE_ITEMS.finditer(lines)]
-    return None
-
-
-def _item(item: re.Match[str]) -> Any:
-    quoted = item["quoted"]
-    return resolve(item["plain"]) if quoted is None else quoted[1:-1]
+def _value(found: re.Match[str]) -> Any:
+    quoted = found["quoted"]
+    return resolve(found["plain"] or "") if quoted is None else quoted[1:-1]

@@ -230,9 +230,11 @@ def custom_path(root: str, *parts: str) -> VaultPath:
     return _new("/".join([root, *(_plain(part) for part in parts)]))
 
 
-def config_path(name: str) -> VaultPath:
-    """One of Obsidian's own JSON files, `.obsidian/<name>.json`."""
-    return _new(f"{CONFIG_FOLDER}/{_plain(name)}.json")
+def config_path(*parts: str, folder: str = CONFIG_FOLDER) -> VaultPath:
+    """A file or folder in Obsidian's own folder, which people may have named otherwise than `.obsidian`."""
+    if not folder.startswith(".") or folder in (TRASH, APP_FOLDER, OTHER_AGENTS):
+        raise _refused("PATH_NOT_ALLOWED", folder, f"{folder!r} is no configuration folder of Obsidian.")
+    return _new("/".join([_plain(folder), *(_plain(part) for part in parts)]))
 
 
 def is_trash(path: VaultPath) -> bool:
@@ -240,12 +242,10 @@ def is_trash(path: VaultPath) -> bool:
     return path.text == TRASH or path.text.startswith(TRASH + "/")
 
 
-_RESERVED: Final = frozenset({TRASH, APP_FOLDER, CONFIG_FOLDER, OTHER_AGENTS, f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc"})
-
-
 def is_reserved(path: VaultPath) -> bool:
     """Whether a path is one of `trash_path`, `app_path`, `custom_path` and `config_path` (or their folders): links on it are never followed."""
-    return path.text.partition("/")[0] in _RESERVED
+    first = path.text.partition("/")[0]
+    return first.startswith(".") or first in (f"{OTHER_AGENTS[1:]}.json", f"{OTHER_AGENTS[1:]}.jsonc")
 
 
 def _plain(name: str) -> str:

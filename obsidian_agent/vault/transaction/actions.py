@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
+from obsidian_agent.vault.filesystem.editor import Editing
+from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import MakeDir, Move, Operation, WriteFile
 
@@ -58,6 +61,7 @@ class PutFile:
     mode: int | None = None
     was: Stamp | None = None
     becomes: Stamp | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,24 @@ def action_of(operation: Operation) -> Action:
             assert_never(operation)
 
 
+def settle_open(store: VaultStore, actions: Iterable[Action], *, surely: bool = False) -> Editing | None:
+    """Have an editor beside this program write to the disk what is typed in files that these actions are about. Errors as `Editor.settle`."""
+    if store.editor is None:
+        return None
+    paths = {
+        path.text for action in actions for path in ((action.path, action.new_path) if isinstance(action, MoveEntry) else (action.path,))
+    }
+    return store.editor.settle(paths, surely=surely)
+
+
+def held_by(editing: Editing | None, action: Action) -> Action:
+    """The action with whether an editor has its file open, and is to change it."""
+    if not isinstance(action, PutFile):
+        return action
+    held = editing is not None and None not in (action.before, action.after) and editing.holds(action.path.text)
+    return action if held == action.held else replace(action, held=held)
+
+
 def followed(action: Action, move: MoveEntry) -> Action:
     """The action at the place where its entry is after a move of that, or of a folder around it."""
 
@@ -113,7 +135,7 @@ def reverse(action: Action) -> Action:
     """The action that takes this one back."""
     match action:
         case PutFile():
-            return PutFile(action.path, action.after, action.before, action.mode, action.becomes, action.was)
+            return PutFile(action.path, action.after, action.before, action.mode, action.becomes, action.was, action.held)
         case PutFolder():
             return PutFolder(action.path, not action.made)
         case MoveEntry():

@@ -19,10 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self, assert_never
 
-from obsidian_agent.errors import Conflict, PathRefused, Problem, VaultError
+from obsidian_agent.errors import Conflict, ObsidianError, PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem import system_calls
 from obsidian_agent.vault.filesystem.dirhandles import READ_FLAGS, FolderHandles, content_of, io_error, read_all
-from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free
+from obsidian_agent.vault.filesystem.editor import Editing
+from obsidian_agent.vault.filesystem.system_calls import exchange, rename_to_free, write_all
 from obsidian_agent.vault.filesystem.temp_files import TempFiles, somebody_writes
 from obsidian_agent.vault.filesystem.walk import close_quietly
 from obsidian_agent.vault.paths.path import VaultPath, collision_key, from_disk
@@ -45,11 +46,14 @@ class HalfDone(VaultError):
 class Applier:
     """Carries out actions in one vault. `token` is unlike that of any other run; numbers are those of the actions in their record.
 
+    Files that `editing` holds open are changed there.
+
     Only in recovery a note that has its new name already, beside the old one, is a move that was cut off; else somebody linked it.
     """
 
-    def __init__(self, handles: FolderHandles, token: str, *, recovering: bool = False) -> None:
+    def __init__(self, handles: FolderHandles, token: str, editing: Editing | None = None, *, recovering: bool = False) -> None:
         self._handles = handles
+        self._editing = editing
         self._recovering = recovering
         self._token = token
         self._attempts = secrets.randbelow(1 << 24)
@@ -64,7 +68,7 @@ class Applier:
     @property
     def warnings(self) -> list[Problem]:
         """What people should know of what was done: what was put beside a note, and what could not be given back to one."""
-        warnings = [*self._temporaries.warnings, *self._unlinked]
+        warnings = [*self._temporaries.warnings, *self._unlinked, *(self._editing.warnings if self._editing is not None else ())]
         if self._reborn:
             count = "One note that was written back has" if self._reborn == 1 else f"{self._reborn:,} notes that were written back have"
             warnings.append(Problem("NOT_RESTORED", f"{count} a new creation time: this system cannot set it."))
@@ -147,6 +151,10 @@ class Applier:
     # --- files -----------------------------------------------------------------------------------------------------------------
 
     def _put_file(self, action: PutFile, number: int, content: bytes) -> None:
+        if action.held and self._editing is not None and self._edit(action, self._editing, content):
+            self._folder(action.path.parent)
+            self._touched[action.path.parent.text][1].add(action.path.name)
+            return
         other = None if action.becomes is None or action.becomes.inode is None else self._others.of(action.becomes.inode)
         folder = self._folder(action.path.parent)
         temp = self._temporary(number)
@@ -162,6 +170,25 @@ class Applier:
                 self._count(action)
         if action.after is not None:
             self._touched[action.path.parent.text][1].add(action.path.name)
+
+    def _edit(self, action: PutFile, editing: Editing, content: bytes) -> bool:
+        """Have a file that is open changed where it is open; False when it has to be done on the disk."""
+        path = action.path
+        found, _ = self._handles.read_through(path)
+        if found is None or found.hash != action.before:
+            raise _changed(path)
+        try:
+            return editing.put(path.text, found.data, content)
+        except ObsidianError as error:
+            # Nobody knows whether it was done, but for the disk.
+            found, _ = self._handles.read_through(path)
+            if found is not None and found.hash == action.after:
+                return True
+            raise HalfDone(
+                f"{path.text} is open in Obsidian, and may or may not have been changed there: {error.message}",
+                path=path.text,
+                hint=_RECOVER,
+            ) from error
 
     def _count(self, action: PutFile) -> None:
         """Remember what a file that was written back has lost."""
@@ -199,7 +226,7 @@ class Applier:
                 try:
                     if action.mode is not None:
                         os.fchmod(fd, action.mode)
-                    _write_all(fd, content)
+                    write_all(fd, content)
                     if action.becomes is not None:
                         set_times(fd, action.becomes)
                 finally:
@@ -236,7 +263,7 @@ class Applier:
         """New content under the temporary name, with the mode, and where allowed the owner and attributes, of the old file."""
         fd = os.open(temp, WRITE_FLAGS, IN_WRITING, dir_fd=folder)
         try:
-            _write_all(fd, content)
+            write_all(fd, content)
             if self._owner is not None and (status.st_uid, status.st_gid) != self._owner:
                 with contextlib.suppress(OSError):
                     os.fchown(fd, status.st_uid, status.st_gid)
@@ -400,14 +427,6 @@ def _taking_back(path: VaultPath) -> Iterator[None]:
             path=path.text,
             hint=_RECOVER,
         ) from error
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    written = os.write(fd, data)
-    if written < len(data):
-        view = memoryview(data)[written:]
-        while view:
-            view = view[os.write(fd, view) :]
 
 
 def _hash(fd: int, status: os.stat_result) -> str:

@@ -1,20 +1,26 @@
-"""The vault as it is on disk, as a `VaultView`: each folder is listed once."""
+"""The vault as it is on disk, as a `VaultView`: each folder is listed once. Its index is a kept one, or one that scans files when asked."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
+from typing import TypeVar
 
-from obsidian_agent.errors import PathRefused, VaultError
+from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
-from obsidian_agent.vault.filesystem.store import VaultStore, missing, not_a_file, not_a_folder
-from obsidian_agent.vault.filesystem.trees import ScanKind, kind_of
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of, missing, not_a_file, not_a_folder
+from obsidian_agent.vault.index.facts import NOTHING, Facts, facts_of, holds_facts, tag_key, tag_within
+from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.text_search import Needle
+from obsidian_agent.vault.links.resolve import file_name, target_name
+from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, collision_key, from_disk, protected, trash_path
-from obsidian_agent.vault.views.scan_index import ScanIndex
-from obsidian_agent.vault.views.view import Entry, FileStat, nearest
+from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, nearest
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -38,10 +44,7 @@ class _Listing:
 
     @cached_property
     def by_key(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for name in self.items:
-            found.setdefault(collision_key(name), []).append(name)
-        return found
+        return _grouped((collision_key(name), name) for name in self.items)
 
     def name_of(self, name: str) -> str | None:
         """The name on disk that equals `name` in NFC, the very same spelling first."""
@@ -50,7 +53,7 @@ class _Listing:
         return None if name.isascii() else self.by_nfc.get(unicodedata.normalize("NFC", name))
 
 
-class DiskView:
+class DiskView(VaultView):
     """The disk behind one store. Listings are kept, so a view belongs to one preview or one run.
 
     `make_index` gives an index as the disk is when it is called (`IndexKeeper.refresh`); without it files are scanned.
@@ -68,7 +71,6 @@ class DiskView:
 
     @property
     def index(self) -> VaultIndex:
-        """See `VaultView.index`."""
         if self._index is None:
             self._index = ScanIndex(self) if self._make_index is None else self._make_index()
         return self._index
@@ -93,22 +95,18 @@ class DiskView:
         return Entry(real, item.kind)
 
     def twin(self, path: VaultPath) -> VaultPath | None:
-        """See `VaultView.twin`. Sees special files and bad links too: they are in the way."""
-        if path.is_root:
-            return ROOT
-        if (same := self._item(path)) is not None:
-            return same[0]
-        return next(iter(self.twins(path)), None)
+        """See `VaultView.twin`. PathRefused for what would be behind a link that is not followed."""
+        found = None if path.is_root else self._item(path)
+        return super().twin(path) if found is None else found[0]
 
     def twins(self, path: VaultPath) -> list[VaultPath]:
-        """See `VaultView.twins`, and `twin`."""
+        """See `VaultView.twins`. Special files and bad links are among them: they are in the way."""
         if path.is_root:
             return [ROOT]
         key, folders = collision_key(path.name), self._twins_of_folder(path.parent)
         return nearest(path, (from_disk(folder, name) for folder in folders for name in self._listing(folder).by_key.get(key, ())))
 
     def read(self, path: VaultPath) -> bytes:
-        """See `VaultView.read`."""
         if not self._store.case_insensitive:
             try:
                 return self._store.read(path)
@@ -121,7 +119,6 @@ class DiskView:
         return self._store.read(found[0])
 
     def stat(self, path: VaultPath) -> FileStat:
-        """See `VaultView.stat`."""
         found = self._item(path)
         status = self._store.stat(found[0]) if found else None
         if status is None:
@@ -132,13 +129,12 @@ class DiskView:
         return FileStat(info.st_size, info.st_mtime_ns / 1e6, born_ns / 1e6)
 
     def children(self, folder: VaultPath) -> list[Entry]:
-        """See `VaultView.children`."""
-        return sorted(self._entries(self._listing(self._existing_folder(folder))), key=_text)
+        return sorted(self._entries(self._listing(self._existing_folder(folder))), key=attrgetter("path.text"))
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
         """See `VaultView.walk`. A link to a folder is an entry, what is behind it is not; neither is what this user may not read."""
         listings = self._listings_below(self._existing_folder(folder))
-        return iter(sorted((entry for listing in listings for entry in self._entries(listing)), key=_text))
+        return iter(sorted((entry for listing in listings for entry in self._entries(listing)), key=attrgetter("path.text")))
 
     def inventory(self, path: VaultPath) -> Inventory | None:
         """What goes along when the file or folder at `path` is moved, as this view lists it; None on a platform where nothing can be moved.
@@ -286,5 +282,83 @@ class DiskView:
         return known
 
 
-def _text(entry: Entry) -> str:
-    return entry.path.text
+class ScanIndex(VaultIndex):
+    """An index without memory: each file is read and scanned when the first question needs it, and then kept as long as the view.
+
+    A question for tags below a folder reads that folder, a question for links everything.
+    """
+
+    def __init__(self, view: VaultView) -> None:
+        super().__init__()
+        self._view = view
+        self._facts: dict[str, Facts] = {}
+        self._problems: dict[str, Problem] = {}
+
+    @property
+    def problems(self) -> Mapping[str, Problem]:
+        return self._problems
+
+    @cached_property
+    def _files(self) -> list[VaultPath]:
+        return [entry.path for entry in self._view.walk(ROOT) if entry.kind == "file"]
+
+    def files(self) -> Iterator[VaultPath]:
+        return iter(self._files)
+
+    def notes(self, folder: VaultPath) -> Iterator[VaultPath]:
+        return (entry.path for entry in self._view.walk(folder) if entry.kind == "file" and entry.path.is_note)
+
+    def facts(self, path: VaultPath) -> Facts:
+        known = self._facts.get(path.text)
+        if known is None:
+            known = self._facts[path.text] = self._scanned(path)
+        return known
+
+    def tagged(self, tag: str, folder: VaultPath) -> list[VaultPath]:
+        wanted = tag_key(tag)
+        return [path for path in self.notes(folder) if any(tag_within(tag_key(name), wanted) for name in self.facts(path).tags)]
+
+    @cached_property
+    def _naming(self) -> dict[str, list[VaultPath]]:
+        return _grouped((key, path) for path in filter(holds_facts, self._files) for key in set(map(target_name, self.facts(path).targets)))
+
+    def naming(self, name: str) -> list[VaultPath]:
+        return self._naming.get(name, [])
+
+    @cached_property
+    def _named(self) -> dict[str, list[VaultPath]]:
+        return _grouped((file_name(path), path) for path in self._files)
+
+    def named(self, name: str) -> list[VaultPath]:
+        return self._named.get(name, [])
+
+    def bases(self) -> list[VaultPath]:
+        return [path for path in self._files if path.suffix == BASE]
+
+    def referring(self) -> list[VaultPath]:
+        return [path for path in self._files if self.facts(path).references]
+
+    def texts(self, folder: VaultPath, *needles: Needle | None) -> Iterator[NoteText]:
+        return (NoteText(path, read_note(self._view, path)) for path in self.notes(folder))
+
+    def text(self, path: VaultPath) -> bytes | Problem:
+        return read_note(self._view, path)
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        return ((alias, path) for path in self.notes(ROOT) for alias in self.facts(path).aliases)
+
+    def _scanned(self, path: VaultPath) -> Facts:
+        if not holds_facts(path):
+            return NOTHING
+        try:
+            return facts_of(path, self._view.read(path))
+        except VaultError as error:
+            self._problems[path.text] = error.problem()
+            return NOTHING
+
+
+def _grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    groups: dict[str, list[T]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups

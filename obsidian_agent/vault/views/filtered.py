@@ -14,7 +14,7 @@ from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView
 
 
-class FilteredView:
+class FilteredView(VaultView):
     """A `VaultView` of what is left of another one.
 
     `denied` says by name what is hidden; `real` where a path leads when links are followed. A link to something hidden is hidden too.
@@ -29,7 +29,6 @@ class FilteredView:
 
     @property
     def index(self) -> VaultIndex:
-        """See `VaultView.index`."""
         if self._index is None:
             self._index = FilteredIndex(self.inner.index, self)
         return self._index
@@ -42,51 +41,37 @@ class FilteredView:
         return known
 
     def locate(self, path: VaultPath) -> Entry | None:
-        """See `VaultView.locate`."""
         return None if self.hidden(path) else self.inner.locate(path)
 
-    def twin(self, path: VaultPath) -> VaultPath | None:
-        """See `VaultView.twin`."""
-        return next(iter(self.twins(path)), None)
-
     def twins(self, path: VaultPath) -> list[VaultPath]:
-        """See `VaultView.twins`."""
         return [twin for twin in self.inner.twins(path) if not self.hidden(twin)]
 
     def read(self, path: VaultPath) -> bytes:
-        """See `VaultView.read`."""
         self._refuse(path)
         return self.inner.read(path)
 
     def stat(self, path: VaultPath) -> FileStat:
-        """See `VaultView.stat`."""
         self._refuse(path)
         return self.inner.stat(path)
 
     def children(self, folder: VaultPath) -> list[Entry]:
-        """See `VaultView.children`."""
         self._refuse(folder)
         return [entry for entry in self.inner.children(folder) if not self.denied(entry.path)]
 
     def walk(self, folder: VaultPath) -> Iterator[Entry]:
-        """See `VaultView.walk`."""
         self._refuse(folder)
         return (entry for entry in self.inner.walk(folder) if not self.denied(entry.path))
 
     def origin(self, path: VaultPath) -> VaultPath | None:
-        """See `VaultView.origin`."""
         return None if self.hidden(path) else self.inner.origin(path)
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        """See `VaultView.current`."""
         return None if self.hidden(origin) else self.inner.current(origin)
 
     def is_link(self, path: VaultPath) -> bool:
-        """See `VaultView.is_link`."""
         return not self.hidden(path) and self.inner.is_link(path)
 
     def real(self, path: VaultPath) -> VaultPath:
-        """See `VaultView.real`."""
         return self.inner.real(path)
 
     def inventory(self, path: VaultPath) -> Inventory | None:
@@ -95,7 +80,6 @@ class FilteredView:
         return self.inner.inventory(path)
 
     def trash_names(self) -> Collection[str]:
-        """See `VaultView.trash_names`."""
         return self.inner.trash_names()
 
     def _refuse(self, path: VaultPath) -> None:

@@ -41,7 +41,7 @@ from obsidian_agent.vault.views.overlay_index import OverlayIndex
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView, in_the_way, nearest
 
 
-class OverlayVault:
+class OverlayVault(VaultView):
     """A `VaultView` that accepts `FileChange`s. `now_ms` is the time that files written here have, frozen when the preview starts."""
 
     def __init__(self, base: VaultView, now_ms: float) -> None:
@@ -49,7 +49,7 @@ class OverlayVault:
         self._now_ms = now_ms
         self._rollback = Rollback()
         self._entries = OverlayEntries(self._rollback)
-        self._log = StructureLog()
+        self._log = StructureLog(self._rollback)
         self._cursors: dict[str, tuple[bytes, CursorMark]] = {}
         self._joined: dict[tuple[int, int], None] = {}
         self._trashed: dict[str, None] = {}
@@ -115,9 +115,6 @@ class OverlayVault:
             raise _not_found(path)
         return place
 
-    def twin(self, path: VaultPath) -> VaultPath | None:
-        return next(iter(self.twins(path)), None)
-
     def twins(self, path: VaultPath) -> list[VaultPath]:
         old = (twin for twin in self._base.view.twins(path) if self._entries.untouched(twin))
         return nearest(path, [*old, *self._entries.twins(path)])
@@ -169,7 +166,7 @@ class OverlayVault:
 
     def current(self, origin: VaultPath) -> VaultPath | None:
         there = origin if self._entries.moved(origin) else self._base.path_of(origin)
-        return self._entries.current(there) if there is not None and self._entries.moved(there) else there
+        return None if there is None else self._entries.current(there)
 
     def is_link(self, path: VaultPath) -> bool:
         origin = self.origin(path)
@@ -222,14 +219,11 @@ class OverlayVault:
 
     def apply(self, changes: Sequence[FileChange], instance: int) -> None:
         """Fold the changes of instance number `instance`: all of them, or none. ToolError or VaultError leaves the overlay as it was."""
-        log, touched = self._log.mark(), len(self._entries.touched)
         try:
             for change in changes:
                 self._fold(change, instance)
         except BaseException:
             self._rollback.rewind()
-            self._log.rewind(log)
-            self._entries.rewind(touched)
             raise
         finally:
             self._rollback.clear()
@@ -279,7 +273,7 @@ class OverlayVault:
             self._entries.put(Node(entry.path, "file", entry.path, change.content, instance))
         else:
             self._join(node, instance)
-            self._entries.rewrite(node, change.content, instance)
+            self._entries.put(replace(node, content=change.content, touched=instance))
 
     def _rename(self, change: RenameEntry, instance: int) -> None:
         entry = self.locate(change.path)

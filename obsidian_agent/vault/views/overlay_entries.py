@@ -5,8 +5,9 @@ so far, so that one that fails half way leaves nothing behind (`Rollback`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from obsidian_agent.vault.filesystem.inventory import HASHED_FILE, Inventory
@@ -74,33 +75,46 @@ _ABSENT: Any = object()
 
 
 class Rollback:
-    """Every change to a table goes through one of these; `rewind` puts back what there was at the last `clear`."""
+    """Every change of a table or list goes through one of these; `rewind` puts back what there was at the last `clear`."""
 
     def __init__(self) -> None:
-        self._replaced: list[tuple[dict[Any, Any], Any, Any]] = []
+        self._ways_back: list[Callable[[], object]] = []
 
     def put(self, table: dict[K, V], key: K, value: V) -> None:
         """Enter a value."""
-        self._replaced.append((table, key, table.get(key, _ABSENT)))
+        self._ways_back.append(partial(_restore, table, key, table.get(key, _ABSENT)))
         table[key] = value
 
     def drop(self, table: dict[K, V], key: K) -> None:
         """Take a value out, if it is there."""
         if key in table:
-            self._replaced.append((table, key, table.pop(key)))
+            self._ways_back.append(partial(_restore, table, key, table.pop(key)))
+
+    def append(self, items: list[V], item: V) -> None:
+        """Add to a list."""
+        self._ways_back.append(items.pop)
+        items.append(item)
+
+    def replace(self, items: list[V], new: list[V]) -> None:
+        """Give a list other items."""
+        self._ways_back.append(partial(items.__setitem__, slice(None), items[:]))
+        items[:] = new
 
     def clear(self) -> None:
         """What was done so far stays."""
-        self._replaced.clear()
+        self._ways_back.clear()
 
     def rewind(self) -> None:
         """Take back everything since the last `clear`, last first."""
-        while self._replaced:
-            table, key, value = self._replaced.pop()
-            if value is _ABSENT:
-                del table[key]
-            else:
-                table[key] = value
+        while self._ways_back:
+            self._ways_back.pop()()
+
+
+def _restore(table: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is _ABSENT:
+        del table[key]
+    else:
+        table[key] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,17 +144,13 @@ class OverlayEntries:
         self._removed: dict[str, None] = {}
         self._created: dict[str, None] = {}
         self._current: dict[str, VaultPath | None] = {}
-        self._touched: list[VaultPath] = []
+        self.touched: list[VaultPath] = []
+        """Every path that was put, altered or dropped, in order, some more than once."""
 
     @property
     def nodes(self) -> Collection[Node]:
         """All entries that differ, in no order that means something."""
         return self._nodes.values()
-
-    @property
-    def touched(self) -> Sequence[VaultPath]:
-        """Every path that was put, altered or dropped, in order, some more than once."""
-        return self._touched
 
     def get(self, path: VaultPath) -> Node | None:
         """The entry at `path`, if it differs from the base."""
@@ -171,13 +181,13 @@ class OverlayEntries:
         return origin.text in self._current
 
     def current(self, origin: VaultPath) -> VaultPath | None:
-        """Where what the base has at `origin` is now; None: nowhere. Of what was `moved` only."""
-        return self._current[origin.text]
+        """Where what the base has at `origin` is now; None: nowhere."""
+        return self._current.get(origin.text, origin)
 
     def put(self, node: Node, *, new: bool = False) -> None:
         """Enter an entry; `new` when it is a file that the plan makes."""
         text, path, rollback = node.path.text, node.path, self._rollback
-        self._touched.append(path)
+        rollback.append(self.touched, path)
         rollback.put(self._nodes, text, node)
         rollback.put(self._group(self._children, path.parent.text), text, node)
         rollback.put(self._group(self._twins, path.key), text, node)
@@ -186,14 +196,10 @@ class OverlayEntries:
         if new:
             rollback.put(self._created, path.key, None)
 
-    def rewrite(self, node: Node, content: bytes, instance: int) -> None:
-        """New bytes for an entry that is here."""
-        self.put(replace(node, content=content, touched=instance))
-
     def drop(self, path: VaultPath) -> None:
         """Nothing is at `path` any more."""
         rollback, node = self._rollback, self._nodes.get(path.text)
-        self._touched.append(path)
+        rollback.append(self.touched, path)
         if node is not None:
             rollback.drop(self._nodes, path.text)
             rollback.drop(self._children[path.parent.text], path.text)
@@ -204,68 +210,34 @@ class OverlayEntries:
             rollback.put(self._current, origin.text, None)
         rollback.put(self._removed, path.text, None)
 
-    def rewind(self, touched: int) -> None:
-        """Forget that paths were touched after the first `touched` of them; their entries are put back by the rollback."""
-        del self._touched[touched:]
-
     def _group(self, groups: dict[str, dict[str, Node]], key: str) -> dict[str, Node]:
         if key not in groups:
             self._rollback.put(groups, key, {})
         return groups[key]
 
 
-@dataclass(frozen=True, slots=True)
-class LogMark:
-    """How far a log had come: its lists, and how many of their entries there were."""
-
-    operations: tuple[list[OwnedOperation], int]
-    folder_moves: tuple[list[FolderMove], int]
-    deletions: tuple[list[Deletion], int]
-
-
 class StructureLog:
     """Moves, deletions and new folders as they happen. Contents are not in here: they are written once, at the end."""
 
-    def __init__(self) -> None:
-        self._operations: list[OwnedOperation] = []
-        self._folder_moves: list[FolderMove] = []
-        self._deletions: list[Deletion] = []
-
-    @property
-    def operations(self) -> Sequence[OwnedOperation]:
+    def __init__(self, rollback: Rollback) -> None:
+        self._rollback = rollback
+        self.operations: list[OwnedOperation] = []
         """In the order in which they were folded."""
-        return self._operations
-
-    @property
-    def folder_moves(self) -> Sequence[FolderMove]:
+        self.folder_moves: list[FolderMove] = []
         """The folders of the start that are elsewhere now."""
-        return self._folder_moves
-
-    @property
-    def deletions(self) -> Sequence[Deletion]:
+        self.deletions: list[Deletion] = []
         """The entries of the start that are in the trash now; one inside a deleted folder is not listed again."""
-        return self._deletions
-
-    def mark(self) -> LogMark:
-        """How far the log has come. Lists only grow or are replaced by others, so this is enough to come back."""
-        moves, deletions = self._folder_moves, self._deletions
-        return LogMark((self._operations, len(self._operations)), (moves, len(moves)), (deletions, len(deletions)))
-
-    def rewind(self, mark: LogMark) -> None:
-        """Forget what came after a mark."""
-        self._operations, self._folder_moves, self._deletions = mark.operations[0], mark.folder_moves[0], mark.deletions[0]
-        for entries, count in (mark.operations, mark.folder_moves, mark.deletions):
-            del entries[count:]
 
     def add(self, operation: Operation, instance: int) -> None:
         """One more operation, of instance number `instance`."""
-        self._operations.append(OwnedOperation(operation, instance))
+        self._rollback.append(self.operations, OwnedOperation(operation, instance))
 
     def folder_moved(self, path: VaultPath, target: VaultPath, origin: VaultPath | None) -> None:
         """A folder went from `path` to `target`; `origin` is where it was at the start, None when the plan made it."""
-        self._folder_moves = [move.after(path, target) for move in self._folder_moves]
-        if origin is not None and not any(move.origin.text == origin.text for move in self._folder_moves):
-            self._folder_moves.append(FolderMove(origin, target))
+        moves = [move.after(path, target) for move in self.folder_moves]
+        if origin is not None and not any(move.origin.text == origin.text for move in moves):
+            moves.append(FolderMove(origin, target))
+        self._rollback.replace(self.folder_moves, moves)
 
     def deleted(self, entries: Iterable[tuple[Entry, VaultPath | None]], files: int) -> None:
         """An entry went to the trash: itself first, then what is below it, each with where it was at the start (None: new);
@@ -273,23 +245,21 @@ class StructureLog:
         noted: list[VaultPath] = []
         for number, (entry, origin) in enumerate(entries):
             if number == 0:
-                self._forget_moves_into(entry.path)
+                left = [move for move in self.folder_moves if move.path != entry.path and not move.path.within(entry.path)]
+                self._rollback.replace(self.folder_moves, left)
             if origin is None or any(origin.within(folder) for folder in noted):
                 continue
-            self._deletions.append(Deletion(origin, entry.kind == "folder", files if number == 0 else 0))
+            self._rollback.append(self.deletions, Deletion(origin, entry.kind == "folder", files if number == 0 else 0))
             if entry.kind == "folder":
                 noted.append(origin)
 
     def went_through(self, folder: VaultPath) -> bool:
         """Whether any move had the folder, or something in it, as its start or its end."""
-        moves = (owned.operation for owned in self._operations if isinstance(owned.operation, Move))
+        moves = (owned.operation for owned in self.operations if isinstance(owned.operation, Move))
         return any(path == folder or path.within(folder) for move in moves for path in (move.path, move.new_path))
 
     def forget_folders(self, folders: Collection[VaultPath]) -> None:
         """The plan does not make these folders after all."""
         gone = {path.text for path in folders}
-        kept = [o for o in self._operations if not (isinstance(o.operation, MakeDir) and o.operation.path.text in gone)]
-        self._operations = kept
-
-    def _forget_moves_into(self, gone: VaultPath) -> None:
-        self._folder_moves = [move for move in self._folder_moves if move.path.text != gone.text and not move.path.within(gone)]
+        kept = [o for o in self.operations if not (isinstance(o.operation, MakeDir) and o.operation.path.text in gone)]
+        self._rollback.replace(self.operations, kept)

@@ -49,7 +49,7 @@ class VaultView(Protocol):
 
     def twin(self, path: VaultPath) -> VaultPath | None:
         """The first of `twins`, or None."""
-        ...
+        return next(iter(self.twins(path)), None)
 
     def twins(self, path: VaultPath) -> Sequence[VaultPath]:
         """The existing entries whose paths equal `path` in NFC and case folding: `path` itself first, then what is equal in NFC,

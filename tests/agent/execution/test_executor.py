@@ -24,9 +24,9 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.execution import instance_runner
 from obsidian_agent.agent.execution.executor import execute
 from obsidian_agent.errors import JournalError, Problem
-from obsidian_agent.journal.journal import Journal
 from obsidian_agent.journal.recovery import interrupted
 from obsidian_agent.journal.undo import undo
+from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry
@@ -134,7 +134,7 @@ class TestDone:
         (entry,) = desk.journal.history()
         assert (entry.run_id, entry.goal, entry.status, entry.undone) == (result.run_id, "Change three notes", "done", False)
         assert entry.effects == result.effects
-        assert desk.journal.plan_of(entry.run_id) == preview.plan.to_json()
+        assert desk.journal.plan_of(entry.run_id).document == preview.plan.to_json()
 
     def test_the_events(self, desk: Desk) -> None:
         preview = previewed(EDITS[0], EDITS[1], steps=[step("a", preview="Change one"), step("b")])
@@ -170,7 +170,7 @@ class TestDone:
         result = desk.run(preview)
         assert (result.success, result.undo_available, result.outputs) == (True, False, {"s0": {"of": "s0"}})
         assert result.run_id is not None
-        assert desk.journal.plan_of(result.run_id)["goal"] == "Look"
+        assert desk.journal.plan_of(result.run_id).document["goal"] == "Look"
         assert desk.journal.last_undoable() is None
 
     def test_a_plan_that_only_reads_needs_no_journal(self, desk: Desk) -> None:
@@ -264,7 +264,7 @@ class TestRefused:
         def fail(_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr("obsidian_agent.journal.journal.flush_all_of", fail)
+        monkeypatch.setattr("obsidian_agent.journal.writer.flush_all_of", fail)
         result = desk.run(previewed(*EDITS))
         assert (result.status, result.run_id, result.errors[0].code) == ("failed", None, "JOURNAL_ERROR")
         assert desk.written() == []

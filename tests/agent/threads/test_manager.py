@@ -10,12 +10,23 @@ from typing import Any
 
 import pytest
 
-from agents import NOTES, Person, call, calls, check_pairs, no, propose, yes
+import agents
+from agents import NOTES, Person, call, calls, check_pairs, no, propose, scripted
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.events import AgentEvent, Answer, ExecutionResult, PreviewReady, TextDelta, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-from obsidian_agent.agent.threads.bus import Ended, Happened, Retitled, ThreadEvent
-from obsidian_agent.agent.threads.manager import IDLE, MOST_OPEN, ThreadManager
+from obsidian_agent.agent.threads.manager import (
+    IDLE,
+    LONGEST,
+    MOST_OPEN,
+    Ended,
+    Happened,
+    Retitled,
+    ThreadEvent,
+    ThreadManager,
+    title_by,
+    title_from,
+)
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -55,7 +66,7 @@ async def approve_all(thread_id: str, request: ShareRequest) -> ShareDecision:
 
 
 async def ask(chats: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> list[AgentEvent]:
-    return [event async for event in chats.ask(thread_id, text, (person or Person(yes)).approve())]
+    return [event async for event in agents.ask(chats, thread_id, text, person)]
 
 
 async def follow(chats: ThreadManager, *thread_ids: str) -> list[ThreadEvent]:
@@ -101,8 +112,8 @@ async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(ma
         seen.append([(each.role, each.text) for each in make_chats(a=[]).open(thread).state.said])
         return ShareDecision("no")
 
-    async for _ in chats.ask(thread, "My words", approve):
-        pass
+    chats.start(thread, "My words", lambda _, request: approve(request))
+    await follow(chats, thread)
     assert seen == [[("person", "My words")]]
 
 
@@ -219,14 +230,26 @@ async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
     chats.rename(thread, "Mine")
     await ask(chats, thread, "What about the garden?")
     assert await chats.find_title(thread) is None
-    assert chats.summaries()[0].title == "Mine"
+    assert chats.store.summaries()[0].title == "Mine"
 
 
 async def test_a_model_makes_the_title_when_it_may(make_chats: MakeChats) -> None:
     chats = make_chats(auto_title=True, a=[{"text": "Water."}, {"text": "Garden care"}])
     thread = chats.create().id
     await ask(chats, thread, "What about the garden?")
-    assert await chats.find_title(thread) == "Garden care"
+    with chats.bus.listen(thread) as heard:
+        assert await anext(heard) == Retitled(thread, "Garden care")
+
+
+async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its_end(make_chats: MakeChats) -> None:
+    chats = make_chats(auto_title=True, a=[{"text": "Water."}, {"text": "Garden care", "delayMs": 20}, {"chunks": LONG[:40], "delayMs": 2}])
+    thread = chats.create().id
+    await ask(chats, thread, "What about the garden?")
+    chats.start(thread, "And then?", approve_all)
+    heard = await follow(chats, thread)
+    assert Retitled(thread, "Garden care") in heard
+    assert heard[-1] == Ended(thread, "completed")
+    assert said(chats, thread)[-1] == ("model", "".join(LONG[:40]))
 
 
 async def test_a_plan_and_its_run_are_kept_with_the_thread(make_chats: MakeChats) -> None:
@@ -268,7 +291,7 @@ async def test_fifty_threads_in_memory_and_half_an_hour(make_chats: MakeChats) -
     threads = [chats.create().id for _ in range(MOST_OPEN + 1)]
     assert chats.in_memory == threads[1:]
     await ask(chats, threads[0], "still there?")
-    assert len(chats.summaries()) == MOST_OPEN + 1, "nothing is ever deleted"
+    assert len(chats.store.summaries()) == MOST_OPEN + 1, "nothing is ever deleted"
     assert threads[1] not in chats.in_memory
     now = IDLE - 1
     chats.open(threads[0])
@@ -303,12 +326,11 @@ async def test_a_full_disk_sends_nothing(make_chats: MakeChats) -> None:
 async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_chats: MakeChats, tmp_path: Path) -> None:
     chats = make_chats(a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}], b=[{"text": "B"}])
     thread = chats.create().id
-    lost = chats.ask(thread, "What about the garden?", Person(yes).approve())
-    async for event in lost:
+    async for event in agents.ask(chats, thread, "What about the garden?"):
         if isinstance(event, TextDelta):
             break
     copy = chats.store.file(thread).path.read_bytes()  # as a kill would have left it
-    await lost.aclose()
+    await chats.close()
     chats.store.file(thread).path.write_bytes(copy)
     again = make_chats(a=[], b=[{"text": "B"}])
     again.choose_model(thread, f"scripted/{tmp_path}/b.jsonl")
@@ -367,3 +389,45 @@ async def test_a_model_that_was_not_told_a_conversation_does_not_get_it_to_summa
         await chats.compact(thread)
     assert caught.value.code == "MODEL_CHANGED"
     assert not chats.open(thread).running
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What about the garden?", "What about the garden?"),
+        ("please, could you tag every meeting note. And then more.", "Tag every meeting note"),
+        ("/ask where is the plan", "Where is the plan"),
+        ("Hallo! Kannst du die Einkaufsliste ordnen?", "Die Einkaufsliste ordnen?"),
+        ("# Größe 📏 notieren\nmehr", "Größe 📏 notieren"),
+        ("\u202eevil\x1b[31m words here", "⟦U+202E⟧evil⟦U+001B⟧[31m words here"),
+    ],
+)
+def test_the_persons_words(question: str, title: str) -> None:
+    assert title_from(question) == title
+
+
+def test_long_ones_end_at_a_word() -> None:
+    title = title_from("word " * 40)
+    assert title is not None
+    assert len(title) <= LONGEST + 1
+    assert title.endswith("word…")
+    assert len(title_from("x" * 500) or "") == LONGEST + 1
+
+
+def test_the_answers_first_line_when_the_question_says_nothing() -> None:
+    assert title_from("hi", "# Your vault\n\nIt holds…") == "Your vault"
+    assert title_from("?", "") is None
+
+
+async def test_a_models_title_is_cleaned() -> None:
+    assert await title_by(scripted({"text": '\n Title: "Garden plans."\nmore', "thinking": "Hm."}), "q", "a") == "Garden plans"
+    assert await title_by(scripted({"error": {"message": "no"}}), "q", "a") is None
+    assert await title_by(scripted({"text": "  "}), "q", "a") is None
+
+
+async def test_a_model_gets_the_two_sides_and_no_more() -> None:
+    model = scripted({"text": "T"})
+    await title_by(model, "q" * 5000, "a" * 5000)
+    (request,) = model.requests
+    assert sum(len(message.text) for message in request.messages) < 2500
+    assert not request.tools

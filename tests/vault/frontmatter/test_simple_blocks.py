@@ -114,15 +114,6 @@ def test_simple_blocks_are_read(block: str, values: dict[str, Any]) -> None:
 )
 def test_what_is_not_simple_is_left_to_the_parser(block: str) -> None:
     assert yaml_scalars.read(block) is None
-    assert yaml_scalars.split(block) is None
-
-
-def test_a_region_goes_to_the_next_property() -> None:
-    block = "# top\na: 1\n\n# below a\nb:\n  - x\n"
-    assert [(region.key, block[region.start : region.end]) for region in yaml_scalars.split(block) or ()] == [
-        ("a", "a: 1\n\n# below a\n"),
-        ("b", "b:\n  - x\n"),
-    ]
 
 
 def parsed(block: str) -> Block | None:
@@ -136,19 +127,12 @@ def parsed(block: str) -> Block | None:
 @given(LINES, st.sampled_from(("\n", "\r\n")))
 def test_law_a_simple_block_means_what_the_parser_says(lines: list[str], newline: str) -> None:
     block = "".join(line + newline for line in lines)
-    simple, regions = yaml_scalars.read(block), yaml_scalars.split(block)
-    assert (simple is None) == (regions is None)
-    if simple is None or regions is None:
+    simple = yaml_scalars.read(block)
+    if simple is None:
         return
     whole = parsed(block)
     assert whole is not None
-    assert not whole.linked
     assert repr(simple) == repr({entry.key: entry.node.value for entry in whole.entries})
-    assert [region.key for region in regions] == [entry.key for entry in whole.entries]
-    for region, entry in zip(regions, whole.entries, strict=True):
-        alone = parsed(block[region.start : region.end])
-        assert alone is not None
-        assert [(other.key, repr(other.node.value)) for other in alone.entries] == [(entry.key, repr(entry.node.value))]
 
 
 @LAW

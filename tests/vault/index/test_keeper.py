@@ -24,8 +24,7 @@ from obsidian_agent.vault.index.stamps import walk_stamps
 from obsidian_agent.vault.index.text_search import folded_needle
 from obsidian_agent.vault.links.resolve import file_name, name_key, target_name
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
-from obsidian_agent.vault.views.disk import DiskView
-from obsidian_agent.vault.views.scan_index import ScanIndex
+from obsidian_agent.vault.views.disk import DiskView, ScanIndex
 
 NAMES = ["a.md", "b.md", "A.md", "a.md.md", "Sub/a.md", "Sub/b.md", "Sub/Deep/c.md", "Sub2/b.md", "café.md", "o.md", "pic.png", "x.canvas"]
 TARGETS = ["a", "A.md", "b", "Sub/a", "./b", "../a", "Deep/c", "/a", "café", "pic.png", "nowhere", "Sub/nowhere", ".", ".."]

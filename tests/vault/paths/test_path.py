@@ -336,8 +336,9 @@ def test_reserved_places_have_their_own_doors() -> None:
     assert is_trash(trash_path())
     assert not is_trash(parse(".trashy".lstrip("."), PathUse.READ))
     assert app_path("macros", "m.json").text == ".obsidian-agent/macros/m.json"
-    assert config_path("app").text == ".obsidian/app.json"
-    assert all(map(is_reserved, (trash_path("x"), app_path("macros"), config_path("app"))))
+    assert config_path("app.json").text == ".obsidian/app.json"
+    assert config_path("plugins", "x", folder=".config").text == ".config/plugins/x"
+    assert all(map(is_reserved, (trash_path("x"), app_path("macros"), config_path("app.json"), config_path("app.json", folder=".config"))))
     assert not is_reserved(parse("Notes/x.md", PathUse.READ))
 
 
@@ -439,3 +440,9 @@ def test_plain_names_are_those_that_no_rule_is_against(name: str) -> None:
     assert paths._name_problem(name) is None
     assert not escapes.foreign_code(name, new=False)
     assert not escapes.foreign_start(name, new=False)
+
+
+@pytest.mark.parametrize("folder", ["Notes", ".trash", ".obsidian-agent", "..", "./x", ""])
+def test_what_cannot_be_obsidians_own_folder_is_refused(folder: str) -> None:
+    with pytest.raises(PathRefused):
+        config_path("app.json", folder=folder)

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.filesystem.trees import ScanKind
+from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import Entry, VaultView
@@ -219,7 +218,7 @@ def test_a_folder_link_that_is_asked_for_is_walked(view: DiskView, build: Build)
 
 def test_a_closed_folder_does_not_hide_the_rest(view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     build([["file", "a/x.md"], ["file", "closed/y.md"], ["file", "gone/z.md"]])
-    scan = store._tree.scan
+    scan = store._listed
 
     def refuse(folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         if folder.text in ("closed", "gone"):
@@ -227,7 +226,7 @@ def test_a_closed_folder_does_not_hide_the_rest(view: DiskView, store: VaultStor
             raise OSError(number, os.strerror(number))
         return scan(folder)
 
-    monkeypatch.setattr(store._tree, "scan", refuse)
+    monkeypatch.setattr(store, "_listed", refuse)
     assert texts(list(view.walk(ROOT))) == ["a", "a/x.md", "closed", "gone"]
     assert view.unreadable_names == 1
     for ask in (view.children, view.walk):
@@ -239,14 +238,14 @@ def test_a_failing_disk_is_not_taken_for_an_empty_one(
     view: DiskView, store: VaultStore, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build([["file", "a/x.md"]])
-    scan = store._tree.scan
+    scan = store._listed
 
     def fail(folder: VaultPath) -> list[tuple[str, ScanKind | None]]:
         if folder.text == "a":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return scan(folder)
 
-    monkeypatch.setattr(store._tree, "scan", fail)
+    monkeypatch.setattr(store, "_listed", fail)
     with pytest.raises(VaultError) as caught:
         view.walk(ROOT)
     assert caught.value.code == "IO_ERROR"

@@ -1,0 +1,146 @@
+"""A vault as another agent gets to know it: what the person's rules share and nothing else, and plans for the person to decide on.
+
+Nobody can be asked here, so what no rule allows does not exist: a search does not find it, a folder does not list it, and a plan that is
+previewed cannot copy its text into a note that is shared. What is handed over is written into the ledger first, with the client as its
+provider.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
+from obsidian_agent.agent.plans import Plans
+from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.turn.calls import read_call, with_arguments
+from obsidian_agent.agent.turn.read_calls import prepare
+from obsidian_agent.errors import ConfigError, PlanError, VaultError
+from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.preview import dry_run
+from obsidian_agent.plan.result import diff_of, preview_document
+from obsidian_agent.plan.validate import validate
+from obsidian_agent.state_files import replace_file
+from obsidian_agent.tools.core.tool import RunContext
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.views.changes import ChangeSet
+from obsidian_agent.vault.views.filtered import FilteredView
+from obsidian_agent.vault.views.view import VaultView
+
+MOST_PROPOSALS: Final = 100
+"""Kept plans of a vault; the oldest go first."""
+
+HINT: Final = "The person shares notes with MCP clients by patterns in share_allow: obsidian-agent config set share_allow 'Projects/**'."
+
+_PLAN_ID: Final = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVault:
+    """The vault for one client. `proposals` is the folder of the plans that wait for the person."""
+
+    vault: OpenVault
+    plans: Plans
+    rules: SharingRules
+    ledger: Ledger
+    proposals: Path
+    client: str = "unknown"
+
+    def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The output of a reading tool over what is shared, `only` these of its fields (none: all). Raises the tool's errors. Blocks."""
+        view = self._view()
+        call = with_arguments(read_call(tool, self.plans.tools), args)
+        try:
+            found = prepare(call, view, self._context(view))
+            shared = found.shared(frozenset(item.path.text for item in found.items))
+        except VaultError as error:
+            if error.code != "FILE_NOT_FOUND":
+                raise
+            raise VaultError(f"{error.path} does not exist, or is not shared. {HINT}", code=error.code, path=error.path) from None
+        document = dict(shared.document or {})
+        if only:
+            document = {name: document[name] for name in only if name in document}
+        self._note(tool, document, shared.parts)
+        return document
+
+    def preview(self, plan: object) -> dict[str, Any]:
+        """What a plan would do to the notes that are shared, as `preview --json` says it. Raises `PlanError` for an invalid one. Blocks."""
+        view = self._view()
+        done = dry_run(plan, self.plans.tools, self.plans.policy, view, self._context(view), {})
+        # A folder that is shared takes along what is not, when it goes.
+        changes = tuple(each for each in done.change_set.changes if each.before is None or not view.hidden(each.before))
+        known = replace(
+            done, change_set=ChangeSet(changes=changes), plan_hash=None, warnings=tuple(each for each in done.warnings if each.path is None)
+        )
+        document = preview_document(known, lambda change: diff_of(change, view))
+        parts = tuple(Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None)
+        self._note("preview_plan", document, parts)
+        return document
+
+    def propose(self, plan: object) -> dict[str, Any]:
+        """Keep a valid plan for the person and say what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
+        checked = validate(plan, self.plans.tools, self.plans.policy)
+        if checked.plan is None:
+            raise PlanError("The plan is not valid.", problems=checked.problems)
+        try:
+            preview: dict[str, Any] | None = self.preview(checked)
+        except (PlanError, MissingInput):
+            preview = None  # it touches what is not shared, or the person has to give values first
+        plan_id = keep_proposal(self.proposals, {"client": self.client, "plan": checked.plan.to_json()})
+        self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "goal": checked.plan.goal[:200]}])
+        told = f"Nothing was changed. The person sees the whole preview and decides: obsidian-agent run --plan {plan_id}"
+        return {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
+
+    def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[Part, ...]) -> None:
+        """Write down what is about to be handed over. Raises `ConfigError` where that is not possible."""
+        text = json.dumps(document, ensure_ascii=False, default=str)
+        sending = Sending(tool, secrets.token_hex(4), text, tuple((part, "rule") for part in parts))
+        self.ledger.write([sending], provider=f"mcp/{self.client}", address="stdio", conversation="mcp")
+
+    def _context(self, view: VaultView) -> RunContext:
+        return run_context(self.vault.store, view, Focus(), self.vault.clock(), {})
+
+    def _view(self) -> FilteredView:
+        inner = self.vault.view()
+        gate = Gate(self.rules, Grants(), False, self.vault.resolve)
+        folders = {ROOT.text}
+        for entry in inner.walk(ROOT):
+            if entry.kind == "file" and gate.allowed(entry.path, Level.TEXT):
+                above = entry.path.parent
+                while above.text not in folders:
+                    folders.add(above.text)
+                    above = above.parent
+        return FilteredView(inner, _not_shared(gate, frozenset(folders)), self.vault.resolve)
+
+
+def _not_shared(gate: Gate, folders: frozenset[str]) -> Callable[[VaultPath], bool]:
+    return lambda path: path.text not in folders and gate.allowed(path, Level.TEXT) is None
+
+
+def keep_proposal(folder: Path, document: Mapping[str, Any]) -> str:
+    """Write a proposed plan into the state folder; its id. The oldest go when there are too many."""
+    plan_id = secrets.token_hex(6)
+    replace_file(folder / f"{plan_id}.json", json.dumps(document).encode("ascii"))
+    kept = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    for old in kept[MOST_PROPOSALS:]:
+        old.unlink(missing_ok=True)
+    return plan_id
+
+
+def proposal(folder: Path, plan_id: str) -> Mapping[str, Any]:
+    """The plan that a client proposed. Raises `ConfigError` PLAN_NOT_FOUND."""
+    try:
+        if _PLAN_ID.fullmatch(plan_id) is None:
+            raise FileNotFoundError
+        document = json.loads((folder / f"{plan_id}.json").read_text("utf-8"))
+        plan: Mapping[str, Any] = document["plan"]
+    except (OSError, ValueError, KeyError) as error:
+        message = f"There is no proposed plan {plan_id} for this vault."
+        raise ConfigError(message, code="PLAN_NOT_FOUND", hint="A client that proposes a plan is told its id.") from error
+    return plan

@@ -1,0 +1,32 @@
+"""`mcp serve`: the vault for other agents, by the Model Context Protocol on standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+
+from obsidian_agent.cli.exits import Exit
+from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.parser import Commands, actions
+from obsidian_agent.errors import ConfigError
+
+
+def arguments(commands: Commands) -> None:
+    """Add the parser of this command and of its action."""
+    summary = "answer an MCP client on standard input and output, about the notes that share_allow covers; changes nothing"
+    examples = ["mcp serve --vault ~/Notes"]
+    actions(commands.add("mcp", None, examples=examples)).add("serve", _serve, summary=summary, examples=examples)
+
+
+def _serve(options: argparse.Namespace, out: Output) -> Exit:
+    from obsidian_agent.bootstrap import build_shared_vault
+    from obsidian_agent.cli.session_factory import wiring_of
+
+    wiring = wiring_of(options)
+    try:
+        from obsidian_agent.agent.turn.tool_round import Scrubber
+        from obsidian_agent.mcp_server import server
+    except ImportError as error:
+        message = "The package mcp is not installed."
+        raise ConfigError(message, code="NOT_INSTALLED", hint="Install obsidian-agent[mcp].") from error
+    server(build_shared_vault(wiring), Scrubber.of(wiring.store.real_path, str(wiring.state))).run("stdio")
+    return Exit.DONE

@@ -1,0 +1,135 @@
+"""Changing the notes that are open in Obsidian through its editor: what is typed is saved first, then one step of the editor's undo.
+
+Only notes in source view go this way, with plain line ends, without a byte order mark and of at most 200 KB, because what an editor makes of
+others is not certain. The rest is written on the disk, and Obsidian loads it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from obsidian_agent.errors import Conflict, ObsidianError, Problem, VaultError
+from obsidian_agent.obsidian.companion_client import CompanionClient, NoCompanion, SettledFile
+from obsidian_agent.obsidian.live import Obsidian
+from obsidian_agent.obsidian.text_changes import text_changes
+from obsidian_agent.obsidian.transport import Unreachable
+
+LARGEST: Final = 200_000
+"""Bytes of the largest note that is changed through the editor."""
+
+_BOM: Final = "\ufeff".encode()
+_CLOSED: Final = frozenset({"NOT_OPEN", "NOT_SOURCE"})
+_UNDONE: Final = frozenset({"DIFFERENT", "BAD_REQUEST", "PROTOCOL", "OTHER_VAULT", "UNKNOWN_ACTION", "TOO_LARGE"})
+
+
+@dataclass(slots=True)
+class OpenNotes:
+    """The files that were open in Obsidian when they were settled (`Editing` in vault/filesystem/editor.py)."""
+
+    companion: CompanionClient | None
+    files: Mapping[str, SettledFile]
+    warnings: list[Problem] = field(default_factory=list)
+
+    def holds(self, path: str) -> bool:
+        """Whether the file is open."""
+        return path in self.files
+
+    def put(self, path: str, before: bytes, after: bytes) -> bool:
+        """Have an open note changed; False when that has to be done on the disk. Raises as `Editing.put`."""
+        if self.companion is None:
+            return False
+        why = "it is not open for editing" if self.files[path].mode != "source" else _unfit(before) or _unfit(after)
+        if why is None:
+            old, new = before.decode(), after.decode()
+            try:
+                self.companion.edit(path, _hash(before), _hash(after), text_changes(old, new))
+            except Unreachable as error:
+                if error.sent:
+                    raise
+                why = "Obsidian was closed meanwhile"
+            except NoCompanion as error:
+                if error.sent:
+                    raise
+                why = "the plugin was switched off meanwhile"
+            except ObsidianError as error:
+                if error.code == "STALE":
+                    raise Conflict(f"{path} was changed in Obsidian meanwhile.", path=path) from error
+                if error.code in _UNDONE:
+                    raise VaultError(f"{path} could not be changed in Obsidian: {error.message}", path=path) from error
+                if error.code not in _CLOSED:
+                    raise
+                why = "it is not open for editing any more"
+            else:
+                return True
+        message = f"{path} is open in Obsidian and is changed on the disk, because {why}. Obsidian loads it again."
+        self.warnings.append(Problem("OPEN_IN_OBSIDIAN", message, path=path))
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class ObsidianEditor:
+    """The notes that are open in Obsidian (`Editor` in vault/filesystem/editor.py)."""
+
+    obsidian: Obsidian
+
+    def settle(self, paths: Iterable[str] | None, *, surely: bool = False) -> OpenNotes | None:
+        """Have what is typed saved. Raises as `Editor.settle`."""
+        try:
+            companion = self.obsidian.companion()
+            concerned = _among(companion.context().open, paths)
+            settled = companion.settle(concerned) if concerned else ()
+        except (Unreachable, NoCompanion) as error:
+            if not error.sent:
+                return None
+            if surely:
+                raise
+            return OpenNotes(None, {}, [error.problem()])
+        except ObsidianError as error:
+            return OpenNotes(None, {}, [error.problem()])
+        files = {file.path: file for file in settled if file.open}
+        for file in files.values():
+            if not file.saved:
+                raise Conflict(
+                    f"{file.path} has words in Obsidian that could not be saved.",
+                    path=file.path,
+                    hint="Save or close it there, and try again.",
+                )
+        return OpenNotes(companion, files) if files else None
+
+
+def _among(open_paths: Iterable[str], paths: Iterable[str] | None) -> list[str]:
+    """The open files that are one of these paths, or below one."""
+    if paths is None:
+        return list(open_paths)
+    wanted = set(paths)
+
+    def concerned(path: str) -> bool:
+        while path:
+            if path in wanted:
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
+    return [path for path in open_paths if concerned(path)]
+
+
+def _unfit(data: bytes) -> str | None:
+    """Why a text does not go through the editor."""
+    if len(data) > LARGEST:
+        return f"it is larger than {LARGEST // 1000} KB"
+    if b"\r" in data:
+        return "its lines end as on Windows"
+    if data.startswith(_BOM):
+        return "it begins with a byte order mark"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+    return None
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

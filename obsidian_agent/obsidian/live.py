@@ -1,0 +1,179 @@
+"""The Obsidian beside this program, for one vault: what it can be asked, and by which way.
+
+The ways, best first: the companion (our plugin), Obsidian's own command line, an `obsidian://` address, and the file `workspace.json`. Each call
+takes the best one that answers. Nothing is kept between calls, because Obsidian may start and end at any time; while it does not run, a call
+costs a look for its socket.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from obsidian_agent.errors import ObsidianError
+from obsidian_agent.obsidian.companion_client import CompanionClient, LiveContext, NoCompanion, ObsidianCommand
+from obsidian_agent.obsidian.core_commands import CoreCommands
+from obsidian_agent.obsidian.registry import KnownVault, known_vault
+from obsidian_agent.obsidian.transport import ANSWER_SECONDS, Transport, Unreachable, find_transport
+from obsidian_agent.obsidian.uri import open_by_uri, opener
+from obsidian_agent.obsidian.workspace_file import active_file
+
+WayName = Literal["companion", "cli", "uri", "workspace"]
+
+CAN: Final[dict[WayName, tuple[str, ...]]] = {
+    "companion": ("activeFile", "selection", "edit", "openFile", "listCommands", "runCommands"),
+    "cli": ("activeFile", "openFile", "listCommands", "runCommands"),
+    "uri": ("openFile",),
+    "workspace": ("activeFile",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to Obsidian: what it is good for, whether it works now, and through what, or why not and what to do."""
+
+    name: WayName
+    works: bool
+    why: str
+
+    @property
+    def can(self) -> tuple[str, ...]:
+        """What it is good for."""
+        return CAN[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """All ways, best first; `best` is the first that works."""
+
+    ways: tuple[Way, ...]
+
+    @property
+    def best(self) -> WayName | None:
+        """The best way that works now."""
+        return next((way.name for way in self.ways if way.works), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveFile:
+    """The file in front in Obsidian, as a vault path. `may_be_old`: it stands in a file that Obsidian writes now and then."""
+
+    path: str
+    via: WayName
+    may_be_old: bool = False
+
+
+class Obsidian:
+    """What a running Obsidian can do for the vault in `folder` (a real path); `workspace` reads its workspace.json. Methods may block.
+
+    `patience` is how many seconds an answer may take.
+    """
+
+    def __init__(self, folder: str, workspace: Callable[[], object], patience: float = ANSWER_SECONDS) -> None:
+        self._folder = folder
+        self._patience = patience
+        self._workspace = workspace
+
+    def companion(self) -> CompanionClient:
+        """The companion, not asked yet. Raises `ObsidianError` when Obsidian cannot be reached."""
+        transport, vault = self._reach()
+        return CompanionClient(transport, vault, self._folder)
+
+    def _core(self) -> CoreCommands:
+        transport, vault = self._reach()
+        return CoreCommands(transport, self._folder, vault.id)
+
+    def _reach(self) -> tuple[Transport, KnownVault]:
+        transport = find_transport(self._patience)
+        vault = known_vault(self._folder)
+        if vault is None:
+            raise Unreachable("Obsidian does not know this folder as a vault.", hint="Open it there once as a vault.")
+        return transport, vault
+
+    def context(self) -> LiveContext | None:
+        """What the person looks at, with the selection; None where no companion answers."""
+        try:
+            return self.companion().context()
+        except ObsidianError:
+            return None
+
+    def active_file(self) -> ActiveFile | None:
+        """The file in front, by the best way that can tell it."""
+        try:
+            path = self.companion().context().active
+            return None if path is None else ActiveFile(path, "companion")
+        except Unreachable:
+            pass
+        except ObsidianError:
+            try:
+                path = self._core().active_file()
+                return None if path is None else ActiveFile(path, "cli")
+            except ObsidianError:
+                pass
+        path = active_file(self._workspace())
+        return None if path is None else ActiveFile(path, "workspace", may_be_old=True)
+
+    def open(self, path: str, line: int | None = None, *, new_pane: bool = False) -> WayName:
+        """Show a file (a vault path) at a line (from 1); the way it went. Raises `ObsidianError` when there is none."""
+        try:
+            if self.companion().open(path, line, new_pane=new_pane):
+                return "companion"
+        except Unreachable:
+            pass
+        except ObsidianError:
+            try:
+                self._core().open(path, new_pane=new_pane)
+                return "cli"
+            except ObsidianError:
+                pass
+        if open_by_uri(os.path.join(self._folder, path), new_pane=new_pane):
+            return "uri"
+        raise ObsidianError("There is no desktop here that could open Obsidian.")
+
+    def commands(self) -> tuple[ObsidianCommand, ...]:
+        """The commands that can be run now. Raises `ObsidianError` when Obsidian cannot be asked."""
+        try:
+            return self.companion().commands()
+        except NoCompanion:
+            return self._core().commands()
+
+    def run(self, id: str, name: str) -> None:
+        """Run the command that was shown with this id and name. Raises `ObsidianError` when it is another by now, or was not executed."""
+        try:
+            executed = self.companion().run(id, name)
+        except NoCompanion:
+            core = self._core()
+            if all((command.id, command.name) != (id, name) for command in core.commands()):
+                raise ObsidianError(f"There is no command {id} called {name} now.", code="COMMAND_NOT_FOUND") from None
+            core.run(id)
+        else:
+            if not executed:
+                raise ObsidianError(f"Obsidian did not execute {id}: it cannot be run just now.", code="FAILED")
+
+    def status(self) -> Status:
+        """How each way stands now. Asks Obsidian."""
+        companion, cli = self._asked()
+        uri = Way("uri", True, "The desktop opens it.") if opener() is not None else Way("uri", False, "There is no desktop here.")
+        known = active_file(self._workspace())
+        why = "It names no open file." if known is None else f"It names {known}, which may be old."
+        return Status((companion, cli, uri, Way("workspace", known is not None, why)))
+
+    def _asked(self) -> tuple[Way, Way]:
+        """How the companion and the command line stand. When one finds Obsidian out of reach, the other need not wait for that too."""
+        companion = None
+        try:
+            through = f"It answers through {self._reach()[0].name}."
+            try:
+                self.companion().context()
+                companion = Way("companion", True, through)
+            except Unreachable:
+                raise
+            except ObsidianError as error:
+                companion = Way("companion", False, error.problem().message)
+            self._core().check()
+            return companion, Way("cli", True, through)
+        except ObsidianError as error:
+            why = error.problem().message
+            return companion or Way("companion", False, why), Way("cli", False, why)

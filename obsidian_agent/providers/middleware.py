@@ -1,0 +1,187 @@
+"""Providers around another provider: asking again after a failure that may pass, asking no more often than allowed, answers in one piece."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+from obsidian_agent.errors import Problem, ProviderError
+from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, TextChunk, Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class AroundProvider:
+    """What providers around another one share: they are that one by name and place, and only treat its stream differently."""
+
+    inner: Provider
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def address(self) -> str:
+        return self.inner.address
+
+    @property
+    def local(self) -> bool:
+        """Whether the inner provider is on this machine."""
+        return self.inner.local
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Pauses of `base_delay` doubling up to `max_delay` seconds with full jitter, or what the service asks for.
+
+    A service that asks for more than `longest_request` seconds is not waited for: the person is told instead.
+    """
+
+    attempts: int = 3
+    base_delay: float = 1.0
+    max_delay: float = 30.0
+    longest_request: float = 60.0
+
+    def delay(self, failed: int, error: ProviderError, spread: float) -> float | None:
+        """Seconds before the attempt after `failed` (from 1) failed ones; None when it should not be tried again. `spread` in [0, 1)."""
+        if not error.retryable or failed >= self.attempts:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= self.longest_request else None
+        return spread * min(self.max_delay, self.base_delay * float(2 ** (failed - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class RetryingProvider(AroundProvider):
+    """A provider whose passing failures are met by asking again, up to the first text of the answer."""
+
+    policy: RetryPolicy = RetryPolicy()
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    spread: Callable[[], float] = random.random
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        """As the inner provider's, with `Waiting` before each further attempt."""
+        for attempt in range(1, self.policy.attempts + 1):
+            begun = False
+            failure: ProviderError | None = None
+            async with contextlib.aclosing(self.inner.stream(request)) as deltas:
+                try:
+                    async for delta in deltas:
+                        begun = begun or not isinstance(delta, Waiting)
+                        yield delta
+                except ProviderError as error:
+                    failure = error
+            if failure is None:
+                return
+            delay = None if begun else self.policy.delay(attempt, failure, self.spread())
+            if delay is None:
+                raise failure
+            yield Waiting(delay, attempt + 1, self.policy.attempts, failure.problem())
+            await self.sleep(delay)
+
+
+REQUESTS = 10
+"""Requests that may go out at once, and in a minute from then on."""
+
+MINUTE = 60.0
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """`capacity` tokens, refilled evenly in `period` seconds. Who takes one that is not there yet is told how long to wait for it."""
+
+    capacity: int = REQUESTS
+    period: float = MINUTE
+    clock: Callable[[], float] = time.monotonic
+    _tokens: float = field(init=False)
+    _at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tokens = float(self.capacity)
+        self._at = self.clock()
+
+    def take(self) -> float:
+        """Take a token. Seconds until it is there: 0.0 when it is, more for each who waits already."""
+        now = self.clock()
+        self._tokens = min(float(self.capacity), self._tokens + max(0.0, now - self._at) * self.capacity / self.period)
+        self._at = now
+        self._tokens -= 1
+        return max(0.0, -self._tokens * self.period / self.capacity)
+
+    def give_back(self) -> None:
+        """Undo a `take` whose request never went out."""
+        self._tokens = min(float(self.capacity), self._tokens + 1)
+
+
+@dataclass(slots=True)
+class RateLimits:
+    """The bucket of each service, shared by everything in the program that asks it."""
+
+    make: Callable[[], TokenBucket] = TokenBucket
+    _buckets: dict[str, TokenBucket] = field(default_factory=dict)
+
+    def bucket(self, service: str) -> TokenBucket:
+        """The bucket of a service, by any name that is always the same."""
+        if service not in self._buckets:
+            self._buckets[service] = self.make()
+        return self._buckets[service]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedProvider(AroundProvider):
+    """A provider that is asked no more often than its bucket allows; a wait is shown as `Waiting` before the first attempt."""
+
+    bucket: TokenBucket
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        """As the inner provider's, when it is its turn."""
+        seconds = self.bucket.take()
+        if seconds > 0:
+            sent = False
+            try:
+                message = f"At most {self.bucket.capacity} requests in {self.bucket.period:.0f} s go to {self.name}."
+                yield Waiting(seconds, 1, 1, Problem("RATE_LIMIT_WAIT", message))
+                await self.sleep(seconds)
+                sent = True
+            finally:
+                if not sent:
+                    self.bucket.give_back()
+        async with contextlib.aclosing(self.inner.stream(request)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+
+@dataclass(frozen=True, slots=True)
+class WholeProvider(AroundProvider):
+    """A provider whose text comes when all of it is there. The connection is a stream all the same, so that silence can be noticed."""
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        """As the inner provider's, with at most one piece of thinking and one of text; what had come when it failed comes first."""
+        texts: dict[bool, list[str]] = {True: [], False: []}
+        held: list[ChatDelta] = []
+        try:
+            async with contextlib.aclosing(self.inner.stream(request)) as deltas:
+                async for delta in deltas:
+                    match delta:
+                        case TextChunk(text, thinking):
+                            texts[thinking].append(text)
+                        case Waiting():
+                            yield delta
+                        case _:
+                            held.append(delta)
+        except Exception:
+            for chunk in _joined_by_kind(texts):
+                yield chunk
+            raise
+        for chunk in _joined_by_kind(texts):
+            yield chunk
+        for delta in held:
+            yield delta
+
+
+def _joined_by_kind(texts: dict[bool, list[str]]) -> list[TextChunk]:
+    return [TextChunk("".join(pieces), thinking) for thinking, pieces in texts.items() if pieces]

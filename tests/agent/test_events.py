@@ -1,0 +1,111 @@
+"""Events on their way from whoever emits them, through everything between, to whoever iterates."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, in_thread, stream
+
+
+def texts(events: list[AgentEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, TextDelta)]
+
+
+async def test_events_come_in_order_through_any_depth_and_across_waits() -> None:
+    async def deep(emit: Emit, left: int) -> int:
+        await emit(TextDelta(f"down {left}"))
+        await asyncio.sleep(0)
+        below = await deep(emit, left - 1) if left else 0
+        await emit(TextDelta(f"up {left}"))
+        return below + 1
+
+    assert texts([event async for event in stream(lambda emit: deep(emit, 2))]) == ["down 2", "down 1", "down 0", "up 0", "up 1", "up 2"]
+
+
+async def test_it_runs_only_as_far_as_somebody_asks() -> None:
+    done: list[int] = []
+
+    async def work(emit: Emit) -> None:
+        for number in range(3):
+            done.append(number)
+            await emit(TextDelta(str(number)))
+
+    events = stream(work)
+    assert not done
+    await anext(events)
+    assert done == [0]
+    await events.aclose()
+    assert done == [0]
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+async def test_closing_cancels_it_where_it_is_and_lets_it_clean_up(after: int) -> None:
+    ended: list[str] = []
+
+    async def work(emit: Emit) -> None:
+        try:
+            await emit(TextDelta("one"))
+            await emit(TextDelta("two"))
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            await emit(TextDelta("nobody hears this"))
+            ended.append("clean")
+
+    events = stream(work)
+    for _ in range(after):
+        await anext(events)
+    await events.aclose()
+    assert ended == (["clean"] if after else [])
+
+
+async def test_who_waits_can_be_cancelled() -> None:
+    ended = asyncio.Event()
+
+    async def work(emit: Emit) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def listen() -> None:
+        async for _ in stream(work):
+            pass
+
+    task = asyncio.ensure_future(listen())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_an_error_is_raised_after_what_came_before_it() -> None:
+    async def work(emit: Emit) -> None:
+        await emit(TextDelta("one"))
+        raise ValueError("no")
+
+    events = stream(work)
+    assert texts([await anext(events)]) == ["one"]
+    with pytest.raises(ValueError, match="no"):
+        await anext(events)
+
+
+async def test_a_thread_tells_what_happens_and_is_let_finish() -> None:
+    finished = threading.Event()
+
+    def work(tell: Callable[[AgentEvent], None]) -> None:
+        tell(TextDelta("one"))
+        time.sleep(0.05)
+        tell(TextDelta("two"))
+        finished.set()
+
+    events = stream(lambda emit: in_thread(work, emit))
+    assert texts([await anext(events)]) == ["one"]
+    await events.aclose()
+    assert finished.is_set(), "work that writes is not left half done"

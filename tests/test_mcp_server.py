@@ -1,0 +1,153 @@
+"""The vault for other agents, asked by the official client through the installed command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from obsidian_agent.cli.main import main
+from support import MakeVault
+
+NOTES = {
+    "Shared/Plan.md": "---\nstatus: active\n---\nThe launch is in May. [[Team]]\n",
+    "Shared/Team.md": "Ada and Ben\n",
+    "Shared/Deep/Idea.md": "A kite, see [[Plan]]\n",
+    "Private/Diary.md": "The launch code is CANARY-1\n",
+    "Private/Team.md": "CANARY-2, see [[Plan]]\n",
+    "Shared/Secret.md": "CANARY-3 launch\n",
+}
+READ = {"id": "read", "tool": "vault.readFile", "args": {"path": "Private/Diary.md"}}
+COPY = {"id": "copy", "tool": "vault.createFile", "args": {"path": "Shared/Copy.md", "content": "$steps.read.content"}}
+EDIT = {"id": "edit", "tool": "vault.updateFile", "args": {"path": "Shared/Team.md", "mode": "append", "content": "Cleo\n"}}
+
+
+def plan(*steps: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "1.0", "goal": "Something", "riskLevel": "writes", "steps": list(steps)}
+
+
+class Served:
+    """A vault that is served, and what a client heard of it."""
+
+    def __init__(self, vault: Path, folder: Path) -> None:
+        self.vault, self.folder = vault, folder
+        self.places = ["--vault", str(vault), "--state-dir", str(folder / "state"), "--config", str(folder / "config.toml")]
+
+    def ask(self, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        """Make these calls in one session; each answer, or `{"refused": text}`."""
+        return self.with_client(lambda client: self._each(client, calls))
+
+    def with_client(self, work: Callable[[Client], Awaitable[Any]]) -> Any:
+        command = StdioServerParameters(command=sys.executable, args=["-m", "obsidian_agent", "mcp", "serve", *self.places])
+
+        async def run() -> Any:
+            async with Client(command) as client:
+                return await work(client)
+
+        return asyncio.run(run())
+
+    async def _each(self, client: Client, calls: tuple[tuple[str, dict[str, Any]], ...]) -> list[dict[str, Any]]:
+        answers = []
+        for name, args in calls:
+            result = await client.call_tool(name, args)
+            text = "".join(part.text for part in result.content if part.type == "text")
+            answers.append({"refused": text} if result.is_error else result.structured_content or json.loads(text))
+        return answers
+
+
+@pytest.fixture
+def served(make_vault: MakeVault, tmp_path: Path) -> Served:
+    make_vault(NOTES)
+    (tmp_path / "config.toml").write_text('share_allow = ["Shared/**"]\nshare_deny = ["Secret.md"]\n')
+    return Served(tmp_path / "vault", tmp_path)
+
+
+def test_a_client_finds_the_tools_under_the_names_that_people_know(served: Served) -> None:
+    async def names(client: Client) -> dict[str, list[str]]:
+        return {tool.name: sorted(tool.input_schema["properties"]) for tool in (await client.list_tools()).tools}
+
+    assert served.with_client(names) == {
+        "search_notes": ["limit", "offset", "query"],
+        "read_note": ["offset", "path"],
+        "read_multiple_notes": ["paths"],
+        "list_directory": ["path"],
+        "get_frontmatter": ["path"],
+        "get_backlinks": ["path"],
+        "preview_plan": ["plan"],
+        "propose_plan": ["plan"],
+    }
+
+
+def test_what_is_shared_is_read_and_nothing_else_exists(served: Served) -> None:
+    search, note, notes, root, folder, properties, backlinks, denied, outside, gone = served.ask(
+        ("search_notes", {"query": "launch"}),
+        ("read_note", {"path": "Shared/Plan.md"}),
+        ("read_multiple_notes", {"paths": ["Shared/Team.md", "Private/Diary.md"]}),
+        ("list_directory", {}),
+        ("list_directory", {"path": "Shared"}),
+        ("get_frontmatter", {"path": "Shared/Plan.md"}),
+        ("get_backlinks", {"path": "Shared/Plan.md"}),
+        ("read_note", {"path": "Shared/Secret.md"}),
+        ("read_note", {"path": "../config.toml"}),
+        ("read_note", {"path": "Shared/Nothing.md"}),
+    )
+    assert [match["path"] for match in search["matches"]] == ["Shared/Plan.md"]
+    assert note["content"] == NOTES["Shared/Plan.md"]
+    assert [entry.get("content") for entry in notes["files"]] == ["Ada and Ben\n", None]
+    assert (root["files"], root["folders"]) == ([], ["Shared"])
+    assert [entry["path"] for entry in folder["files"]] == ["Shared/Plan.md", "Shared/Team.md"]
+    assert properties == {"path": "Shared/Plan.md", "frontmatter": {"status": "active"}}
+    assert [entry["path"] for entry in backlinks["items"]] == ["Shared/Deep/Idea.md"]
+    assert "FILE_NOT_FOUND" in denied["refused"]
+    assert denied["refused"].replace("Secret", "Nothing") == gone["refused"], "what is denied and what is not there are the same"
+    assert "PATH_OUTSIDE_VAULT" in outside["refused"]
+    everything = json.dumps([search, note, notes, root, folder, properties, backlinks, denied, outside])
+    assert "CANARY" not in everything
+    assert str(served.vault) not in everything
+
+
+def test_nothing_is_shared_until_a_rule_says_so(served: Served) -> None:
+    (served.folder / "config.toml").write_text("")
+    search, root = served.ask(("search_notes", {"query": "launch"}), ("list_directory", {}))
+    assert (search["matches"], root["files"], root["folders"]) == ([], [], [])
+
+
+def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
+    served.ask(
+        ("read_note", {"path": "Shared/Team.md"}), ("read_note", {"path": "Private/Team.md"}), ("preview_plan", {"plan": plan(EDIT)})
+    )
+    (ledger,) = (served.folder / "state").rglob("audit.jsonl")
+    entries = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert [(entry["tool"], [file["path"] for file in entry["files"]]) for entry in entries] == [
+        ("vault.readFile", ["Shared/Team.md"]),
+        ("preview_plan", ["Shared/Team.md"]),
+    ]
+    assert entries[0]["provider"].startswith("mcp/")
+
+
+def test_a_preview_shows_the_diff_and_copies_nothing_that_is_not_shared(served: Served) -> None:
+    edited, copied, wrong = served.ask(
+        ("preview_plan", {"plan": plan(EDIT)}), ("preview_plan", {"plan": plan(READ, COPY)}), ("preview_plan", {"plan": plan({"id": "x"})})
+    )
+    assert "+Cleo" in edited["changes"][0]["diff"]
+    assert not copied["valid"]
+    assert "CANARY" not in json.dumps(copied)
+    assert "SCHEMA_INVALID" in wrong["refused"]
+    assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+
+
+def test_a_proposed_plan_waits_for_the_person(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    proposed, hidden = served.ask(("propose_plan", {"plan": plan(EDIT)}), ("propose_plan", {"plan": plan(READ, COPY)}))
+    assert (served.vault / "Shared/Team.md").read_text() == NOTES["Shared/Team.md"]
+    assert "CANARY" not in json.dumps(hidden)
+    assert main(["run", "--plan", proposed["planId"], "--yes", "--json", *served.places]) == 0
+    assert (served.vault / "Shared/Team.md").read_text() == "Ada and Ben\nCleo\n"
+    assert json.loads(capsys.readouterr().out)["success"] is True
+    assert main(["run", "--plan", "0" * 12, "--yes", *served.places]) == 2
+    assert main(["run", "--plan", "../config", "--yes", *served.places]) == 2
