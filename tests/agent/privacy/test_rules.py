@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.privacy.consent import PathRules, common_folder
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.patterns import PathRules, common_folder
 
 
 def path(text: str) -> VaultPath:
