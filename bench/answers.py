@@ -22,7 +22,6 @@ from bench.table import Row
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import AgentEvent
-    from obsidian_agent.agent.threads.manager import ActiveThread
 
 MESSAGES = 500
 TOKENS_A_SECOND = 1_000
@@ -51,12 +50,14 @@ def measure(place: Path) -> list[Row]:
 
 
 class Turns:
-    """A model that says the same at a steady pace."""
+    """A session without models that says the same at a steady pace."""
+
+    models = None
 
     def __init__(self) -> None:
         self.tokens = 0
 
-    async def turn(self, chat: ActiveThread, text: str, approve: object) -> AsyncIterator[AgentEvent]:
+    async def turn(self, text: str) -> AsyncIterator[AgentEvent]:
         from obsidian_agent.agent.events import Answer, TextDelta, TurnStarted
 
         yield TurnStarted(text)
@@ -69,9 +70,6 @@ class Turns:
                 yield TextDelta(said[-1])
             await asyncio.sleep(0.001)
         yield Answer("".join(said))
-
-    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
-        return None
 
 
 async def _run(folder: Path, messages: int) -> dict[str, float]:
@@ -92,7 +90,7 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
     vault.mkdir(exist_ok=True)
     with VaultStore.open(vault) as store:
         app = build_app(Wiring(store, folder / "state"))
-        app.backend = replace(app.backend, threads=chats, services=replace(app.backend.services, chats=chats))
+        app.backend = replace(app.backend, threads=chats, services=replace(app.backend.services, threads=chats))
         async with app.run_test(size=(120, 40)) as pilot:
             main = app.screen
             assert isinstance(main, MainScreen)

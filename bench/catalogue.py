@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from obsidian_agent.offline.note_set import FIELDS, STATES
+from obsidian_agent.offline.note_set import KEYS, STATES
 from obsidian_agent.offline.recipe import SUBJECTS, packaged
 
 _INTRODUCTION = f"""# Recipes: what can be done without a model
@@ -16,7 +16,7 @@ that is an example below, word for word, is certain, with names of the vault as 
 gets the three likeliest recipes, filled in as far as it names things of the vault.
 
 Where a recipe asks which notes, answer with a note, several with commas between them, a folder, a `#tag`, `*` for all, or a search such as
-`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`. Fields: {", ".join(f"`{key}:`" for key in FIELDS)},
+`tag:#done folder:Projects [rating>=4] [due:] changed:<2026-01-01 -folder:Projects/Old`. Fields: {", ".join(f"`{key}:`" for key in KEYS)},
 and `[property]`, `[property:value]`, `[property>=value]`, `[property:]` (missing). `is:` takes {", ".join(STATES)}; `-` in front turns one round.
 """
 

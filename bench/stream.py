@@ -8,15 +8,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import httpx
 
 from bench.table import Row
-from obsidian_agent.agent.events import TextDelta
+from obsidian_agent.agent.events import AgentEvent, TextDelta
 from obsidian_agent.agent.privacy.consent import refuse_all
-from obsidian_agent.agent.threads.manager import ThreadManager
+from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.bootstrap import Wiring, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
@@ -75,7 +75,7 @@ async def _first_tokens(vault: Path, state: Path, url: str, messages: int, round
         thread = _thread(chats, messages)
         chats.open(thread)
         begun = time.perf_counter()
-        async with contextlib.aclosing(chats.ask(thread, f"What about the garden and topic {number}?", refuse_all)) as events:
+        async with contextlib.aclosing(_asked(chats, thread, f"What about the garden and topic {number}?")) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
                     found.append(time.perf_counter() - begun - DELAY)
@@ -96,7 +96,7 @@ async def _pauses(vault: Path, state: Path, url: str) -> tuple[list[float], floa
 
     ticking = asyncio.create_task(tick())
     begun, tokens = 0.0, 0
-    async for event in chats.ask(thread, "Talk", refuse_all):
+    async for event in _asked(chats, thread, "Talk"):
         if isinstance(event, TextDelta):
             if not tokens:
                 pauses.clear()  # the first call of all imports a library
@@ -105,6 +105,16 @@ async def _pauses(vault: Path, state: Path, url: str) -> tuple[list[float], floa
             ended = time.perf_counter()
     ticking.cancel()
     return pauses, tokens / (ended - begun)
+
+
+async def _asked(chats: ThreadManager, thread: str, text: str) -> AsyncGenerator[AgentEvent, None]:
+    with chats.bus.listen(thread) as heard:
+        chats.start(thread, text, lambda _, request: refuse_all(request))
+        async for each in heard:
+            if isinstance(each, Happened):
+                yield each.event
+            elif isinstance(each, Ended):
+                return
 
 
 def _thread(chats: ThreadManager, messages: int) -> str:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.macro import MacroStore
-from obsidian_agent.agent.macro_store import SavedActions
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -81,8 +81,8 @@ def build_session(wiring: Wiring) -> Session:
     """A session on an open vault."""
     wiring.store.editor = _EditorBeside(wiring.store)
     runs = Runs(wiring.store, wiring.state)
-    macros = MacroStore(AppFolder(wiring.store, "macros"), _vault_state(wiring) / "macro-usage.json", _trusted(wiring), TOOLS)
-    saved = SavedActions(macros, runs, TOOLS)
+    usage = _vault_state(wiring) / "macro-usage.json"
+    saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
@@ -116,12 +116,12 @@ class _EditorBeside:
 
 def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
-    from obsidian_agent.agent.threads.manager import SessionTurns, ThreadManager
+    from obsidian_agent.agent.threads.manager import ThreadManager
 
     def auto_title() -> bool:
         return wiring.auto_title or wiring.settings.current.auto_title
 
-    return ThreadManager(open_threads(wiring), SessionTurns(session, auto_title))
+    return ThreadManager(open_threads(wiring), session, auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -135,7 +135,14 @@ def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
     from obsidian_agent.agent.privacy.ledger import Ledger
 
-    return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+    return Ledger(open_record(wiring))
+
+
+def open_record(wiring: Wiring) -> Record:
+    """What was done to a vault and handed over of it."""
+    from obsidian_agent.agent.privacy.record import Record
+
+    return Record(_vault_state(wiring), _clock(None))
 
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
@@ -151,17 +158,16 @@ def proposals_folder(wiring: Wiring) -> Path:
     return _vault_state(wiring) / "proposals"
 
 
-def build_app_services(wiring: Wiring, session: Session, chats: ThreadManager) -> AppServices:
+def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager) -> AppServices:
     """What the program can tell of itself."""
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.plugins import FoundPlugins, search_plugins
-    from obsidian_agent.agent.privacy.ledger import Ledger
 
     async def plugins(query: str) -> FoundPlugins:
         return await search_plugins(open_plugin_index(wiring.state, wiring.now), wiring.store, query)
 
     customs = build_vault_agents(wiring, files=session.vault.files_below)
-    return AppServices(session, chats, Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None)), plugins, customs, build_keys(wiring))
+    return AppServices(session, threads, open_ledger(wiring), plugins, customs, build_keys(wiring))
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
@@ -300,9 +306,9 @@ def _vault_state(wiring: Wiring) -> Path:
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
     # Imported here, as the models are.
-    from obsidian_agent.agent.open_vault import open_index
+    from obsidian_agent.vault.index.keeper import IndexKeeper
 
-    return open_index(wiring.store, wiring.state)
+    return IndexKeeper(wiring.store, state_folder.index_folder(wiring.state, wiring.store))
 
 
 def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,9 @@ from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.agent.turn.loop import Agent, Vault
 from obsidian_agent.agent.turn.preparation import TurnConfig
 from obsidian_agent.agent.turn.tool_round import Scrubber
@@ -89,6 +91,21 @@ def played(planner: Planner, request: PlanRequest) -> AsyncGenerator[AgentEvent,
     return stream(work)
 
 
+async def ask(threads: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> AsyncIterator[AgentEvent]:
+    """The events of a message in a thread, until everything of it is saved."""
+    approve = (person or Person()).approve()
+    with threads.bus.listen(thread_id) as heard:
+        threads.start(thread_id, text, lambda _, request: approve(request))
+        async for each in heard:
+            match each:
+                case Happened(event=event):
+                    yield event
+                case Ended():
+                    return
+                case _:
+                    continue
+
+
 def model_turns(session: Session) -> ModelTurns:
     """Who makes turns with the models of a session that has some."""
     assert session.model_turns is not None
@@ -111,7 +128,7 @@ def json_planner(provider: Provider, policy: Policy | None = None, sampling: Sam
         vault=Vault(no_view, lambda path: path, Scrubber(())),
         rules=SharingRules(),
         approve=Person().approve(),
-        ledger=Ledger(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")) / "sent.jsonl", lambda: NOW),
+        ledger=Ledger(Record(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")), lambda: NOW)),
         conversation=Conversation(),
         dry_run=no_dry_run,
         sampling=sampling or Sampling(),
@@ -154,7 +171,7 @@ class Desk:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.state / "sent.jsonl", lambda: NOW)
+        return Ledger(Record(self.state, lambda: NOW))
 
     def agent(self, provider: Provider) -> Agent:
         """An agent of this desk over a model."""

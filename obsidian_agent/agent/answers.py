@@ -10,8 +10,8 @@ from typing import Any
 
 from obsidian_agent.agent.events import Answer, TurnFailed
 from obsidian_agent.errors import PlanError
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import AnswerFrom
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.preview import dry_run
@@ -32,8 +32,8 @@ def answer(
         return TurnFailed(error.problems[0], error.problems)
     if done.errors:
         return TurnFailed(done.errors[0], done.errors)
-    items = _items(_at(done.outputs, wording.items, shown))
-    count = _at(done.outputs, wording.count, shown) if wording.count else len(items)
+    items = _items(value_at(done.outputs, wording.items, shown))
+    count = value_at(done.outputs, wording.count, shown) if wording.count else len(items)
     if not items and not count:
         return Answer(f"{plan.goal}: nothing found.")
     lines = _lines(items, wording.item, around) if wording.item else []
@@ -70,7 +70,7 @@ def _items(value: Any) -> list[Any]:
     return [] if value is None or value == "" else [value]
 
 
-def _at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
+def value_at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
     """The value at a place such as `find.files`, where `${name}` is the value of a parameter; None when there is none."""
     value: Any = outputs
     for part in place.split("."):

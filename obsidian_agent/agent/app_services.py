@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.agent.conversation import Conversation
+from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.ledger import FileRead, Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
-from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class AppServices:
     """Over a session and its threads. `plugins` searches Obsidian's community plugins."""
 
     session: Session
-    chats: ThreadManager
+    threads: ThreadManager
     ledger: Ledger
     plugins: Callable[[str], Awaitable[FoundPlugins]]
     customs: VaultAgents
@@ -50,18 +50,18 @@ class AppServices:
         """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
         from obsidian_agent.agent.model_turns import preview_request
 
-        chat = await asyncio.to_thread(self.chats.open, thread_id) if thread_id is not None else None
+        thread = await asyncio.to_thread(self.threads.open, thread_id) if thread_id is not None else None
         turns = await asyncio.to_thread(lambda: self.session.model_turns)
         if turns is None:
             return None
-        conversation = chat.conversation if chat is not None else Conversation()
-        model, assistant = (chat.state.model, chat.state.assistant) if chat is not None else (None, None)
+        conversation = thread.conversation if thread is not None else Conversation()
+        model, assistant = (thread.state.model, thread.state.assistant) if thread is not None else (None, None)
         return await preview_request(turns, conversation, draft, model=model, assistant=assistant)
 
-    def usage(self, thread_id: str | None) -> tuple[Sequence[TurnUsage], Sequence[TurnUsage]]:
+    def usage(self, thread_id: str | None) -> tuple[Sequence[TokensUsed], Sequence[TokensUsed]]:
         """What the turns of a conversation used, and those of all conversations in memory. May block."""
-        here = self.chats.open(thread_id).state.usage if thread_id is not None else []
-        everywhere = [each for key in self.chats.in_memory for each in self.chats.open(key).state.usage]
+        here = self.threads.open(thread_id).state.usage if thread_id is not None else []
+        everywhere = [each for key in self.threads.in_memory for each in self.threads.open(key).state.usage]
         return list(here), everywhere
 
     def read_files(self, thread_id: str | None) -> list[FileRead]:
@@ -70,7 +70,7 @@ class AppServices:
 
     def kept(self) -> list[Kept]:
         """Everything that is kept ready. May block."""
-        found = [Kept("Conversations in memory", f"{len(self.chats.in_memory):,}")]
+        found = [Kept("Conversations in memory", f"{len(self.threads.in_memory):,}")]
         keeper = self.session.vault.keeper
         if keeper is not None:
             status = keeper.status
@@ -84,7 +84,7 @@ class AppServices:
         models = self.session.models
         if models is None:
             return ""
-        chosen = self.chats.open(thread_id).state.model if thread_id is not None else None
+        chosen = self.threads.open(thread_id).state.model if thread_id is not None else None
         return chosen or models.spec
 
     def known_models(self) -> list[tuple[str, str]]:
@@ -92,7 +92,7 @@ class AppServices:
         from obsidian_agent.providers.registry import VENDORS
 
         models = self.session.models
-        used = [thread.model for thread in self.chats.summaries() if thread.model]
+        used = [thread.model for thread in self.threads.store.summaries() if thread.model]
         found = dict.fromkeys(used, "used before")
         if models is not None:
             found = {models.spec: "the one of the settings"} | found
@@ -146,11 +146,11 @@ class AppServices:
         elif model is not None and session.models is not None:
             session.models.providers.get(model)
         if thread_id is not None:
-            self.chats.choose_model(thread_id, model)
+            self.threads.choose_model(thread_id, model)
 
     def forget_kept(self) -> None:
         """Put away the conversations that nobody uses; they stay on disk."""
-        self.chats.tidy()
+        self.threads.tidy()
 
     def mentionable(self) -> Mentionable:
         """Everything that can be mentioned in a message. May block."""

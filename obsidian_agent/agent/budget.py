@@ -28,17 +28,14 @@ _LATIN_END: Final = "\u0250"
 
 
 def estimate(text: str) -> int:
-    """Tokens of a text."""
     return int(sum(map(_weight, _PIECE.findall(text))) + 0.999)
 
 
 def estimate_messages(messages: Iterable[ChatMessage]) -> int:
-    """Tokens of messages, calls included."""
     return sum(MESSAGE + _remembered(message.text) + sum(8 + estimate(call.arguments) for call in message.calls) for message in messages)
 
 
 def estimate_offers(offers: Iterable[ToolOffer]) -> int:
-    """Tokens of functions on offer."""
     return sum(_of_offer(offer.name, offer.description, str(offer.parameters)) for offer in offers)
 
 
@@ -73,20 +70,11 @@ CONTEXT_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """Tokens for each part; they add up to `window`, and none is negative. `system` counts the functions on offer too."""
-
-    window: int
-    system: int
-    instructions: int
-    context: int
-    history: int
-    reply: int
-
-
-@dataclass(frozen=True, slots=True)
 class Use:
-    """What a request takes, by part, of a model's window; `known`: the window is the model's own, not a guess."""
+    """Tokens by part: what a request takes of a model's window, or may take. `system` counts the functions on offer too.
+
+    `known`: the window is the model's own, not a guess.
+    """
 
     window: int
     system: int = 0
@@ -98,7 +86,6 @@ class Use:
 
     @property
     def prompt(self) -> int:
-        """What goes out."""
         return self.system + self.instructions + self.context + self.history
 
     @property
@@ -112,8 +99,8 @@ class Use:
         return self.share >= FULL
 
 
-def divide(window: int, system: int, *, instructions: int = 0, reply: int | None = None) -> Budget:
-    """Divide a window. `instructions` is what they would take, `reply` what the person wants to leave for it."""
+def divide(window: int, system: int, *, instructions: int = 0, reply: int | None = None) -> Use:
+    """A window divided into parts that add up to it, none negative. `instructions` is what they would take, `reply` what the person wants to leave for it."""
     window = max(0, window)
     for_reply = min(reply or USUAL_REPLY, window // 4)
     for_system = min(system, window - for_reply)
@@ -121,4 +108,4 @@ def divide(window: int, system: int, *, instructions: int = 0, reply: int | None
     for_instructions = min(instructions, int(left * INSTRUCTIONS_SHARE))
     left -= for_instructions
     for_context = int(left * CONTEXT_SHARE)
-    return Budget(window, for_system, for_instructions, for_context, left - for_context, for_reply)
+    return Use(window, for_system, for_instructions, for_context, left - for_context, for_reply)

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import groupby
 from types import MappingProxyType
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from obsidian_agent.agent.budget import estimate
 from obsidian_agent.agent.privacy.consent import Level, ShareItem
@@ -43,7 +43,6 @@ class Mention:
 
     @property
     def kind(self) -> MentionKind:
-        """What it names."""
         if self.text.startswith("#"):
             return "tag"
         return "folder" if self.text.endswith("/") else "note"
@@ -76,7 +75,6 @@ def being_typed(before_cursor: str) -> str | None:
 
 
 def written(text: str) -> str:
-    """A name as a mention."""
     return f"@{text}" if _PLAIN.fullmatch(text) and text[-1] not in _END else f'@"{text}"'
 
 
@@ -155,7 +153,6 @@ class ContextItem:
 
     @cached_property
     def tokens(self) -> int:
-        """About how many tokens it takes."""
         return estimate(self.text)
 
     def share_item(self) -> ShareItem:
@@ -205,41 +202,28 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-ContextFormatName = Literal["plain", "structured"]
+ContextFormat = Callable[[Sequence[ContextItem], str], str]
+"""A way of putting notes into a message, as text ("" for none); the second argument is the request's mark for fences."""
 
 
-class ContextFormat(Protocol):
-    """A way of putting notes into a message."""
-
-    def format(self, items: Sequence[ContextItem], mark: str) -> str:
-        """The notes as text, "" for none; `mark` is the request's mark for fences."""
-        ...
-
-
-class Plain:
+def plain(items: Sequence[ContextItem], mark: str) -> str:
     """One note after the other."""
-
-    def format(self, items: Sequence[ContextItem], mark: str) -> str:
-        """See `ContextFormat`."""
-        return "\n\n".join(_fenced(item, mark) for item in items)
+    return "\n\n".join(_fenced(item, mark) for item in items)
 
 
-class Structured:
+def structured(items: Sequence[ContextItem], mark: str) -> str:
     """A list of what there is, then the notes under headings that say why they are there."""
-
-    def format(self, items: Sequence[ContextItem], mark: str) -> str:
-        """See `ContextFormat`."""
-        if not items:
-            return ""
-        listed = "\n".join(f"{number}. {_name(item)}, {item.why.value}" for number, item in enumerate(items, start=1))
-        parts = ["# Notes that go along", fence("list of the notes below", listed, mark)]
-        for why, group in groupby(items, key=lambda item: item.why):
-            parts.append(f"## Because each {why.value}" if why.value.startswith(("is", "has", "fits")) else f"## Because {why.value}")
-            parts += [_fenced(item, mark) for item in group]
-        return "\n\n".join(parts)
+    if not items:
+        return ""
+    listed = "\n".join(f"{number}. {_name(item)}, {item.why.value}" for number, item in enumerate(items, start=1))
+    parts = ["# Notes that go along", fence("list of the notes below", listed, mark)]
+    for why, group in groupby(items, key=lambda item: item.why):
+        parts.append(f"## Because each {why.value}" if why.value.startswith(("is", "has", "fits")) else f"## Because {why.value}")
+        parts += [_fenced(item, mark) for item in group]
+    return "\n\n".join(parts)
 
 
-CONTEXT_FORMATS: Final[Mapping[ContextFormatName, ContextFormat]] = MappingProxyType({"plain": Plain(), "structured": Structured()})
+CONTEXT_FORMATS: Final[Mapping[str, ContextFormat]] = MappingProxyType({"plain": plain, "structured": structured})
 """By the name in the settings."""
 
 

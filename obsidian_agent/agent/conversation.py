@@ -113,16 +113,13 @@ BROKEN_MARK = "\n\n[The answer broke off here.]"
 
 
 def new_id() -> str:
-    """An id for a conversation."""
     return secrets.token_hex(8)
 
 
 class Keeper(Protocol):
     """Who writes a conversation down while it goes on."""
 
-    def message(self, message: ChatMessage) -> None:
-        """A message was added."""
-        ...
+    def message(self, message: ChatMessage) -> None: ...
 
     def moved(self) -> None:
         """The messages so far were dropped: they are not for the model that comes next."""
@@ -164,7 +161,6 @@ class Conversation:
         return ToolCall(identity, call.name, call.arguments)
 
     def ask(self, message: ChatMessage) -> None:
-        """The person's message."""
         self._add(message)
 
     def hear(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
@@ -173,7 +169,6 @@ class Conversation:
             self._add(ChatMessage("assistant", text, calls))
 
     def answer(self, call: ToolCall, text: str) -> None:
-        """The result of a call."""
         self._add(ChatMessage("tool", text, call_id=call.id))
 
     def _add(self, message: ChatMessage) -> None:
@@ -237,7 +232,6 @@ class Compacted:
 
     @property
     def words(self) -> str:
-        """What was done, for people."""
         how = "summarised" if self.by_model else "put into a list without the model, which did not answer"
         return (
             f"The first {self.messages} messages were {how}: about {self.before:,} tokens became {self.after:,}. "

@@ -84,7 +84,6 @@ def timings_document(timings: Timings) -> dict[str, float]:
 
 
 def result_document(result: ExecutionResult) -> dict[str, Any]:
-    """The whole document of `run --json`."""
     return {
         "runId": result.run_id,
         "status": result.status,

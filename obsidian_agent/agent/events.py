@@ -186,18 +186,18 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class TokensUsed:
-    """What the turn has used so far, as the service counts.
+    """What a turn has used so far: tokens as the service counts them, `cached` those of the prompt that it remembered.
 
     `cost` is in US dollars by the list prices (None: not known). Seconds: `seconds` from the first request on, `first` to the first token of
     the first answer, `tools` for looking around (waiting for the person left out).
     """
 
-    prompt_tokens: int
-    completion_tokens: int
-    requests: int
-    cached_tokens: int = 0
+    model: str
+    prompt: int
+    completion: int
+    requests: int = 1
+    cached: int = 0
     cost: float | None = None
-    model: str = ""
     seconds: float = 0.0
     first: float | None = None
     tools: float = 0.0

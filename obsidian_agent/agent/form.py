@@ -15,9 +15,9 @@ import regex
 
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, of_notes
 from obsidian_agent.offline.recipe import Input, Recipe
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import FIELDS_OF_NOTES, headings, read, shown
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.paths.path import ROOT
@@ -59,7 +59,6 @@ class Form:
 
     @property
     def title(self) -> str:
-        """What filling it in does."""
         return self.recipe.title
 
     def fields(self, values: Mapping[str, str]) -> tuple[Field, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.catalogue import list_models
 from obsidian_agent.providers.registry import SCRIPTED, endpoint_of, find_vendor, is_loopback
-from obsidian_agent.providers.streams import in_own_loop
+from obsidian_agent.providers.streams import value_in_own_loop
 
 PATIENCE: Final = 0.3
 """Seconds that all of them together have for their answers."""
@@ -87,19 +87,15 @@ def _port(address: str) -> int | None:
 
 async def find_services(where: Sequence[Place] = USUAL) -> tuple[LocalService, ...]:
     """The services that answer, in the order of `where`. Takes `PATIENCE` at most, besides what loading the client takes the first time."""
-    found: tuple[LocalService, ...] = ()
-    async with contextlib.aclosing(in_own_loop(lambda: _asked(where))) as answers:
-        async for answer in answers:
-            found = answer
-    return found
+    return await value_in_own_loop(lambda: _asked(where))
 
 
-async def _asked(where: Iterable[Place]) -> AsyncGenerator[tuple[LocalService, ...], None]:
+async def _asked(where: Iterable[Place]) -> tuple[LocalService, ...]:
     from obsidian_agent.providers import http_guard
 
     http_guard.prepare()
     found = await asyncio.gather(*(_service(place) for place in where if is_loopback(place.url)))
-    yield tuple(service for service in found if service is not None)
+    return tuple(service for service in found if service is not None)
 
 
 async def _service(place: Place) -> LocalService | None:
@@ -136,7 +132,6 @@ class Offer:
 
     @property
     def spec(self) -> str:
-        """What the setting `model` becomes."""
         return self.service.spec(self.model)
 
 

@@ -8,10 +8,10 @@ a model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from obsidian_agent.agent.conversation import new_id
 from obsidian_agent.agent.events import AgentEvent, Candidate, Emit, NeedsInput, PlanReady, TextDelta, TurnFailed, Verdict
@@ -23,16 +23,17 @@ from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.errors import ConfigError, ProviderError
-from obsidian_agent.offline.check import doubts
+from obsidian_agent.offline.check import doubts, of_plan
 from obsidian_agent.offline.chooser import Chooser, Chosen, NotChosen, menu_request
-from obsidian_agent.offline.recipe import packaged
+from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.recipe import Recipe, packaged
 from obsidian_agent.offline.recipe_plan import joined
 from obsidian_agent.offline.search import MOST, packaged_menu
 from obsidian_agent.offline.sentence import Found, names_in
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import out_of_bounds
 from obsidian_agent.plan.llm_output import ParsedPlan, parse_plan
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider
 from obsidian_agent.providers.prices import facts_of
 from obsidian_agent.vault.paths.path import VaultPath
@@ -88,7 +89,7 @@ class MenuPlanner:
             verdict = await self.otherwise.plan(plain, emit)
             if provider is not None and isinstance(verdict, PlanReady):
                 # The plan of a model that picks is doubted as its choices are.
-                verdict = await asyncio.to_thread(self._doubted, verdict.plan, plain) or verdict
+                verdict = await asyncio.to_thread(self.doubted, plain, verdict.plan, of_plan(verdict.plan))
         return await asyncio.to_thread(self.offline.picked, request, verdict)
 
     def first_request(self, request: PlanRequest) -> tuple[ChatRequest, Sending]:
@@ -110,12 +111,11 @@ class MenuPlanner:
         )
         return asked, Sending("menu", "", text, parts)
 
-    def _doubted(self, plan: ActionPlan, request: PlanRequest) -> NeedsInput | None:
-        """A whole plan as a question, where something speaks against it."""
-        found = doubts(
-            request.message, Surroundings(self.offline.view(), request.context), plan=plan, preview=self.offline.tried(request, plan)
-        )
-        return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else None
+    def doubted(self, request: PlanRequest, plan: ActionPlan, *parts: tuple[Recipe, Mapping[str, Any]]) -> Verdict:
+        """A plan that was made of these parts; as a question, where something speaks against it. May block."""
+        around = Surroundings(self.offline.view(), request.context)
+        found = doubts(request.message, around, *parts, preview=self.offline.turn(request).tried(plan))
+        return _question(Candidate(plan.goal, plan, {}, (), doubt=" ".join(found))) if found else PlanReady(plan)
 
 
 @dataclass(slots=True)
@@ -216,19 +216,21 @@ class _Turn:
         offline = self.planner.offline
         view = offline.view()
         plans: list[ActionPlan] = []
+        parts: list[tuple[Recipe, Mapping[str, Any]]] = []
+        preview: Preview | None = None
         for each in chosen:
             here = _on(offline, view)
             part = here.propose(self.request, each.recipe, each.texts)
-            if not isinstance(part, PlanReady):
+            if isinstance(part, PlanReady):
+                plans.append(part.plan)
+                parts.append((each.recipe, here.turn(self.request).values(each.recipe, each.texts)))
+                preview = here.turn(self.request).tried(part.plan)
+            if not isinstance(part, PlanReady) or preview is None or preview.errors or preview.after is None:
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)
-            plans.append(part.plan)
-            done = here.tried(self.request, part.plan)
-            if done is None or done.errors or done.after is None:
-                return self._one(each)
-            view = done.after
+            view = preview.after
         plan = joined(plans)
-        return self.planner._doubted(plan, self.request) or PlanReady(plan)
+        return self.planner.doubted(self.request, plan, *parts)
 
 
 def _on(planner: OfflinePlanner, view: VaultView) -> OfflinePlanner:

@@ -121,7 +121,7 @@ def _effect(session: Session, event: Verdict) -> object:
         return event.text, event.sources
     if not isinstance(event, PlanReady):
         return None
-    done = session.offline.tried(session.request(""), event.plan)
+    done = session.offline.turn(session.request("")).tried(event.plan)
     if done is None or done.errors:
         return None
     return tuple((change.kind, change.path.text, str(change.new_path), change.content) for change in done.change_set.changes)

@@ -12,19 +12,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.answers import answer
+from obsidian_agent.agent.answers import answer, value_at
 from obsidian_agent.agent.events import Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
-from obsidian_agent.offline.names import Names
+from obsidian_agent.offline.names import Names, Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
-from obsidian_agent.offline.recipe import SLOT, Recipe, packaged
+from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
@@ -76,7 +75,7 @@ class OfflinePlanner:
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
         """The same as `plan` without waiting for a thread. `questions`: answers only, never a plan."""
-        return self.picked(request, self._turn(request, questions=questions).verdict())
+        return self.picked(request, self.turn(request, questions=questions).verdict())
 
     def picked(self, request: PlanRequest, verdict: Verdict) -> Verdict:
         """The chosen candidate of a question, with the values that are given besides; without `request.pick` the verdict as it is."""
@@ -99,7 +98,7 @@ class OfflinePlanner:
         A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
         recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
         """
-        return self._turn(request, (recipe,)).proposed(recipe, texts, doubted=doubted)
+        return self.turn(request).proposed(recipe, texts, doubted=doubted)
 
     def form(self, request: PlanRequest, name: str) -> Form:
         """The form of the recipe or macro of this name. Raises `PlanError`. May block."""
@@ -108,18 +107,14 @@ class OfflinePlanner:
         recipe = next((each for each in self.recipes() if each.name == name), None)
         if recipe is None:
             raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
-        turn = self._turn(request, (recipe,))
+        turn = self.turn(request)
         return Form(recipe, turn.around, turn.unmet(recipe))
 
-    def tried(self, request: PlanRequest, plan: ActionPlan) -> Preview | None:
-        """The dry run of a plan on the vault as it is; None when it is not valid. May block."""
-        return self._turn(request, ()).tried(plan)
-
-    def _turn(self, request: PlanRequest, recipes: Sequence[Recipe] | None = None, *, questions: bool = False) -> _Turn:
-        """A turn over these recipes, or all; the names of the vault hold as long as its index is the same."""
+    def turn(self, request: PlanRequest, *, questions: bool = False) -> OfflineTurn:
+        """A sentence over the vault as it is now; its names hold as long as its index is the same. May block."""
         around = Surroundings(self.view(), request.context, self._known[0] if self._known else None)
         self._known[:] = [around.names]
-        return _Turn(self, self.recipes(questions=questions) if recipes is None else recipes, around, request)
+        return OfflineTurn(self, request, around, questions)
 
     def menu(self, recipes: Sequence[Recipe]) -> Menu:
         """The recipes to search in; made anew when there are others."""
@@ -127,21 +122,16 @@ class OfflinePlanner:
             self._menus[:] = [Menu(recipes)]
         return self._menus[0]
 
-    def suggest(self, request: PlanRequest, *, questions: bool = False) -> tuple[Candidate, ...]:
-        """The likeliest actions for a sentence that may not be finished. May block."""
-        return self._turn(request, questions=questions).candidates
-
 
 def from_macro(macro: Macro) -> Recipe:
     """A macro as a recipe of the subject `Saved`: its name (with “for” before its one input) and its phrases are its examples."""
-    document = macro.plan.to_json()
     # What the run's own context binds by itself need not be asked for.
     inputs = {
-        name: {"kind": declared.get("type", "text"), "description": declared.get("description") or name, "default": declared.get("default")}
-        for name, declared in document.pop("parameters", {}).items()
-        if name not in CONTEXT_NAMES or declared.get("default") is not None
+        name: Input(name=name, kind=each.type, description=each.description or name, default=each.default)
+        for name, each in macro.plan.parameters.items()
+        if name not in CONTEXT_NAMES or each.default is not None
     }
-    lacking = [name for name, each in inputs.items() if each["default"] is None]
+    lacking = [name for name, each in inputs.items() if each.needed]
     said = [macro.name, f"Run {macro.name}", *([f"{macro.name} for {{{lacking[0]}}}"] if len(lacking) == 1 else []), *macro.phrases]
     return Recipe(
         name=f"macro:{macro.name}",
@@ -150,18 +140,23 @@ def from_macro(macro: Macro) -> Recipe:
         description=macro.description or macro.plan.goal,
         examples=tuple(dict.fromkeys(each for each in said if {slot for slot, _ in SLOT.findall(each)} <= inputs.keys())),
         inputs=inputs,
-        plan=document,
+        plan=macro.plan.to_json(),
     )
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """One sentence against one vault at one moment."""
+class OfflineTurn:
+    """One sentence against one vault at one moment. `questions`: only those. Methods may block."""
 
     planner: OfflinePlanner
-    recipes: Sequence[Recipe]
-    around: Surroundings
     request: PlanRequest
+    around: Surroundings
+    questions: bool = False
+
+    @cached_property
+    def recipes(self) -> Sequence[Recipe]:
+        """What there is to choose from."""
+        return self.planner.recipes(questions=self.questions)
 
     def verdict(self) -> Verdict:
         """A sure reading, or what to pick from."""
@@ -174,12 +169,8 @@ class _Turn:
             return self.proposed(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
-    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
-        """See `OfflinePlanner.propose`."""
-        unknown = texts.keys() - recipe.inputs.keys()
-        if unknown:
-            known = ", ".join(recipe.inputs) or "none"
-            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
+    def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of texts. Raises `Unread`, whose path is the input's name."""
         values: dict[str, Any] = {}
         for name, wanted in sorted(recipe.inputs.items(), key=lambda item: bool(item[1].of)):
             text = texts.get(name)
@@ -188,8 +179,20 @@ class _Turn:
             try:
                 values[name] = read(wanted, text, self.around, recipe.defaults | values)
             except Unread as error:
-                return TurnFailed(Problem(error.code, f"{name}: {error.problem().message}", path=name))
-        return self._settled(recipe, values, doubted=doubted)
+                error.path, error.message = name, f"{name}: {error.message}"
+                raise
+        return values
+
+    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
+        """See `OfflinePlanner.propose`."""
+        unknown = texts.keys() - recipe.inputs.keys()
+        if unknown:
+            known = ", ".join(recipe.inputs) or "none"
+            return TurnFailed(Problem("ARGUMENT_INVALID", f"“{recipe.title}” has no input “{sorted(unknown)[0]}”; it has {known}."))
+        try:
+            return self._settled(recipe, self.values(recipe, texts), doubted=doubted)
+        except Unread as error:
+            return TurnFailed(error.problem())
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -225,18 +228,17 @@ class _Turn:
         unmet = self.unmet(recipe)
         if unmet is not None:
             return NeedsInput(unmet)
-        filled = fill(recipe, values)
-        if filled.plan is None:
-            wanted = ", ".join(recipe.inputs[name].description.lower() for name in filled.missing)
-            return NeedsInput(f"{recipe.title}: what is missing is {wanted}.", (self._candidate(recipe, values),), filled.missing)
+        if missing := recipe.missing(values):
+            wanted = ", ".join(recipe.inputs[name].description.lower() for name in missing)
+            return NeedsInput(f"{recipe.title}: what is missing is {wanted}.", (self._candidate(recipe, values),), missing)
         if self.around.active_file is None and ACTIVE in (recipe.defaults | dict(values)).values():
             return NeedsInput(NO_ACTIVE_FILE, (self._candidate(recipe, values),))
-        plan = filled.plan
+        plan = fill(recipe, values)
         if recipe.unfold:
             plan = self._unfolded(plan, recipe.unfold)
         if doubted or (certain and recipe.answer is None):
             preview = self.tried(plan)
-            found = doubts(self.request.message, self.around, recipe=recipe, values=values, preview=preview, certain=not doubted)
+            found = doubts(self.request.message, self.around, (recipe, values), preview=preview, certain=not doubted)
             if found:
                 return NeedsInput(f"Is it this? {' '.join(found)}", (replace(self._candidate(recipe, values), doubt=" ".join(found)),))
         if recipe.answer is None:
@@ -246,14 +248,14 @@ class _Turn:
         return answer(plan, recipe.answer, texts, self.around, self.planner.tools)
 
     def _candidate(self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False) -> Candidate:
-        filled = fill(recipe, values)
+        missing = recipe.missing(values)
+        plan = fill(recipe, values) if not missing else None
+        found = doubts(self.request.message, self.around, (recipe, values), live=False) if doubted else ()
+        doubt = " ".join(filter(None, (self.unmet(recipe), *found)))
+        title = SLOT.sub("…", plan.goal) if plan is not None and recipe.inputs and recipe.answer is None else recipe.title
         texts = {name: shown(recipe.inputs[name], value) for name, value in values.items()}
-        unmet = self.unmet(recipe)
-        found = doubts(self.request.message, self.around, recipe=recipe, values=values, live=False) if doubted else ()
-        doubt = " ".join(filter(None, (unmet, *found)))
-        title = SLOT.sub("…", filled.plan.goal) if filled.plan is not None and recipe.inputs and recipe.answer is None else recipe.title
-        plan = None if filled.plan is None or recipe.answer is not None or recipe.unfold else filled.plan
-        return Candidate(title, plan, texts, filled.missing, recipe.name, doubt)
+        runs = plan if recipe.answer is None and not recipe.unfold else None
+        return Candidate(title, runs, texts, missing, recipe.name, doubt)
 
     def unmet(self, recipe: Recipe) -> str | None:
         """What must be there first."""
@@ -273,22 +275,16 @@ class _Turn:
 
     def _unfolded(self, plan: ActionPlan, wanted: str) -> ActionPlan:
         """The plan with a step for each of those that one step would do, so that each can be left out."""
-        step = next(each for each in plan.steps if each.id == wanted)
+        others = plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]})
+        step, done = next(each for each in plan.steps if each.id == wanted), self.tried(others)
         assert step.foreach is not None
-        assert isinstance(step.foreach.from_, str)
-        done = self.tried(plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]}))
-        _, _, source, *fields = step.foreach.from_.replace("$steps.", "$steps..").split(".")
-        items: Any = done.outputs.get(source) if done is not None else None
-        for part in fields:
-            items = items.get(part, []) if isinstance(items, Mapping) else []
-        name, made = step.foreach.item_name, []
-        for number, item in enumerate((items or [])[: MAX_STEPS - len(plan.steps)], 1):
-            document = rewritten(
-                step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True), partial(_with_item, name, item)
-            )
-            made.append(type(step).model_validate(document | {"id": f"{wanted}{number}"}))
-        others = [each for each in plan.steps if each.id != wanted]
-        return plan.model_copy(update={"steps": [*others, *made]})
+        found = value_at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {}) if done is not None else None
+        document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
+        made = []
+        for number, item in enumerate((found or [])[: MAX_STEPS - len(plan.steps)], 1):
+            told = rewritten(document, partial(_with_item, step.foreach.item_name, item))
+            made.append(type(step).model_validate(told | {"id": f"{wanted}{number}"}))
+        return plan.model_copy(update={"steps": [*others.steps, *made]})
 
 
 def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:

@@ -51,7 +51,6 @@ class CommunityPlugin:
 
     @property
     def url(self) -> str:
-        """Where it can be read about."""
         return f"https://github.com/{self.repo}"
 
 
@@ -72,7 +71,6 @@ class PluginList:
     stale: bool = False
 
     def get(self, plugin_id: str) -> CommunityPlugin | None:
-        """The plugin of an id."""
         return next((plugin for plugin in self.plugins if plugin.id == plugin_id), None)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import assert_never, cast
+from typing import assert_never
 
 from obsidian_agent.agent.events import AgentEvent, Emit, Notice, TextDelta
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import (
-    ChatDelta,
     ChatRequest,
     Finished,
     FinishReason,
@@ -42,7 +40,6 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The words of the answer."""
         return "".join(self.parts)
 
     @property
@@ -51,7 +48,6 @@ class Reply:
         return tuple(ToolCall(each.id, each.name, "".join(each.arguments)) for _, each in sorted(self.pieces.items()))
 
     def take(self, chunk: ToolCallChunk) -> None:
-        """A fragment of a call."""
         call = self.pieces.setdefault(chunk.number, _Pieces())
         call.id = call.id or chunk.id
         call.name = call.name or chunk.name
@@ -60,9 +56,7 @@ class Reply:
 
 async def listen(provider: Provider, request: ChatRequest, reply: Reply, emit: Emit) -> None:
     """Send a request, keep what comes in `reply`, and emit what is to be shown. Raises `ProviderError`."""
-    # Every provider's stream is an async generator; the protocol only promises an iterator.
-    deltas = cast("AsyncGenerator[ChatDelta, None]", provider.stream(request))
-    async with contextlib.aclosing(deltas):
+    async with contextlib.aclosing(provider.stream(request)) as deltas:
         async for delta in deltas:
             match delta:
                 case TextChunk(text, thinking):

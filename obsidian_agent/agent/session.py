@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from obsidian_agent.agent.events import (
     Verdict,
     stream,
 )
-from obsidian_agent.agent.macro_store import SavedActions
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.config.live import LiveSettings
@@ -61,7 +61,7 @@ class Session:
         self,
         vault: OpenVault,
         plans: Plans,
-        saved: SavedActions,
+        saved: MacroStore,
         settings: LiveSettings,
         make_models: Callable[[], Models | None] = lambda: None,
     ) -> None:
@@ -180,7 +180,7 @@ class Session:
                     return ()
             except ConfigError:
                 return ()  # what is wrong is said when the message is sent
-        return self.offline.suggest(self.request(message))
+        return self.offline.turn(self.request(message)).candidates
 
     def request(self, message: str, params: Mapping[str, str] | None = None, pick: int | None = None) -> PlanRequest:
         """A message of the person to a planner, as things are now. May block."""
@@ -190,7 +190,7 @@ class Session:
 
     # --- turns -----------------------------------------------------------------------------------------------------------------------
 
-    def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncIterator[AgentEvent]:
+    def turn(self, message: str, approve: ApproveShare | None = None) -> AsyncGenerator[AgentEvent, None]:
         """One message of the person; ends with Answer, NeedsInput, PreviewReady, RoundsUsedUp or TurnFailed.
 
         With a model and somebody who can be asked about sharing (`approve`), the model looks around first, answers or proposes a plan,
@@ -218,7 +218,7 @@ class Session:
         assistant: str | None = None,
         pick: int | None = None,
         params: Mapping[str, str] | None = None,
-    ) -> AsyncIterator[AgentEvent]:
+    ) -> AsyncGenerator[AgentEvent, None]:
         """One message of the person to the session's model (or to `model`), in a conversation (None: a new one).
 
         `assistant` is the agent of the vault whose instructions hold, by name. `pick`: the person chose this one, from 1, of the candidates
@@ -286,7 +286,7 @@ class Session:
             case _:
                 pass
 
-    def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+    def fill(self, candidate: Candidate | None, values: Mapping[str, Any]) -> AsyncGenerator[AgentEvent, None]:
         """Go on after NeedsInput with values for what was missing, for the chosen candidate if there were any."""
         opened = self._open
         if candidate is not None and candidate.recipe:
@@ -306,11 +306,11 @@ class Session:
         disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
-    ) -> AsyncIterator[AgentEvent]:
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Preview a plan: an edited one, one with steps left out, a macro's. `instruction` is the message that it was made from."""
         return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit))
 
-    def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncIterator[AgentEvent]:
+    def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
 
         async def work(emit: Emit) -> None:
@@ -327,7 +327,7 @@ class Session:
 
         return stream(work)
 
-    def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncIterator[AgentEvent]:
+    def run_macro(self, name: str, values: Mapping[str, Any]) -> AsyncGenerator[AgentEvent, None]:
         """Preview a saved action; NeedsInput when values are missing. Raises MacroError, also for one that is not trusted."""
 
         async def work(emit: Emit) -> None:

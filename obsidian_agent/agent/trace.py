@@ -78,7 +78,7 @@ class Trace:
             case ShareDecided(request, decision):
                 return {"event": "share", "kind": request.kind, "items": len(request.items), "answer": decision.scope}
             case TokensUsed():
-                numbers = {"prompt": event.prompt_tokens, "completion": event.completion_tokens, "cached": event.cached_tokens}
+                numbers = {"prompt": event.prompt, "completion": event.completion, "cached": event.cached}
                 times = {"seconds": round(event.seconds, 4), "first": event.first and round(event.first, 4), "cost": event.cost}
                 return {"event": "usage", "requests": event.requests, **numbers, **times}
             case Notice(problem) | TurnFailed(problem):

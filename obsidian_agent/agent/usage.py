@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from obsidian_agent.agent.budget import USUAL_REPLY, estimate_messages, estimate
 from obsidian_agent.agent.events import AgentEvent, ShareDecided, ShareRequested, TextDelta, TokensUsed
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, Usage
-from obsidian_agent.providers.middleware import AroundProvider, closing
+from obsidian_agent.providers.middleware import AroundProvider
 from obsidian_agent.providers.prices import ModelFacts, Price, facts_of
 from obsidian_agent.state_files import append_json, json_lines
 
@@ -40,17 +40,14 @@ class Meter:
     _looking: float | None = None
 
     def asking(self) -> None:
-        """A request goes out."""
         self._began = self.clock() if self._began is None else self._began
         self.requests += 1
 
     def hear(self, event: AgentEvent) -> None:
-        """Something came."""
         if isinstance(event, TextDelta) and self.first is None and self._began is not None:
             self.first = self.clock() - self._began
 
     def answered(self, usage: Usage | None) -> None:
-        """An answer is complete."""
         if usage is None:
             return
         self.prompt += usage.prompt_tokens
@@ -68,97 +65,23 @@ class Meter:
             self._looking = now
 
     def total(self) -> TokensUsed:
-        """Everything so far."""
         cost = None if self.price is None else self.price.of(Usage(self.prompt, self.completion, self.cached))
         seconds = self.clock() - self._began if self._began is not None else 0.0
-        return TokensUsed(self.prompt, self.completion, self.requests, self.cached, cost, self.model, seconds, self.first, self.tools)
+        return TokensUsed(self.model, self.prompt, self.completion, self.requests, self.cached, cost, seconds, self.first, self.tools)
 
 
-@dataclass(frozen=True, slots=True)
-class TurnUsage:
-    """Tokens as the service counts them, money in US dollars (None: the price is not known), seconds.
-
-    `cached` are prompt tokens that the service remembered; `first` is the time to the first token, `tools` the time that looking took.
-    """
-
-    model: str
-    prompt: int
-    completion: int
-    requests: int = 1
-    cached: int = 0
-    cost: float | None = None
-    seconds: float = 0.0
-    first: float | None = None
-    tools: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """As a record of a thread."""
-        return {
-            "k": "usage",
-            "model": self.model,
-            "prompt": self.prompt,
-            "completion": self.completion,
-            "requests": self.requests,
-            "cached": self.cached,
-            "cost": self.cost,
-            "seconds": round(self.seconds, 3),
-            "first": None if self.first is None else round(self.first, 3),
-            "tools": round(self.tools, 3),
-        }
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> TurnUsage | None:
-        """From a record; None when it is none."""
-        match record:
-            case {"model": str(model), "prompt": int(prompt), "completion": int(completion)}:
-                cost, first = _real(record.get("cost")), _real(record.get("first"))
-                return cls(
-                    model,
-                    prompt,
-                    completion,
-                    requests=int(_real(record.get("requests")) or 0),
-                    cached=int(_real(record.get("cached")) or 0),
-                    cost=cost,
-                    seconds=_real(record.get("seconds")) or 0.0,
-                    first=first,
-                    tools=_real(record.get("tools")) or 0.0,
-                )
-            case _:
-                return None
-
-
-def _real(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """A sum over turns. `unpriced` turns have no known price; `cost` is the sum of the others."""
-
-    turns: int = 0
-    requests: int = 0
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-    seconds: float = 0.0
-    tools: float = 0.0
-
-
-def total(turns: Iterable[TurnUsage]) -> Total:
-    """The sum."""
-    found = list(turns)
-    return Total(
-        turns=len(found),
-        requests=sum(each.requests for each in found),
-        prompt=sum(each.prompt for each in found),
-        completion=sum(each.completion for each in found),
-        cached=sum(each.cached for each in found),
-        cost=sum(each.cost for each in found if each.cost is not None),
-        unpriced=sum(1 for each in found if each.cost is None),
-        seconds=sum(each.seconds for each in found),
-        tools=sum(each.tools for each in found),
+def total(turns: Sequence[TokensUsed]) -> TokensUsed:
+    """The sum over turns; `cost` of those whose price is known, None where that is none."""
+    costs = [each.cost for each in turns if each.cost is not None]
+    return TokensUsed(
+        "",
+        prompt=sum(each.prompt for each in turns),
+        completion=sum(each.completion for each in turns),
+        requests=sum(each.requests for each in turns),
+        cached=sum(each.cached for each in turns),
+        cost=sum(costs) if costs else None,
+        seconds=sum(each.seconds for each in turns),
+        tools=sum(each.tools for each in turns),
     )
 
 
@@ -207,7 +130,7 @@ class CountedProvider(AroundProvider):
     spending: Callable[[], MonthlyCost]
     facts: Callable[[str], ModelFacts] = facts_of
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """As the inner provider's. Raises `ProviderError` SPENDING_CAP instead of sending what may cost too much."""
         price = (await asyncio.to_thread(self.facts, self.name)).price
         spending = self.spending()
@@ -216,7 +139,7 @@ class CountedProvider(AroundProvider):
             likely = price.estimate(tokens, request.max_tokens or USUAL_REPLY)
             if (refusal := await asyncio.to_thread(spending.refusal, likely)) is not None:
                 raise ProviderError(refusal.message, code=refusal.code)
-        async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
+        async with contextlib.aclosing(self.inner.stream(request)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, Finished) and delta.usage is not None and not self.local:
                     cost = price.of(delta.usage) if price is not None else None

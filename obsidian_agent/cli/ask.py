@@ -74,7 +74,7 @@ class Told:
         from obsidian_agent.agent.document import asked_document
 
         used = self.usage
-        counted = {"promptTokens": used.prompt_tokens, "completionTokens": used.completion_tokens} if used is not None else None
+        counted = {"promptTokens": used.prompt, "completionTokens": used.completion} if used is not None else None
         document = {"answer": self.text, "sources": list(self.sources), "usage": counted, "outcome": self.outcome}
         document |= {"alsoSent": list(self.besides)} if self.besides else {}
         document |= asked_document(self.asked) if self.asked is not None else {}
@@ -122,7 +122,7 @@ async def _listen(session: Session, options: argparse.Namespace, told: Told, out
     if told.besides:
         out.note(f"Also sent: {', '.join(told.besides)}")
     if out.verbose and told.usage is not None:
-        out.note(f"{told.usage.prompt_tokens:,} tokens in, {told.usage.completion_tokens:,} out, {told.usage.requests} requests")
+        out.note(f"{told.usage.prompt:,} tokens in, {told.usage.completion:,} out, {told.usage.requests} requests")
 
 
 def _hear(event: AgentEvent, told: Told, out: Output) -> None:

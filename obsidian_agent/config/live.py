@@ -109,19 +109,8 @@ def _row(name: str, settings: Settings, stored: Mapping[str, Any], variables: Ma
     extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
     choices = tuple(str(each) for each in schema.get("enum", ()))
     types = {schema.get("type"), *(each.get("type") for each in schema.get("anyOf", ()))}
-    kind: Any = (
-        "choice"
-        if choices
-        else "switch"
-        if "boolean" in types
-        else "number"
-        if types & {"number", "integer"}
-        else "list"
-        if "array" in types
-        else "table"
-        if "object" in types
-        else "text"
-    )
+    kinds = {"boolean": "switch", "number": "number", "integer": "number", "array": "list", "object": "table"}
+    kind: Any = "choice" if choices else next((kinds[each] for each in kinds if each in types), "text")
     return SettingRow(
         name=name,
         group=str(extra.get("group", "App")),

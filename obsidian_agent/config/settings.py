@@ -28,8 +28,8 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
 Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
 
 
-def _field(group: Group, title: str, description: str, **limits: Any) -> Any:
-    return Field(title=title, description=description, json_schema_extra={"group": group}, **limits)
+def _field(default: Any, group: Group, title: str, description: str, **limits: Any) -> Any:
+    return Field(default, title=title, description=description, json_schema_extra={"group": group}, **limits)
 
 
 class Settings(BaseModel):
@@ -37,117 +37,89 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Annotated[
-        str | None, _field("Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
-    ] = None
-    base_url: Annotated[str | None, _field("Model", "Base URL", "Address of an OpenAI-compatible service; http only on this machine.")] = (
-        None
+    model: str | None = _field(None, "Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
+    base_url: str | None = _field(None, "Model", "Base URL", "Address of an OpenAI-compatible service; http only on this machine.")
+    temperature: float = _field(0.2, "Model", "Temperature", "How freely the model answers.", ge=0.0, le=1.0)
+    max_tokens: int | None = _field(None, "Model", "Longest answer", "Tokens; empty leaves it to the service.", ge=1, le=1_000_000)
+    timeout: float = _field(
+        60.0, "Model", "Timeout", "Seconds without a sign of the service, after which it is given up.", ge=1.0, le=3600.0
     )
-    temperature: Annotated[float, _field("Model", "Temperature", "How freely the model answers.", ge=0.0, le=1.0)] = 0.2
-    max_tokens: Annotated[int | None, _field("Model", "Longest answer", "Tokens; empty leaves it to the service.", ge=1, le=1_000_000)] = (
-        None
+    streaming: bool = _field(True, "Model", "Streaming", "Show answers while they come, not when they are complete.")
+    tool_calling: bool = _field(
+        True, "Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."
     )
-    timeout: Annotated[
-        float, _field("Model", "Timeout", "Seconds without a sign of the service, after which it is given up.", ge=1.0, le=3600.0)
-    ] = 60.0
-    streaming: Annotated[bool, _field("Model", "Streaming", "Show answers while they come, not when they are complete.")] = True
-    tool_calling: Annotated[
-        bool,
-        _field("Model", "Let models look around", "Models may search and read in the vault, as far as you share it, before they answer."),
-    ] = True
-    planning: Annotated[
-        Literal["auto", "menu", "plan"],
-        _field(
-            "Model",
-            "How models plan",
-            "menu: pick from the actions of the menu, the rest as a plan; plan: write whole plans; auto: menu on this machine, else plan.",
-        ),
-    ] = "auto"
-    requests_per_minute: Annotated[
-        int, _field("Model", "Requests a minute", "To each service that is not on this machine.", ge=1, le=10_000)
-    ] = 10
-    context_window: Annotated[
-        int | None,
-        _field("Model", "Context window", "Tokens that the model can hold; empty: what is known of it.", ge=1_000, le=100_000_000),
-    ] = None
-    prompt: Annotated[
-        Literal["auto", "full", "short"],
-        _field(
-            "Model", "What models are told", "short: a third, for slow models and small windows; auto: short for models on this machine."
-        ),
-    ] = "auto"
-    spending_cap: Annotated[float | None, _field("Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)] = (
-        None
+    planning: Literal["auto", "menu", "plan"] = _field(
+        "auto",
+        "Model",
+        "How models plan",
+        "menu: pick from the actions of the menu, the rest as a plan; plan: write whole plans; auto: menu on this machine, else plan.",
     )
-    system_message: Annotated[
-        str, _field("Model", "Standing instructions", "Told to the model in every conversation.", max_length=20_000)
-    ] = ""
-    auto_title: Annotated[
-        bool, _field("Model", "Titles by the model", "Ask the model for a conversation's title; else your first words are it.")
-    ] = False
-    note_models: Annotated[
-        Patterns,
-        _field(
-            "Model",
-            "Models that notes may choose",
-            "PROVIDER/NAME or PROVIDER/*, for ai-model in a note's properties; else those of your provider.",
-        ),
-    ] = ()
-    context_active_note: Annotated[
-        bool, _field("What goes along", "Open note", "The text of the open note goes along with a message, once you allow it.")
-    ] = False
-    context_notes: Annotated[
-        int,
-        _field(
-            "What goes along",
-            "Notes that fit",
-            "So many notes that fit your words go along, if they are shared without asking.",
-            ge=0,
-            le=20,
-        ),
-    ] = 3
-    context_fusion: Annotated[
-        Literal["plain", "structured"],
-        _field("What goes along", "How notes are put together", "plain: one after the other; structured: listed and grouped."),
-    ] = "structured"
-    share_allow: Annotated[
-        Patterns, _field("Sharing", "Share without asking", "Notes and folders that models may read: patterns such as Projects/**.")
-    ] = ()
-    share_deny: Annotated[
-        Patterns, _field("Sharing", "Never share", "Notes and folders that do not exist for models, such as Private or *.key.")
-    ] = ()
-    share_local: Annotated[
-        bool, _field("Sharing", "Share with local models", "Models on this machine may read everything but what is never shared.")
-    ] = False
-    confirm_writes: Annotated[bool, _field("Safety", "Confirm changes", "Ask before a plan that changes notes runs.")] = True
-    allow_commands: Annotated[
-        bool,
-        _field(
-            "Safety",
-            "Allow commands",
-            "Plans in the app may run Obsidian commands; they are always asked about. On the command line: --allow-commands.",
-        ),
-    ] = False
-    allow_deletes: Annotated[
-        bool,
-        _field(
-            "Safety", "Allow deletes", "Plans in the app may move notes to the vault's .trash folder. On the command line: --allow-deletes."
-        ),
-    ] = False
-    auto_approve_read_only: Annotated[
-        bool, _field("Safety", "Run read-only plans at once", "A plan that changes nothing runs without being asked about.")
-    ] = False
-    insert_at_cursor: Annotated[
-        bool, _field("App", "Insert answers at the cursor", "/insert puts an answer at the cursor of the open note, not at its end.")
-    ] = False
-    tracing: Annotated[
-        bool,
-        _field("App", "Trace", "Write what happens between this program and models to a file on this machine, without keys and note text."),
-    ] = False
-    theme: Annotated[str | None, _field("App", "Theme", "dark, light, or the name of a theme of the terminal app.")] = None
-    keymap: Annotated[
-        dict[str, str], _field("App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
-    ] = {}
+    requests_per_minute: int = _field(10, "Model", "Requests a minute", "To each service that is not on this machine.", ge=1, le=10_000)
+    context_window: int | None = _field(
+        None, "Model", "Context window", "Tokens that the model can hold; empty: what is known of it.", ge=1_000, le=100_000_000
+    )
+    prompt: Literal["auto", "full", "short"] = _field(
+        "auto",
+        "Model",
+        "What models are told",
+        "short: a third, for slow models and small windows; auto: short for models on this machine.",
+    )
+    spending_cap: float | None = _field(None, "Model", "Spending cap", "US dollars a month, by list prices; empty: none.", ge=0.0)
+    system_message: str = _field("", "Model", "Standing instructions", "Told to the model in every conversation.", max_length=20_000)
+    auto_title: bool = _field(
+        False, "Model", "Titles by the model", "Ask the model for a conversation's title; else your first words are it."
+    )
+    note_models: Patterns = _field(
+        (),
+        "Model",
+        "Models that notes may choose",
+        "PROVIDER/NAME or PROVIDER/*, for ai-model in a note's properties; else those of your provider.",
+    )
+    context_active_note: bool = _field(
+        False, "What goes along", "Open note", "The text of the open note goes along with a message, once you allow it."
+    )
+    context_notes: int = _field(
+        3,
+        "What goes along",
+        "Notes that fit",
+        "So many notes that fit your words go along, if they are shared without asking.",
+        ge=0,
+        le=20,
+    )
+    context_fusion: Literal["plain", "structured"] = _field(
+        "structured", "What goes along", "How notes are put together", "plain: one after the other; structured: listed and grouped."
+    )
+    share_allow: Patterns = _field(
+        (), "Sharing", "Share without asking", "Notes and folders that models may read: patterns such as Projects/**."
+    )
+    share_deny: Patterns = _field((), "Sharing", "Never share", "Notes and folders that do not exist for models, such as Private or *.key.")
+    share_local: bool = _field(
+        False, "Sharing", "Share with local models", "Models on this machine may read everything but what is never shared."
+    )
+    confirm_writes: bool = _field(True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs.")
+    allow_commands: bool = _field(
+        False,
+        "Safety",
+        "Allow commands",
+        "Plans in the app may run Obsidian commands; they are always asked about. On the command line: --allow-commands.",
+    )
+    allow_deletes: bool = _field(
+        False,
+        "Safety",
+        "Allow deletes",
+        "Plans in the app may move notes to the vault's .trash folder. On the command line: --allow-deletes.",
+    )
+    auto_approve_read_only: bool = _field(
+        False, "Safety", "Run read-only plans at once", "A plan that changes nothing runs without being asked about."
+    )
+    insert_at_cursor: bool = _field(
+        False, "App", "Insert answers at the cursor", "/insert puts an answer at the cursor of the open note, not at its end."
+    )
+    tracing: bool = _field(
+        False, "App", "Trace", "Write what happens between this program and models to a file on this machine, without keys and note text."
+    )
+    theme: str | None = _field(None, "App", "Theme", "dark, light, or the name of a theme of the terminal app.")
+    keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
 
     @field_validator("base_url")
     @classmethod
@@ -218,6 +190,5 @@ def _unreadable(file: Path, error: Exception) -> ConfigError:
 
 
 def in_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What environment variables say."""
     variables = os.environ if environment is None else environment
     return {name: value for name in Settings.model_fields if (value := variables.get(ENVIRONMENT_PREFIX + name.upper())) is not None}

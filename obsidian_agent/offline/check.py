@@ -1,4 +1,4 @@
-"""Is it sure? What speaks against a plan for a sentence, whoever made it: a doubted plan is asked about, and never run unasked.
+"""Is it sure? What speaks against actions for a sentence, whoever chose them: a doubted plan is asked about, and never run unasked.
 
 All that is said is used, and all that is used was said: both ways it is compared by words, so that it holds in any language. It errs on the
 side of asking.
@@ -6,18 +6,16 @@ side of asking.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import regex
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.offline.names import key_of
+from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
+from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import Found, Sentence
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, stem, words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
@@ -41,9 +39,13 @@ _LEFT: Final = regex.compile("s?l(?:s*l)*")
 """A stretch of words that are left over, with small ones before and between them."""
 
 _ARTICLES: Final = frozenset({"the", "a", "an", "and"})
-_WRITTEN: Final = frozenset({"content", "text", "template", "preview", "replace"})
-_CHOOSING: Final = frozenset({"folder", "tag", "from", "path", "paths", "query", "addTags", "removeTags", "remove", "find"})
-"""Arguments of tools that are written as they are, and those by which notes are chosen."""
+_ARGUMENTS: Final[Mapping[str, Kind]] = {
+    **dict.fromkeys(("content", "text", "template", "preview", "replace", "set"), "text"),
+    **dict.fromkeys(("folder", "tag", "from", "path", "paths", "query", "addTags", "removeTags", "remove", "find"), "entry"),
+    "vault.rename.to": "newName",
+    "vault.createFile.path": "newNote",
+}
+"""What the arguments of tools are by which notes are chosen, named, and written."""
 
 _BEHIND_COLON: Final = regex.compile(r"[:：]\s*(?P<text>\S.*)$", regex.DOTALL)
 
@@ -51,36 +53,37 @@ _BEHIND_COLON: Final = regex.compile(r"[:：]\s*(?P<text>\S.*)$", regex.DOTALL)
 def doubts(
     sentence: str,
     around: Surroundings,
-    *,
-    recipe: Recipe | None = None,
-    values: Mapping[str, Any] | None = None,
-    plan: ActionPlan | None = None,
+    *parts: tuple[Recipe, Mapping[str, Any]],
     preview: Preview | None = None,
     certain: bool = False,
     live: bool = True,
 ) -> tuple[str, ...]:
-    """What speaks against a plan, each as one sentence; nothing when it is sure.
+    """What speaks against recipes with values (as `values.read` gives them) for a sentence, each as one sentence; nothing when it is sure.
 
-    `recipe` and `values` (as `values.read` gives them): the plan was chosen from the menu. Else `plan` was written as a whole. `certain`: the
-    sentence is an example of the recipe, so that all of it is covered, and only the effect is looked at. Not `live`: the notes that are meant
-    are not counted. May block.
+    `certain`: the sentence is an example of the recipe, so that all of it is covered, and only the effect is looked at. Not `live`: the notes
+    that are meant are not counted. May block.
     """
     said = Sentence(sentence, around)
-    made = _of_recipe(recipe, values or {}, around) if recipe is not None else _of_plan(plan)
+    chosen = [(recipe.inputs[name], value) for recipe, values in parts for name, value in values.items() if value is not None]
     found: list[str] = []
     if not certain:
-        found += _uncovered(said, made)
-        found += _misused(said, values or {}) if recipe is not None else ()
-        found += (f"You did not say “{text}”." for text in made.said if not _is_said(text, said))
-        found += (f"The name “{name}” holds words of the sentence itself." for name in map(_name, made.named) if _is_doubtful(name, said))
-        found += (f"“{text}” may say what to write rather than be it." for text in made.written if _is_described(text, said))
-    everything = any(found[0].casefold() in _EVERYTHING for found in WORD.finditer(sentence))
+        texts = [text for wanted, value in chosen for text in (wanted.name, *_leaves(value))]
+        own = [text for recipe, values in parts for text in (recipe.title, *_spoken(recipe, values))]
+        found += _uncovered(said, texts, frozenset(words(" ".join((*own, *texts)))))
+        found += (doubt for _, values in parts for doubt in _misused(said, values))
+        used = [text for wanted, value in chosen if value != wanted.default for text in _to_say(wanted, value, around)]
+        found += (f"You did not say “{text}”." for text in used if not _is_said(text, said))
+        named = [_name(value) for wanted, value in chosen if wanted.kind in ("newName", "newNote")]
+        found += (f"The name “{name}” holds words of the sentence itself." for name in named if _is_doubtful(name, said))
+        written = [value for wanted, value in chosen if wanted.kind in ("text", "value") and isinstance(value, str)]
+        found += (f"“{text}” may say what to write rather than be it." for text in written if _is_described(text, said))
+    everything = any(word[0].casefold() in _EVERYTHING for word in WORD.finditer(sentence))
     if live:
-        for described in (value for value in (values or {}).values() if isinstance(value, NoteSet)):
+        for described in (value for _, value in chosen if isinstance(value, NoteSet)):
             found += _meant(described, around, everything or certain)
     if preview is not None and not preview.errors:
         count = len(preview.change_set.changes)
-        if not count and made.changing:
+        if not count and any(_changing(recipe.tools) for recipe, _ in parts):
             found.append("It would change nothing.")
         kinds = {name.kind for each in said.names for name in each.names} if count > _MANY and not certain and not everything else set()
         if kinds and kinds <= {"note", "alias"}:
@@ -88,34 +91,45 @@ def doubts(
     return tuple(dict.fromkeys(found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """What a plan is made of, as far as a sentence can be held against it: the words of it and of what it does, all its texts, those that the
-    sentence must hold, the names of what is new, and what is written as it is. `changing`: it is there to change something."""
+def of_plan(plan: ActionPlan) -> tuple[Recipe, Mapping[str, str]]:
+    """A plan that was written as a whole as if it had been picked: its values are the texts of its steps, its words those of the recipes that
+    change things with the same tools.
+    """
+    inputs: dict[str, Input] = {}
+    for step in plan.steps:
+        for key, text in _fields([step.args, step.foreach and step.foreach.from_]):
+            kind = "choice" if "$" in text else _ARGUMENTS.get(f"{step.tool}.{key}") or _ARGUMENTS.get(key, "choice")
+            # A model may write texts that were not said.
+            inputs[str(len(inputs))] = Input(name=key, kind=kind, description=text, default=text if kind == "text" else None)
+    changing = _changing(step.tool for step in plan.steps)
+    like = [recipe for recipe in packaged() if (own := _changing(recipe.tools)) and own <= changing]
+    told = tuple(SLOT.sub(" ", text) for recipe in like for text in (recipe.title, *recipe.examples))
+    recipe = Recipe(name="plan", title="", subject="Saved", description="", examples=told, inputs=inputs, plan=plan.to_json())
+    return recipe, {name: wanted.description for name, wanted in inputs.items()}
 
-    stems: frozenset[str]
-    texts: tuple[str, ...]
-    said: tuple[str, ...]
-    named: tuple[str, ...]
-    written: tuple[str, ...]
-    changing: bool
+
+def _changing(tools: Iterable[str]) -> frozenset[str]:
+    return frozenset(tool for tool in tools if tool in TOOLS and TOOLS[tool].risk != "read-only")
 
 
-def _of_recipe(recipe: Recipe, values: Mapping[str, Any], around: Surroundings) -> _Made:
-    """The words of its title, of its values, and of the examples whose slots all have a value: “before” is used where a day is."""
-    inputs = {name: wanted for name, wanted in recipe.inputs.items() if values.get(name) is not None}
-    own = [recipe.title, *(SLOT.sub(" ", example) for example in recipe.examples if _is_filled(example, values))]
-    labels = [wanted.options[str(values[name])] for name, wanted in inputs.items() if str(values[name]) in wanted.options]
-    texts = [text for name in inputs for text in (name, *_leaves(values[name]))]
-    chosen = [(wanted, values[name]) for name, wanted in inputs.items() if values[name] != wanted.default]
-    return _Made(
-        frozenset(words(" ".join((*own, *labels, *texts)))),
-        tuple(texts),
-        tuple(text for wanted, value in chosen for text in _to_say(wanted, value, around)),
-        tuple(values[name] for name, wanted in inputs.items() if wanted.kind in ("newName", "newNote")),
-        tuple(str(values[name]) for name, wanted in inputs.items() if wanted.kind in ("text", "value") and isinstance(values[name], str)),
-        bool(_changing(recipe.tools)),
-    )
+def _fields(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """All texts in the arguments of a step, each with the key that it stands behind; keys stand behind none."""
+    match value:
+        case dict():
+            for name, each in value.items():
+                yield "", name
+                yield from _fields(each, key if key == "set" else name)
+        case list():
+            for each in value:
+                yield from _fields(each, key)
+        case str() | int() | float() if not isinstance(value, bool):
+            yield key, str(value)
+
+
+def _spoken(recipe: Recipe, values: Mapping[str, Any]) -> Iterator[str]:
+    """The words of a choice and of the examples whose slots all have a value: “before” is used where a day is."""
+    yield from (recipe.inputs[name].options.get(str(value), "") for name, value in values.items())
+    yield from (SLOT.sub(" ", example) for example in recipe.examples if _is_filled(example, values))
 
 
 def _is_filled(example: str, values: Mapping[str, Any]) -> bool:
@@ -136,79 +150,29 @@ def _to_say(wanted: Input, value: Any, around: Surroundings) -> Iterator[str]:
         yield from (_name(text) if wanted.kind in ("newNote", "newName") else text for text in _leaves(value))
 
 
-def _of_plan(plan: ActionPlan | None) -> _Made:
-    """The words of its arguments, and of the recipes that change things with the same tools."""
-    steps = plan.steps if plan is not None else []
-    texts = tuple(_leaves([(step.args, step.foreach.from_ if step.foreach else None) for step in steps]))
-    fields = [(key, value) for step in steps for key, value in _fields(step.args)]
-    targets = [step.args.get({"vault.rename": "to", "vault.createFile": "path"}.get(step.tool, "")) for step in steps]
-    sets = [step.args["set"] for step in steps if isinstance(step.args.get("set"), dict)]
-    changing = _changing(step.tool for step in steps)
-    own = [recipe for recipe in packaged() if (made := _changing(recipe.tools)) and made <= changing]
-    told = [SLOT.sub(" ", text) for recipe in own for text in (recipe.title, *recipe.examples)]
-    return _Made(
-        frozenset(words(" ".join((*told, *texts)))),
-        texts,
-        tuple(value for key, value in fields if key in _CHOOSING and "$" not in value),
-        tuple(target for target in targets if isinstance(target, str) and "$" not in target),
-        (
-            *(value for key, value in fields if key in _WRITTEN and "${" not in value),
-            *(value for each in sets for value in each.values() if isinstance(value, str)),
-        ),
-        bool(changing),
-    )
-
-
-def _changing(tools: Iterable[str]) -> frozenset[str]:
-    return frozenset(tool for tool in tools if tool not in TOOLS or TOOLS[tool].risk != "read-only")
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    """All texts in a value, keys among them."""
-    match value:
-        case str():
-            yield value
-        case bool() | None:
-            return
-        case int() | float():
-            yield str(value)
-        case NoteSet():
-            yield from _leaves([[term.value, term.property] for term in value.terms])
-            yield value.text()
-        case Mapping():
-            yield from _leaves([*value, *value.values()])
-        case list() | tuple():
-            for each in value:
-                yield from _leaves(each)
-
-
-def _fields(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """All texts in the arguments of a step, with the name of the field each stands in."""
-    match value:
-        case str():
-            yield key, value
-        case dict():
-            for name, each in value.items():
-                yield from _fields(each, name)
-        case list():
-            for each in value:
-                yield from _fields(each, key)
+def _leaves(value: Any) -> list[str]:
+    """All texts in a value."""
+    if isinstance(value, NoteSet):
+        return [*_leaves([each for term in value.terms for each in (term.value, term.property)]), value.text()]
+    if isinstance(value, list):
+        return [text for each in value for text in _leaves(each)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]
 
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".md")
 
 
-def _uncovered(said: Sentence, made: _Made) -> Iterator[str]:
-    """The stretches of a sentence that nothing in the plan stands for."""
-    keys = {key_of(text) for text in made.texts}
+def _uncovered(said: Sentence, texts: Sequence[str], stems: Collection[str]) -> Iterator[str]:
+    """The stretches of a sentence that neither the texts of a plan nor its words stand for."""
+    keys = {key_of(text) for text in texts}
     covered = [(each.start, each.end) for each in (*said.quotes, *said.days) if key_of(each.text) in keys]
     covered += [(each.start, each.end) for each in said.names if any(_values(each) & {key, f"{key}.md"} for key in keys)]
     found = list(WORD.finditer(said.text))
     codes = ""
     for word in found:
         inside = any(start <= word.start() and word.end() <= end for start, end in covered)
-        small, used = word[0].casefold() in FUNCTION_WORDS, stem(word[0]) in made.stems or word[0].casefold() in _EVERYTHING
+        small, used = word[0].casefold() in FUNCTION_WORDS, stem(word[0]) in stems or word[0].casefold() in _EVERYTHING
         codes += "u" if inside or (used and not small) else "s" if small else "l"
     left: list[str] = []
     for stretch in _LEFT.finditer(codes):

@@ -16,6 +16,7 @@ from typing import Any, Final
 from obsidian_agent.offline.note_set import SLOTS, STATES, TASKS, NoteSet, Unread, plain, with_field
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.sentence import Found
+from obsidian_agent.offline.values import shown
 from obsidian_agent.plan.json_text import Refused, decode
 from obsidian_agent.tools.core.tool import RunContext
 
@@ -162,22 +163,11 @@ def _actions(answer: str) -> list[dict[str, Any]]:
 
 def _text(wanted: Input, value: Any) -> str | None:
     """A value as a form would have it; None for none."""
-    if wanted.kind == "notes" and isinstance(value, dict):
-        return _query(value)
-    match value:
-        case None | "" | []:
-            return None
-        case bool():
-            return "true" if value else "false"
-        case list():
-            texts = [str(each) for each in value]
-            return json.dumps(texts, ensure_ascii=False) if any("," in text for text in texts) else ", ".join(texts)
-        case str():
-            return value
-        case int() | float():
-            return str(value)
-        case _:
+    if isinstance(value, dict):
+        if wanted.kind != "notes":
             raise NotChosen(f"{wanted.description} is neither a text nor a number.")
+        return _query(value)
+    return shown(wanted, value) or None
 
 
 def _query(fields: Mapping[str, Any]) -> str | None:

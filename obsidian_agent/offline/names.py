@@ -1,4 +1,4 @@
-"""The names of a vault, from its index: folders, tags, properties, values of properties, notes and their aliases.
+"""What sentences and values are read against: the day, the open note, and the names of a vault, from its index.
 
 Case and Unicode form do not count.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import regex
 
 from obsidian_agent.errors import VaultError
+from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
@@ -121,6 +122,37 @@ class Names:
         for alias, path in self.index.aliases():
             add(Name("alias", path.text), alias)
         return by_key
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A vault at one moment, and the run's context."""
+
+    view: VaultView
+    context: RunContext
+    known: Names | None = None
+    """Names that were read before: they hold as long as the index is the same."""
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of the vault, from its index. May block."""
+        names = Names.of(self.view)
+        return self.known if self.known is not None and self.known.index is names.index else names
+
+    @property
+    def active_file(self) -> str | None:
+        """The path of the open note."""
+        return self.context.active_file.text if self.context.active_file is not None else None
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether any text is selected."""
+        return bool(self.context.selection and self.context.selection.text.strip())
+
+    @property
+    def tools(self) -> ToolContext:
+        """The context of a tool that reads this vault."""
+        return ToolContext(self.view, self.view, self.context)
 
 
 def _with_parents(folder: str) -> Iterator[str]:

@@ -14,10 +14,8 @@ from typing import Any, Final, Literal, get_args
 import regex
 
 from obsidian_agent.errors import ObsidianAgentError, PlanError
-from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import NameKind, key_of
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Kind
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.tools.registry import TOOLS
 
 ACTIVE: Final = "${activeFile}"
@@ -31,7 +29,7 @@ Key = Literal[
 ]
 Op = Literal[":", ">=", "<=", ">", "<", "has", "lacks"]
 
-FIELDS: Final[tuple[Key, ...]] = tuple(key for key in get_args(Key) if key != "property")
+KEYS: Final[tuple[Key, ...]] = tuple(key for key in get_args(Key) if key != "property")
 """What may stand before a colon; properties stand in brackets."""
 
 STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
@@ -83,17 +81,11 @@ _WORDS: Final[Mapping[str, str]] = {
 """How a term reads behind “notes”, where that is the same for every value."""
 
 TASKS: Final = ("open", "done", "any", "none")
-_TERM: Final = regex.compile(
-    r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
-    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
-    r"|(?P<tag>#[^\s]+))(?:\s+|$)"
-)
 _PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')
 _PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
 """Values and names of properties that need no quotes."""
 
 _NUMBER: Final = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
-_DATE: Final = regex.compile(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 
 class Unread(PlanError):
@@ -183,35 +175,6 @@ def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
     return NoteSet((*described.terms, Term("folder", folder, negated=True))) if meant else described
 
 
-def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:
-    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `Unread`."""
-    wanted = text.strip()
-    if not known and wanted.casefold() in EVERYTHING:
-        return NoteSet()
-    named = _named(wanted, around)
-    if known and (named is None or named.terms[0].key == "folder" or around.names.find(wanted, "folder")):
-        raise Unread(f"No note alone is called “{wanted}”.")
-    if named is not None:
-        return named
-    parts = [_named(part.strip(), around) for part in wanted.split(",")]
-    if len(parts) > 1 and all(part is not None and part.terms[0].key == "note" for part in parts):
-        return NoteSet(tuple(term for part in parts if part is not None for term in part.terms))
-    terms: list[Term] = []
-    place = 0
-    while place < len(wanted):
-        found = _TERM.match(wanted, place)
-        if found is None or found.end() == place:
-            raise Unread(
-                f"“{wanted[place:]}” describes no notes.",
-                hint="Name a note, a folder or a #tag, or write for example: tag:#done folder:Projects [rating>=4].",
-            )
-        terms.append(_term(found, around))
-        place = found.end()
-    if not terms:
-        raise Unread("Which notes? Name a note, a folder or a #tag.")
-    return NoteSet(tuple(terms))
-
-
 def stem(path: str) -> str:
     """The name of a note without folder and ending."""
     return path.rpartition("/")[2].removesuffix(".md")
@@ -222,119 +185,6 @@ def plain(value: str) -> Any:
     if _NUMBER.fullmatch(value):
         return float(value) if "." in value else int(value)
     return {"true": True, "false": False}.get(value.casefold(), value)
-
-
-def value_of(text: str, name: str, around: Surroundings, *, as_text: bool = False) -> Any:
-    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days.
-
-    `as_text`: any other value is a text.
-    """
-    there = around.names.properties.get(name, {})
-    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
-    if found is not None or as_text:
-        return text if found is None else found
-    value = plain(text.strip())
-    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
-    when = dates.parse(text, around.context.now.date()) if isinstance(value, str) and dated else None
-    return when.isoformat() if when is not None else value
-
-
-def _named(text: str, around: Surroundings) -> NoteSet | None:
-    """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
-    if text.casefold() in THIS_NOTE and around.active_file is not None:
-        return of_notes(ACTIVE)
-    link = regex.fullmatch(r"\[\[([^\[\]|#]+)\]\]", text)
-    bare = link[1] if link else text
-    if text.startswith("#"):
-        found = around.names.find(text, "tag")
-        return NoteSet((Term("tag", found[0].value),)) if found else None
-    notes = {name.value for name in around.names.find(bare, "note", "alias")}
-    if len(notes) == 1:
-        return of_notes(notes.pop())
-    folders = {name.value for name in around.names.find(bare.rstrip("/"), "folder")}
-    return NoteSet((Term("folder", folders.pop()),)) if len(folders) == 1 and not notes else None
-
-
-def _term(found: Any, around: Surroundings) -> Term:
-    negated = found["not"] is not None
-    if found["tag"]:
-        return Term("tag", found["tag"].lstrip("#"), negated=negated)
-    if found["property"]:
-        name = _plain(found["property"][1:-1]) if found["property"].startswith('"') else found["property"].strip()
-        known = around.names.find(name, "property")
-        name = known[0].value if known else name
-        if found["compared"] is None:
-            return Term("property", None, "has", name, negated)
-        op: Op = found["compared"].lstrip(":") or ":"
-        if found["plain"] is None:
-            return Term("property", value_of(_plain(found["value"]), name, around, as_text=True), op, name, negated)
-        value = found["plain"].strip()
-        if op == ":" and value in ("", "null"):
-            return Term("property", None, "lacks", name, negated)
-        if op == ":" and value == "*":
-            return Term("property", None, "has", name, negated)
-        if not value or " OR " in value:
-            raise Unread(
-                f"“{found[0].strip()}” describes no notes.", hint="Compare with one value, for example [rating:>=4] or [due:<today]."
-            )
-        return Term("property", value_of(value, name, around), op, name, negated)
-    key, value = found["key"], found["bare"] if found["bare"] is not None else _plain(found["quoted"])
-    if key not in FIELDS:
-        raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(FIELDS)}.")
-    return Term(key, _value(key, value, around), found["op"] or (">=" if key in _TIMES else ":"), negated=negated)
-
-
-def _value(key: Key, value: str, around: Surroundings) -> Any:
-    match key:
-        case "tag":
-            return value.lstrip("#")
-        case "note" | "links-to" | "linked-from":
-            return named(value, around, "note", "alias")
-        case "folder" | "in":
-            return one(value.strip("/"), around, "folder")
-        case "changed" | "created" | "dated":
-            return day(value, around)
-        case "is" | "tasks":
-            known = STATES if key == "is" else TASKS
-            if value not in known:
-                raise Unread(f"{'Notes' if key == 'is' else 'Tasks'} can be {', '.join(known)}; not “{value}”.")
-            return value
-        case _:
-            return value
-
-
-def named(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
-    """As `one`, for a text that may also be a link, or mean the open note."""
-    if text.casefold() in THIS_NOTE | {ACTIVE.casefold()}:
-        if around.active_file is None:
-            raise Unread("No note is open: name one.")
-        return ACTIVE
-    bare = text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text
-    return one(bare.rstrip("/"), around, *kinds, below=below)
-
-
-def one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
-    """The path of the one note, folder or file of these kinds that a text names; of several, those `below` a folder count. Raises `Unread`."""
-    found = list(dict.fromkeys(name.value for name in around.names.find(text, *kinds)))
-    if len(found) > 1:
-        found = [path for path in found if below and path.startswith(f"{below}/")] or found
-    whole = [path for path in found if path == text] or [
-        path for path in found if key_of(path.removesuffix(".md")) == key_of(text.removesuffix(".md"))
-    ]
-    if len(whole) == 1 or len(found) == 1:
-        return str((whole or found)[0])
-    if found:
-        raise Unread(f"Several are called “{text}”: {', '.join(map(str, found[:4]))}.")
-    what = {1: kinds[0], 2: "note"}.get(len(kinds), "note, folder or file")
-    raise Unread(f"There is no {what} called “{text}”.")
-
-
-def day(text: str, around: Surroundings) -> str:
-    """The day that a text names, as YYYY-MM-DD. Raises `Unread`."""
-    found = dates.parse(text, around.context.now.date())
-    if found is None:
-        raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
-    return found.isoformat()
 
 
 def _condition(term: Term) -> dict[str, Any]:
@@ -400,7 +250,3 @@ def _typed(term: Term) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _plain(text: str) -> str:
-    return str(regex.sub(r"\\(.)", r"\1", text))

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import regex
 
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import SLOTS, NoteSet, Unread, with_field, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe
 from obsidian_agent.offline.sentence import HELD, quotes
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 
 _BLANK: Final = regex.compile(r"\s+")

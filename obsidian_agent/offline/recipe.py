@@ -16,32 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from obsidian_agent.plan.model import ParameterType
 
-Kind = Literal[
-    "text",
-    "number",
-    "boolean",
-    "date",
-    "list",
-    "path",
-    "note",
-    "entry",
-    "folder",
-    "newNote",
-    "newName",
-    "template",
-    "tag",
-    "tags",
-    "property",
-    "properties",
-    "value",
-    "heading",
-    "choice",
-    "notes",
-    "field",
-]
+_Named = Literal["note", "entry", "folder", "newNote", "newName", "template", "tag", "tags", "property", "properties", "value", "heading"]
+Kind = Literal[ParameterType, _Named, "choice", "notes", "field"]
 """What a parameter takes. `entry`: a note, folder or other file that exists; `newNote`: the path of a note to be made; `newName`: another
 path for the entry `of` names, given by its name; `value`: what a property is set to; `heading`: one of the note `of` names; `notes`: a
-description of notes (`note_set.py`); `field`: what notes are sorted or grouped by. The others are types of the plan language, or plain."""
+description of notes (`note_set.py`); `field`: what notes are sorted or grouped by. The others are types of the plan language,
+or plain."""
 
 Subject = Literal["Notes", "Text", "Lists", "Tasks", "Links", "Tags & properties", "Daily notes", "Find", "Saved"]
 """Where a recipe stands in the menu; `Saved` are the macros."""
@@ -52,13 +32,8 @@ MOST_EXAMPLES: Final = 6
 SLOT: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)(?:\.([A-Za-z]+))?\}")
 """A slot of an example: `{name}` is a parameter, `{notes.tag}` one field of a description of notes."""
 
-_TYPES: Final[Mapping[str, ParameterType]] = {
-    "number": "number",
-    "boolean": "boolean",
-    "date": "date",
-    **dict.fromkeys(("list", "tags", "properties"), "list"),
-    **dict.fromkeys(("path", "note", "entry", "folder", "newNote", "newName", "template"), "path"),
-}
+_LISTS: Final = ("list", "tags", "properties")
+_PATHS: Final = ("path", "note", "entry", "folder", "newNote", "newName", "template")
 
 
 class RecipeModel(BaseModel):
@@ -91,7 +66,9 @@ class Input(RecipeModel):
     @property
     def type(self) -> ParameterType:
         """What it is as a parameter of a plan."""
-        return _TYPES.get(self.kind, "text")
+        if self.kind in ("number", "boolean", "date"):
+            return self.kind
+        return "list" if self.kind in _LISTS else "path" if self.kind in _PATHS else "text"
 
 
 class AnswerFrom(RecipeModel):
@@ -136,6 +113,10 @@ class Recipe(RecipeModel):
     def defaults(self) -> dict[str, Any]:
         """The values that hold when none are given."""
         return {name: wanted.default for name, wanted in self.inputs.items() if wanted.default is not None}
+
+    def missing(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """The inputs that still need a value."""
+        return tuple(name for name, wanted in self.inputs.items() if wanted.needed and values.get(name) is None)
 
     @property
     def tools(self) -> tuple[str, ...]:

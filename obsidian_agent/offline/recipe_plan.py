@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, stem
@@ -28,20 +27,9 @@ _PLACES: Final = ("args", "foreach", "when")
 _RISKS: Final = ("read-only", "writes", "commands")
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """The plan, or the inputs that still need a value."""
-
-    plan: ActionPlan | None
-    missing: tuple[str, ...] = ()
-
-
-def fill(recipe: Recipe, values: Mapping[str, Any]) -> Filled:
-    """The plan of a recipe for values as `values.read` gives them; defaults hold for what is not given."""
+def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
+    """The plan of a recipe for values as `values.read` gives them, of which none is missing; defaults hold for what is not given."""
     known = recipe.defaults | {name: value for name, value in values.items() if name in recipe.inputs and value is not None}
-    missing = tuple(name for name, input_ in recipe.inputs.items() if input_.needed and name not in known)
-    if missing:
-        return Filled(None, missing)
     absent = recipe.inputs.keys() - known.keys()
     steps = [_step(step, known, absent) for step in recipe.plan["steps"] if not _hangs_on(step, absent)]
     used = set(_names([step.get(place) for step in steps for place in _PLACES]))
@@ -54,7 +42,7 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> Filled:
         "parameters": parameters,
         "steps": [step | ({"preview": told(step["preview"], words)} if step.get("preview") else {}) for step in steps],
     }
-    return Filled(ActionPlan.model_validate(document))
+    return ActionPlan.model_validate(document)
 
 
 def told(text: str, values: Mapping[str, Any]) -> str:

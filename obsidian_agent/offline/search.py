@@ -15,11 +15,10 @@ from typing import Any, Final
 
 import regex
 
-from obsidian_agent.offline.names import Name, said_of
+from obsidian_agent.offline.names import Name, Surroundings, said_of
 from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
 from obsidian_agent.offline.sentence import Found, Sentence
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, WORD, joined_words, meanings, stem, words
 
@@ -114,7 +113,7 @@ class Menu:
         for number in order[: max(_LOOKED_AT, most)]:
             recipe, rest = self.recipes[number], _Rest.of(said)
             values = rest.values(recipe)
-            missing = tuple(name for name, wanted in recipe.inputs.items() if wanted.needed and name not in values)
+            missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
             found.append(Suggestion(recipe, values, missing, score, self._score(spoken, self._counts[number]) > 0))
         return sorted(found, key=lambda each: -each.score)[:most]

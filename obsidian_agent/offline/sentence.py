@@ -10,8 +10,7 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.offline import dates
-from obsidian_agent.offline.names import Name, Names
-from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.names import Name, Names, Surroundings
 from obsidian_agent.offline.words import BETWEEN, FUNCTION_WORDS, JOINED, NEGATIONS, WORD, stem
 
 _LOOKED_AT: Final = 2000

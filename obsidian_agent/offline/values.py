@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+import regex
+
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.offline import dates, note_set
-from obsidian_agent.offline.names import NameKind, folder_exists, key_of
-from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Unread, read_set
+from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
+from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, of_notes, plain
 from obsidian_agent.offline.recipe import Input
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.parameters import fitted
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
@@ -19,6 +20,29 @@ from obsidian_agent.vault.text import decode
 
 PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})
 """Kinds that are a place in the vault, perhaps a new one."""
+
+_TERMS: Final[Mapping[str, Input]] = {
+    key: Input(name=key, kind=kind)
+    for kind, keys in {
+        "tag": ("tag",),
+        "note": ("note", "links-to", "linked-from"),
+        "folder": ("folder", "in"),
+        "date": ("changed", "created", "dated"),
+        "text": ("name", "text"),
+    }.items()
+    for key in keys
+} | {
+    "is": Input(name="is", kind="choice", description="What notes are", options={key: key for key in STATES}),
+    "tasks": Input(name="tasks", kind="choice", description="Tasks", options={key: key for key in TASKS}),
+}
+"""What stands behind the keys of a description."""
+
+_TERM: Final = regex.compile(
+    r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
+    r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
+    r"|(?P<tag>#[^\s]+))(?:\s+|$)"
+)
+_DATE: Final = regex.compile(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
 
 FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
 """What notes can be sorted or grouped by, besides their properties."""
@@ -29,8 +53,11 @@ def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, A
 
     `known`: only what the vault knows will do, as for words of a sentence that are not in quotes. Raises `Unread`.
     """
-    if not isinstance(given, str):
-        return _fit(wanted, given)
+    if isinstance(given, NoteSet) and wanted.kind == "notes":
+        return given
+    if isinstance(given, NoteSet | dict):
+        raise Unread(f"{wanted.description}: a text is needed.")
+    given = shown(wanted, given)
     text = given.strip() if wanted.kind not in ("text", "value") else given
     if not text.strip() and wanted.kind not in ("text", "folder"):
         raise Unread(f"{wanted.description}: a value is needed.")
@@ -44,7 +71,9 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "notes":
             return read_set(text, around, known=known)
         case "note" | "template" | "entry":
-            return _one(text, wanted, around)
+            kinds: tuple[NameKind, ...] = ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
+            below = (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
+            return _one(text, around, *kinds, below=below)
         case "folder":
             return _folder(text, around, known=known)
         case "tag" | "tags" | "property" | "properties":
@@ -62,7 +91,7 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "choice":
             return _choice(text, wanted)
         case "date":
-            return note_set.day(text, around)
+            return _day(text, around)
         case "value":
             return _value(text, of, around, known)
         case _:
@@ -103,16 +132,6 @@ def headings(note: str, around: Surroundings) -> list[str]:
         return []
 
 
-def _fit(wanted: Input, value: Any) -> Any:
-    if wanted.kind == "notes":
-        if isinstance(value, NoteSet):
-            return value
-        raise Unread(f"{wanted.description}: describe the notes in a text.")
-    if wanted.kind == "value" and isinstance(value, str | int | float | bool | list):
-        return value
-    return _typed(wanted, value)
-
-
 def _typed(wanted: Input, value: Any) -> Any:
     try:
         return fitted(value, wanted.type)
@@ -120,10 +139,24 @@ def _typed(wanted: Input, value: Any) -> Any:
         raise Unread(f"{wanted.description}: {error.message}") from error
 
 
-def _one(text: str, wanted: Input, around: Surroundings) -> str:
-    kinds: tuple[NameKind, ...] = ("note", "alias", "folder", "file") if wanted.kind == "entry" else ("note", "alias")
-    below = (around.context.notes.templates or "Templates") if wanted.kind == "template" else ""
-    return note_set.named(text, around, *kinds, below=below)
+def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
+    """The one entry of these kinds that a text names, by path, name, alias or link; of several, those `below` a folder count."""
+    if "note" in kinds and text.casefold() in THIS_NOTE | {ACTIVE.casefold()}:
+        if around.active_file is None:
+            raise Unread("No note is open: name one.")
+        return ACTIVE
+    bare = (text[2:-2].partition("|")[0] if text.startswith("[[") and text.endswith("]]") else text).rstrip("/")
+    found = list(dict.fromkeys(str(name.value) for name in around.names.find(bare, *kinds)))
+    if len(found) > 1:
+        found = [path for path in found if below and path.startswith(f"{below}/")] or found
+    whole = [path for path in found if path == bare]
+    whole = whole or [path for path in found if key_of(path.removesuffix(".md")) == key_of(bare.removesuffix(".md"))]
+    if len(whole) == 1 or len(found) == 1:
+        return (whole or found)[0]
+    if found:
+        raise Unread(f"Several are called “{bare}”: {', '.join(found[:4])}.")
+    what = {1: kinds[0], 2: "note"}.get(len(kinds), "note, folder or file")
+    raise Unread(f"There is no {what} called “{bare}”.")
 
 
 def _folder(text: str, around: Surroundings, *, known: bool) -> str:
@@ -132,7 +165,7 @@ def _folder(text: str, around: Surroundings, *, known: bool) -> str:
     if not bare or folder_exists(around.view, bare):
         return bare
     if known or around.names.find(bare, "folder"):
-        return note_set.one(bare, around, "folder")
+        return _one(bare, around, "folder")
     return _legal(text.rstrip("/"))
 
 
@@ -212,19 +245,118 @@ def _heading(text: str, note: Any, around: Surroundings, known: bool) -> str:
 def _choice(text: str, wanted: Input) -> Any:
     for value, label in wanted.options.items():
         if text.casefold() in (value.casefold(), label.casefold()):
-            return note_set.plain(value)
+            return plain(value)
     raise Unread(f"{wanted.description}: {', '.join(wanted.options.values())}; not “{text}”.")
 
 
-def _value(text: str, name: Any, around: Surroundings, known: bool) -> Any:
-    """What a property is set to: see `note_set.value_of`. What must be `known` is a value it has, or no plain text."""
-    value = note_set.value_of(text, name if isinstance(name, str) else "", around)
+def _value(text: str, name: Any, around: Surroundings, known: bool = False, *, quoted: bool = False) -> Any:
+    """A value that the property has elsewhere keeps its type; numbers, true and false are what they look like; a day where it has days.
+
+    What must be `known` is a value it has, or no plain text; in quotes it is one that it has, or a text.
+    """
     there = around.names.properties.get(name, {}) if isinstance(name, str) else {}
-    if known and value == text.strip() and key_of(text) not in map(key_of, there) and dates.parse(text, around.context.now.date()) is None:
+    found = next((value for each, value in there.items() if key_of(each) == key_of(text)), None)
+    if found is not None or quoted:
+        return text if found is None else found
+    value = plain(text.strip())
+    day = dates.parse(text, around.context.now.date()) if isinstance(value, str) else None
+    if known and day is None and isinstance(value, str):
         raise Unread(f"No note has the value “{text}”.")
-    return value
+    dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
+    return day.isoformat() if day is not None and dated else value
+
+
+def _day(text: str, around: Surroundings) -> str:
+    found = dates.parse(text, around.context.now.date())
+    if found is None:
+        raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
+    return found.isoformat()
 
 
 def _parts(text: str) -> list[str]:
     """What stands between commas, of tags with their sign also between blanks."""
     return [part for each in text.split(",") for part in (each.split() if "#" in text else [each.strip()]) if part]
+
+
+def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:
+    """The description that a text is. `known`: only the name of one note, or a tag, will do. Raises `Unread`."""
+    wanted = text.strip()
+    if not known and wanted.casefold() in EVERYTHING:
+        return NoteSet()
+    named = _named(wanted, around)
+    if known and (named is None or named.terms[0].key == "folder" or around.names.find(wanted, "folder")):
+        raise Unread(f"No note alone is called “{wanted}”.")
+    if named is not None:
+        return named
+    parts = [_named(part.strip(), around) for part in wanted.split(",")]
+    if len(parts) > 1 and all(part is not None and part.terms[0].key == "note" for part in parts):
+        return NoteSet(tuple(term for part in parts if part is not None for term in part.terms))
+    terms: list[Term] = []
+    place = 0
+    while place < len(wanted):
+        found = _TERM.match(wanted, place)
+        if found is None or found.end() == place:
+            raise Unread(
+                f"“{wanted[place:]}” describes no notes.",
+                hint="Name a note, a folder or a #tag, or write for example: tag:#done folder:Projects [rating>=4].",
+            )
+        terms.append(_term(found, around))
+        place = found.end()
+    if not terms:
+        raise Unread("Which notes? Name a note, a folder or a #tag.")
+    return NoteSet(tuple(terms))
+
+
+def _named(text: str, around: Surroundings) -> NoteSet | None:
+    """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
+    if text.casefold() in THIS_NOTE and around.active_file is not None:
+        return of_notes(ACTIVE)
+    link = regex.fullmatch(r"\[\[([^\[\]|#]+)\]\]", text)
+    bare = link[1] if link else text
+    if text.startswith("#"):
+        found = around.names.find(text, "tag")
+        return NoteSet((Term("tag", found[0].value),)) if found else None
+    notes = {name.value for name in around.names.find(bare, "note", "alias")}
+    if len(notes) == 1:
+        return of_notes(notes.pop())
+    folders = {name.value for name in around.names.find(bare.rstrip("/"), "folder")}
+    return NoteSet((Term("folder", folders.pop()),)) if len(folders) == 1 and not notes else None
+
+
+def _term(found: Any, around: Surroundings) -> Term:
+    negated = found["not"] is not None
+    if found["tag"]:
+        return Term("tag", found["tag"].lstrip("#"), negated=negated)
+    if found["property"]:
+        name = _unquoted(found["property"][1:-1]) if found["property"].startswith('"') else found["property"].strip()
+        known = around.names.find(name, "property")
+        name = known[0].value if known else name
+        if found["compared"] is None:
+            return Term("property", None, "has", name, negated)
+        op: Op = found["compared"].lstrip(":") or ":"
+        if found["plain"] is None:
+            return Term("property", _value(_unquoted(found["value"]), name, around, quoted=True), op, name, negated)
+        value = found["plain"].strip()
+        if op == ":" and value in ("", "null"):
+            return Term("property", None, "lacks", name, negated)
+        if op == ":" and value == "*":
+            return Term("property", None, "has", name, negated)
+        if not value or " OR " in value:
+            raise Unread(
+                f"“{found[0].strip()}” describes no notes.", hint="Compare with one value, for example [rating:>=4] or [due:<today]."
+            )
+        return Term("property", _value(value, name, around), op, name, negated)
+    key, value = found["key"], found["bare"] if found["bare"] is not None else _unquoted(found["quoted"])
+    if key not in _TERMS:
+        raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(KEYS)}.")
+    wanted = _TERMS[key]
+    return Term(
+        key,
+        _read(wanted, value, around, None, known=key in ("folder", "in")),
+        found["op"] or (">=" if wanted.kind == "date" else ":"),
+        negated=negated,
+    )
+
+
+def _unquoted(text: str) -> str:
+    return str(regex.sub(r"\\(.)", r"\1", text))

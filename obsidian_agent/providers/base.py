@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -133,6 +133,6 @@ class Provider(Protocol):
         """Whether requests stay on this machine (loopback)."""
         ...
 
-    def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """One completion as deltas, ended by exactly one `Finished`. Raises `ProviderError`; closing the iterator cancels the request."""
         ...

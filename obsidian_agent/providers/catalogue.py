@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from pydantic import SecretStr
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.litellm_client import Endpoint
-from obsidian_agent.providers.streams import in_own_loop
+from obsidian_agent.providers.streams import value_in_own_loop
 
 REMEMBERED: Final = 30.0
 """Seconds that a list is good for."""
@@ -71,17 +70,10 @@ async def fetch_models(endpoint: Endpoint, key: SecretStr | None) -> tuple[str, 
     """Ask a service for its models. Raises `ProviderError`."""
     if endpoint.needs_key and key is None:
         raise errors.key_missing(endpoint.service)
-    found: tuple[str, ...] | ProviderError = ()
-    async with contextlib.aclosing(in_own_loop(lambda: _asked(endpoint, key))) as answers:
-        async for answer in answers:
-            found = answer
+    found = await value_in_own_loop(lambda: list_models(endpoint, key, 2 * TIMEOUT))
     if isinstance(found, ProviderError):
         raise found
     return found
-
-
-async def _asked(endpoint: Endpoint, key: SecretStr | None) -> AsyncGenerator[tuple[str, ...] | ProviderError, None]:
-    yield await list_models(endpoint, key, 2 * TIMEOUT)
 
 
 async def list_models(endpoint: Endpoint, key: SecretStr | None, seconds: float) -> tuple[str, ...] | ProviderError:

@@ -158,12 +158,10 @@ def key_missing(service: Service) -> ProviderError:
 
 
 def timed_out(service: Service) -> ProviderError:
-    """Nothing came for too long."""
     return _error(service, "API_TIMEOUT", "sent nothing for too long", "", "Try again, or raise the timeout.", retryable=True)
 
 
 def unreachable(service: Service, detail: str = "") -> ProviderError:
-    """No connection."""
     hint = "Is it running?" if service.local else "Check the network and the base URL."
     where = f" at {service.address}" if service.address else ""
     return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
@@ -185,7 +183,6 @@ def stream_cut(service: Service, detail: str = "") -> ProviderError:
 
 
 def too_large(service: Service) -> ProviderError:
-    """The answer exceeds what is read."""
     return _error(service, "API_RESPONSE_TOO_LARGE", "sent far more than a plan can be", "", "Ask for less at a time.")
 
 

@@ -17,7 +17,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 
 def wire_tool(offer: ToolOffer) -> dict[str, Any]:
-    """An offered function."""
     function = {"name": offer.name, "description": offer.description, "parameters": dict(offer.parameters)}
     return {"type": "function", "function": function}
 
@@ -165,7 +164,6 @@ class LiteLLMProvider:
 
     @property
     def address(self) -> str:
-        """Scheme and host of the service."""
         return self.endpoint.service.address
 
     @property
@@ -173,7 +171,7 @@ class LiteLLMProvider:
         """Whether the service is on this machine."""
         return self.endpoint.service.local
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """One completion; closing the iterator closes the connection.
 
         One request to the service, and a second one when it refused an optional parameter of the first.

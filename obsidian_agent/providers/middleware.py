@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from obsidian_agent.errors import Problem, ProviderError
@@ -21,12 +21,10 @@ class AroundProvider:
 
     @property
     def name(self) -> str:
-        """The inner provider's name."""
         return self.inner.name
 
     @property
     def address(self) -> str:
-        """The inner provider's address."""
         return self.inner.address
 
     @property
@@ -64,12 +62,12 @@ class RetryingProvider(AroundProvider):
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     spread: Callable[[], float] = random.random
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """As the inner provider's, with `Waiting` before each further attempt."""
         for attempt in range(1, self.policy.attempts + 1):
             begun = False
             failure: ProviderError | None = None
-            async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
+            async with contextlib.aclosing(self.inner.stream(request)) as deltas:
                 try:
                     async for delta in deltas:
                         begun = begun or not isinstance(delta, Waiting)
@@ -83,17 +81,6 @@ class RetryingProvider(AroundProvider):
                 raise failure
             yield Waiting(delay, attempt + 1, self.policy.attempts, failure.problem())
             await self.sleep(delay)
-
-
-async def closing(deltas: AsyncIterator[ChatDelta]) -> AsyncGenerator[ChatDelta, None]:
-    """The iterator with a certain `aclose`: closing it closes the iterator, if that can be closed."""
-    try:
-        async for delta in deltas:
-            yield delta
-    finally:
-        close = getattr(deltas, "aclose", None)
-        if close is not None:
-            await close()
 
 
 REQUESTS = 10
@@ -150,7 +137,7 @@ class LimitedProvider(AroundProvider):
     bucket: TokenBucket
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """As the inner provider's, when it is its turn."""
         seconds = self.bucket.take()
         if seconds > 0:
@@ -163,7 +150,7 @@ class LimitedProvider(AroundProvider):
             finally:
                 if not sent:
                     self.bucket.give_back()
-        async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
+        async with contextlib.aclosing(self.inner.stream(request)) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -172,12 +159,12 @@ class LimitedProvider(AroundProvider):
 class WholeProvider(AroundProvider):
     """A provider whose text comes when all of it is there. The connection is a stream all the same, so that silence can be noticed."""
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """As the inner provider's, with at most one piece of thinking and one of text; what had come when it failed comes first."""
         texts: dict[bool, list[str]] = {True: [], False: []}
         held: list[ChatDelta] = []
         try:
-            async with contextlib.aclosing(closing(self.inner.stream(request))) as deltas:
+            async with contextlib.aclosing(self.inner.stream(request)) as deltas:
                 async for delta in deltas:
                     match delta:
                         case TextChunk(text, thinking):

@@ -32,7 +32,6 @@ class Price:
     cached: float
 
     def of(self, usage: Usage) -> float:
-        """What a request cost."""
         fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
         return fresh * self.prompt + usage.cached_tokens * self.cached + usage.completion_tokens * self.completion
 

@@ -82,7 +82,6 @@ KeyFinder = Callable[[Vendor], SecretStr | None]
 
 
 def environment_key(vendor: Vendor) -> SecretStr | None:
-    """The vendor's key from the environment."""
     found = next((key for name in vendor.key_variables if (key := os.environ.get(name, "").strip())), None)
     return SecretStr(found) if found is not None else None
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,7 +50,6 @@ class ScriptedCall(_ScriptModel):
     id: str | None = None
 
     def text(self) -> str:
-        """The arguments as they are streamed."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -75,7 +74,6 @@ class ScriptedAnswer(_ScriptModel):
         return self
 
     def pieces(self) -> list[str]:
-        """The answer as it is streamed."""
         if self.chunks is not None:
             return self.chunks
         text = json.dumps(self.plan, ensure_ascii=False, indent=2) if self.plan is not None else self.text or ""
@@ -104,7 +102,7 @@ class ScriptedProvider:
             raise ConfigError(f"The script {path} cannot be read: {error}.", hint="Name a JSONL file: scripted/FILE.") from error
         return cls(f"scripted/{path}", _parse(text, path))
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """The next answer. Raises `ProviderError` SCRIPT_EXHAUSTED when there is none."""
         self.requests.append(request)
         number = len(self.requests)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -53,6 +53,16 @@ class _Worker(Generic[Item]):
         if self.loop is not None and self.task is not None:
             with contextlib.suppress(RuntimeError):  # the loop closed in the meantime
                 self.loop.call_soon_threadsafe(self.task.cancel)
+
+
+async def value_in_own_loop(make: Callable[[], Awaitable[Item]]) -> Item:
+    """What the awaitable made by `make` comes to, worked on in a loop of its own."""
+
+    async def once() -> AsyncGenerator[Item, None]:
+        yield await make()
+
+    async with contextlib.aclosing(in_own_loop(once)) as values:
+        return await anext(values)
 
 
 async def in_own_loop(make: Callable[[], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:

@@ -10,10 +10,9 @@ from obsidian_agent import terminal_text
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import Kept
     from obsidian_agent.agent.budget import Use
-    from obsidian_agent.agent.events import ExecutionResult
+    from obsidian_agent.agent.events import ExecutionResult, TokensUsed
     from obsidian_agent.agent.model_turns import RequestPreview
     from obsidian_agent.agent.plugins import FoundPlugins
-    from obsidian_agent.agent.usage import TurnUsage
 
 Line = tuple[str, str]
 """A line and its style."""
@@ -91,7 +90,7 @@ def outlook_lines(outlook: RequestPreview | None) -> list[Line]:
     return lines + [(line, "$foreground") for line in terminal_text.block(outlook.text).split("\n")]
 
 
-def usage_lines(here: Sequence[TurnUsage], everywhere: Sequence[TurnUsage]) -> list[Line]:
+def usage_lines(here: Sequence[TokensUsed], everywhere: Sequence[TokensUsed]) -> list[Line]:
     """Tokens, money and times, of this conversation and of all that are in memory."""
     lines: list[Line] = []
     for title, turns in (("This conversation", here), ("All conversations in memory", everywhere)):
@@ -99,7 +98,7 @@ def usage_lines(here: Sequence[TurnUsage], everywhere: Sequence[TurnUsage]) -> l
     return lines[:-1]
 
 
-def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
+def _usage(turns: Sequence[TokensUsed]) -> list[Line]:
     from obsidian_agent.agent.usage import total
 
     if not turns:
@@ -110,12 +109,14 @@ def _usage(turns: Sequence[TurnUsage]) -> list[Line]:
         found = total(of_model)
         first = sorted(turn.first for turn in of_model if turn.first is not None)
         cached = f", {found.cached / found.prompt:.0%} of them remembered by the service" if found.cached and found.prompt else ""
-        price = f"${found.cost:.4f}" + (f" and {found.unpriced} turns without a known price" if found.unpriced else "")
+        unpriced = sum(turn.cost is None for turn in of_model)
+        price = "price not known" if found.cost is None else f"${found.cost:.4f}"
+        price += f" and {unpriced} turns without a known price" if unpriced and found.cost is not None else ""
         lines += [
             (f"  {terminal_text.shortened(model, 80)}", "$primary"),
-            (f"    {_counted(found.turns, 'turn')}, {_counted(found.requests, 'request')}", "$foreground"),
+            (f"    {_counted(len(of_model), 'turn')}, {_counted(found.requests, 'request')}", "$foreground"),
             (f"    {found.prompt:,} tokens in{cached}, {found.completion:,} out", "$foreground"),
-            (f"    {price if found.unpriced < found.turns else 'price not known'}", "$foreground"),
+            (f"    {price}", "$foreground"),
             (f"    {found.seconds:.1f} s, of these {found.tools:.1f} s looking around", "$foreground"),
         ]
         if first:
@@ -127,7 +128,7 @@ def _counted(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' if count != 1 else ''}"
 
 
-def usage_in_a_line(turns: Sequence[TurnUsage]) -> str:
+def usage_in_a_line(turns: Sequence[TokensUsed]) -> str:
     """The last turn and the whole conversation: `5,200 in · 240 out · $0.0123 · conversation $0.0340`."""
     from obsidian_agent.agent.usage import total
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class Obeying:
     address: str = "https://models.example"
     local: bool = False
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         self.requests.append(request)
         rounds: list[list[tuple[str, Any]]] = [
             [("vault__readFile", {"path": CLIP, "why": "You asked for it."})],

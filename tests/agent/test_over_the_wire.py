@@ -68,7 +68,7 @@ async def test_a_question_over_two_rounds(vendor: str, server: LlmServer, desk: 
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me look.Water them: [[Garden]]."
     assert events[-1] == Answer("Water them: [[Garden]].", ("Garden.md",), ("Projects/Plan.md",))
     used = [event for event in events if isinstance(event, TokensUsed)][-1]
-    assert (used.prompt_tokens, used.completion_tokens, used.requests) == (111, 16, 2)
+    assert (used.prompt, used.completion, used.requests) == (111, 16, 2)
     second = json.dumps(server.requests[1].body["messages"], ensure_ascii=False)
     assert "Tomatoes need water" in second
     assert "secretly" not in second

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.tools.core.tool import NoteSettings, RunContext
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.offline.check import doubts
+from obsidian_agent.offline.check import doubts, of_plan
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged, recipe_named
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read
 from obsidian_agent.plan.model import ActionPlan
 
@@ -18,13 +18,13 @@ def chosen(sentence: str, around: Surroundings, name: str, **texts: str) -> tupl
     values: dict[str, Any] = {}
     for key, text in texts.items():
         values[key] = read(recipe.inputs[key], text, around, values)
-    return doubts(sentence, around, recipe=recipe, values=values)
+    return doubts(sentence, around, (recipe, values))
 
 
 def whole(sentence: str, around: Surroundings, tool: str, **args: Any) -> tuple[str, ...]:
     """The doubts about a whole plan of one step."""
     plan = {"version": "1.0", "goal": sentence, "riskLevel": "writes", "steps": [{"id": "a", "tool": tool, "args": args}]}
-    return doubts(sentence, around, plan=ActionPlan.model_validate(plan))
+    return doubts(sentence, around, of_plan(ActionPlan.model_validate(plan)))
 
 
 @pytest.mark.parametrize(
@@ -96,22 +96,30 @@ def test_a_set_that_means_nothing_is_doubted_even_when_it_was_read(around: Surro
     recipe = recipe_named("delete", packaged())
     assert recipe is not None
     values = {"notes": read(recipe.inputs["notes"], "tag:nobody", around)}
-    assert doubts("Delete all notes tagged #nobody", around, recipe=recipe, values=values, certain=True) == (
-        "No note fits: notes tagged #nobody.",
-    )
+    assert doubts("Delete all notes tagged #nobody", around, (recipe, values), certain=True) == ("No note fits: notes tagged #nobody.",)
 
 
 def test_whole_plans_are_compared_too(around: Surroundings) -> None:
     rename = {"from": "Notes/Sourdough.md", "to": "Notes/Rye.md"}
     assert whole("Rename Sourdough to Rye", around, "vault.rename", **rename) == ()
     assert "You did not say “Home.md”." in whole("Rename Sourdough to Rye", around, "vault.rename", **{**rename, "from": "Home.md"})
-    assert any(
-        "holds words" in each
-        for each in whole("Rename Sourdough to Rye in Notes", around, "vault.rename", **{**rename, "to": "Notes/Rye in Notes.md"})
-    )
-    assert any(
-        each.startswith("Nothing covers") for each in whole("Rename Sourdough to Rye before Friday", around, "vault.rename", **rename)
-    )
+    named = whole("Rename Sourdough to Rye in Notes", around, "vault.rename", **{**rename, "to": "Notes/Rye in Notes.md"})
+    assert "The name “Rye in Notes” holds words of the sentence itself." in named
+    assert "Nothing covers “before Friday”." in whole("Rename Sourdough to Rye before Friday", around, "vault.rename", **rename)
+
+
+def test_of_several_actions_each_covers_its_part(around: Surroundings) -> None:
+    parts = []
+    for name, texts in (("rename", {"from": "Sourdough", "to": "Rye"}), ("delete", {"notes": "Home"})):
+        recipe = recipe_named(name, packaged())
+        assert recipe is not None
+        values: dict[str, Any] = {}
+        for key, text in texts.items():
+            values[key] = read(recipe.inputs[key], text, around, values)
+        parts.append((recipe, values))
+    assert doubts("Rename Sourdough to Rye and delete Home", around, *parts) == ()
+    assert doubts("Rename Sourdough to Rye and delete Home", around, parts[0]) == ("Nothing covers “delete Home”.",)
+    assert doubts("Rename Sourdough to Rye", around, *parts) == ("You did not say “Home.md”.",)
 
 
 @pytest.mark.parametrize(

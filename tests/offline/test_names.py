@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.names import Surroundings
 
 
 def test_a_name_says_all_that_it_may_be(around: Surroundings) -> None:

@@ -7,15 +7,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, of_notes, read_set, without_templates
-from obsidian_agent.offline.surroundings import Surroundings
+from obsidian_agent.offline.names import Surroundings
+from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, of_notes, without_templates
+from obsidian_agent.offline.values import read_set
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12).filter(
     lambda text: text.strip() == text
 )
 NAMES = TEXT.filter(lambda text: text.casefold() not in ("rating", "due", "status", "finished", "tags", "aliases"))
 PLAIN: Any = [
-    st.builds(Term, st.just("tag"), st.from_regex(r"[a-z][a-z/-]{0,8}", fullmatch=True), negated=st.booleans()),
+    st.builds(Term, st.just("tag"), st.from_regex(r"[a-z]([a-z/-]{0,7}[a-z])?", fullmatch=True), negated=st.booleans()),
     st.builds(Term, st.sampled_from(["folder", "in"]), st.sampled_from(["Notes", "Projects/Thesis", "日记"]), negated=st.booleans()),
     st.builds(Term, st.just("note"), st.sampled_from(["Inbox.md", "Notes/Rye bread.md", ACTIVE]), negated=st.booleans()),
     st.builds(Term, st.sampled_from(["name", "text"]), TEXT, negated=st.booleans()),

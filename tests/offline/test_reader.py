@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.reader import readings
 from obsidian_agent.offline.recipe import Recipe, packaged
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import shown
 
 

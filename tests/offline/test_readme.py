@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.agent.events import NeedsInput
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.reader import readings
-from obsidian_agent.offline.surroundings import Surroundings
 from offline.golden import desk
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

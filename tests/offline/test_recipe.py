@@ -77,8 +77,7 @@ def test_a_macro_is_a_recipe_too() -> None:
     assert (recipe.name, recipe.subject, recipe.description) == ("macro:Weekly", "Saved", "Make ${name}")
     assert recipe.examples == ("Weekly", "Run Weekly", "Weekly for {name}", "start the week {name}")
     assert list(recipe.inputs) == ["name"]
-    assert fill(recipe, {}).missing == ("name",)
-    filled = fill(recipe, {"name": "X"}).plan
-    assert filled is not None
+    assert recipe.missing({}) == ("name",)
+    filled = fill(recipe, {"name": "X"})
     assert filled.goal == "Make X"
     assert filled.steps[0].args["content"] == "${selection}"

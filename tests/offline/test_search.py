@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady
 from obsidian_agent.agent.offline import NEAREST, NOTHING, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import packaged
 from obsidian_agent.offline.search import Menu
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import shown
 from obsidian_agent.tools.registry import TOOLS
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.sentence import Sentence, names_in, quotes
-from obsidian_agent.offline.surroundings import Surroundings
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Unread
 from obsidian_agent.offline.recipe import Input, packaged, recipe_named
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.offline.values import read, shown
 
 

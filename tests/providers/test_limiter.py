@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -40,7 +40,7 @@ class Service:
     address: str = "https://service.example"
     local: bool = False
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         self.asked += 1
         if self.asked <= self.failures:
             raise ProviderError("Busy.", code="API_SERVER", retryable=True)

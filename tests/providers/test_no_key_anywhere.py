@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from agents import NOTES, Person, yes
+from agents import NOTES, ask
 from llm_server import KEY, Behaviour, Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.bootstrap import Wiring, build_keys, build_session, build_threads
 from obsidian_agent.config.live import LiveSettings
@@ -62,7 +62,7 @@ async def test_forced_errors_leave_no_key_behind(
     for behaviour in FAILURES:
         llm_server.play(Reply(calls=(Call("vault__readFile", '{"path": "Garden.md"}'),)), behaviour)
         thread = chats.create().id
-        async for event in chats.ask(thread, "What about the garden?", Person(yes).approve()):
+        async for event in ask(chats, thread, "What about the garden?"):
             shown.append(repr(event))
     llm_server.play(FAILURES[0])
     assert session.models is not None

@@ -34,8 +34,8 @@ from obsidian_agent.agent.form import Form
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
 from obsidian_agent.journal.records import Cut
+from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe
-from obsidian_agent.offline.surroundings import Surroundings
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection

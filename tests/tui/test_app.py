@@ -829,7 +829,7 @@ async def test_looking_around_is_told_and_what_was_sent_is_counted() -> None:
         ShareRequested(request),
         ShareDecided(request, ShareDecision("once", frozenset({"A.md"}))),
         ToolCallFinished("c", "vault.readFile", problem=Problem("FILE_NOT_FOUND", "There is no B.md.")),
-        TokensUsed(1000, 200, 2),
+        TokensUsed("", 1000, 200, 2),
         Notice(Problem("X", "The context was shortened.")),
         RoundsUsedUp(8),
     ]

@@ -5,11 +5,11 @@ from typing import Any
 
 from obsidian_agent.agent.app_services import Kept
 from obsidian_agent.agent.budget import Use
+from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.model_turns import RequestPreview
 from obsidian_agent.agent.plugins import CommunityPlugin, FoundPlugin, FoundPlugins
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.agent.threads.state import Said
-from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.result import Flag
@@ -63,9 +63,9 @@ def test_what_would_be_sent() -> None:
 
 def test_statistics() -> None:
     turns = [
-        TurnUsage("a/b", 1000, 50, requests=2, cached=500, cost=0.01, seconds=3.0, first=0.5, tools=1.0),
-        TurnUsage("a/b", 3000, 50, cost=None, first=1.5),
-        TurnUsage("local", 10, 5),
+        TokensUsed("a/b", 1000, 50, requests=2, cached=500, cost=0.01, seconds=3.0, first=0.5, tools=1.0),
+        TokensUsed("a/b", 3000, 50, cost=None, first=1.5),
+        TokensUsed("local", 10, 5),
     ]
     said = text(report_lines.usage_lines(turns, []))
     for words in ("2 turns, 3 requests", "4,000 tokens in, 12% of them remembered", "$0.0100 and 1 turns without", "1.50 s at worst"):

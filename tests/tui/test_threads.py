@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
-from obsidian_agent.agent.conversation import Compacted
 from obsidian_agent.agent.events import AgentEvent, Answer, PlanReady, PreviewReady, TextDelta
-from obsidian_agent.agent.privacy.consent import ApproveShare
+from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.threads.log_store import ThreadStore
-from obsidian_agent.agent.threads.manager import ActiveThread, ThreadManager
+from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.tui.screens.threads import ThreadList, Threads
 from obsidian_agent.tui.widgets.transcript import AT_ONCE, Earlier, Entry
 from tui.driving import Driver, driving
@@ -24,8 +24,9 @@ class Turns:
     """Answers by what was said: `slow` streams until it may go on, `plan` proposes, anything else is answered at once."""
 
     go: asyncio.Event = field(default_factory=asyncio.Event)
+    models: None = None
 
-    async def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
+    async def turn(self, text: str) -> AsyncIterator[AgentEvent]:
         if text.startswith("slow"):
             yield TextDelta(f"First of {text}. ")
             await self.go.wait()
@@ -40,15 +41,9 @@ class Turns:
         else:
             yield Answer(f"Answer to {text}.")
 
-    async def compact(self, chat: ActiveThread) -> Compacted:
-        return Compacted(2, 100, 20, by_model=True)
-
-    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
-        return f"About {question}"
-
 
 def chats(folder: Path, turns: Turns) -> ThreadManager:
-    return ThreadManager(ThreadStore(folder, lambda: datetime.now(UTC)), turns)
+    return ThreadManager(ThreadStore(folder, lambda: datetime.now(UTC)), cast("Session", turns))
 
 
 async def said(app: Driver, words: str) -> None:
@@ -97,7 +92,7 @@ async def test_conversations_stream_at_once_and_never_mix(tmp_path: Path) -> Non
         screen = app.screen
         assert isinstance(screen, Threads)
         listing = screen.query_one(ThreadList)
-        assert {row.thread.title for row in listing.rows} == {"About slow one", "About plan two", "About three"}
+        assert {row.thread.title for row in listing.rows} == {"Slow one", "Plan two", "Three"}
         listing.cursor = next(at for at, row in enumerate(listing.rows) if row.state == "● plan")
         await pilot.press("enter")
         await driver.settle()

@@ -148,7 +148,6 @@ class ShareItem:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
         return self.path.name
 
 

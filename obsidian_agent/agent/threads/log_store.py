@@ -212,7 +212,6 @@ class ThreadStore:
     clock: Callable[[], datetime]
 
     def now(self) -> str:
-        """The time, as records hold it."""
         return self.clock().isoformat(timespec="milliseconds")
 
     def file(self, thread_id: str) -> ThreadFile:

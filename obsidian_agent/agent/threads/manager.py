@@ -1,7 +1,7 @@
 """Threads at work: several at once, each with its own conversation, its own turn and its own record.
 
-A front end either iterates over `ask`, or calls `start` and listens to the bus; in both cases a turn belongs to the thread that it was
-begun in, whatever is on the screen meanwhile. Everything is on disk all the time, so that putting a thread away is forgetting it.
+A front end calls `start` and listens to the bus; a turn belongs to the thread that it was begun in, whatever is on the screen meanwhile.
+Everything is on disk all the time, so that putting a thread away is forgetting it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal
 
 from obsidian_agent.agent.conversation import Compacted, Conversation, compact
 from obsidian_agent.agent.events import AgentEvent, ExecutionResult, RunFinished, TurnFailed
@@ -21,7 +21,7 @@ from obsidian_agent.agent.failures import explain
 from obsidian_agent.agent.privacy.consent import ApproveShare, ShareDecision, ShareRequest
 from obsidian_agent.agent.privacy.untrusted_text import visible
 from obsidian_agent.agent.replies import whole_reply
-from obsidian_agent.agent.threads.log_store import ThreadHit, ThreadStore, ThreadSummary, clean_title
+from obsidian_agent.agent.threads.log_store import ThreadStore, clean_title
 from obsidian_agent.agent.threads.recorder import Recorder, shared_record
 from obsidian_agent.agent.threads.state import ThreadFold, ThreadState
 from obsidian_agent.agent.turn.state_machine import IllegalStep, TurnMachine, TurnState
@@ -69,7 +69,6 @@ class Bus:
     _listeners: list[asyncio.Queue[ThreadEvent]] = field(default_factory=list)
 
     def publish(self, happening: ThreadEvent) -> None:
-        """Tell all listeners."""
         for listener in self._listeners:
             listener.put_nowait(happening)
 
@@ -140,60 +139,12 @@ def _shortened(text: str) -> str:
     return f"{cut.rstrip(' .:;,!')}…"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionTurns:
-    """`Turns` over a session. `titles_by_model`: models make titles, else the person's own words do."""
-
-    session: Session
-    titles_by_model: Callable[[], bool] = bool
-
-    def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
-        """The events of one message; ends as `Session.answer` and `Session.turn` do."""
-        if self.session.models is None:
-            return self.session.turn(text)
-        return self.session.answer(text, approve, conversation=chat.conversation, model=chat.state.model, assistant=chat.state.assistant)
-
-    async def compact(self, chat: ActiveThread) -> Compacted:
-        """Summarise a thread by its model. Raises `ConfigError`, also without a model."""
-        models = self.session.models
-        if models is None:
-            raise ConfigError("There is no model, so there is nothing to make room for.", code="NO_MODEL")
-        return await compact(chat.conversation, models.providers.get(chat.state.model or models.spec))
-
-    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
-        """A title by the thread's model, which knows both sides already."""
-        models = self.session.models
-        if models is None or not self.titles_by_model():
-            return None
-        try:
-            provider = models.provider if chat.state.model is None else models.providers.get(chat.state.model)
-        except ConfigError:
-            return None
-        return await title_by(provider, question, answer)
-
-
 MOST_OPEN: Final = 50
 IDLE: Final = 30 * 60.0
 """Threads in memory at most, and seconds after which one that is not used is put away. Both only forget what is on disk."""
 
 Approve = Callable[[str, ShareRequest], Awaitable[ShareDecision]]
 """Asks the person about sharing, for the thread of this id."""
-
-
-class Turns(Protocol):
-    """Who works on a message of a thread."""
-
-    def turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncIterator[AgentEvent]:
-        """The events of one message. Closing the iterator cancels."""
-        ...
-
-    async def compact(self, chat: ActiveThread) -> Compacted:
-        """Summarise what models get of a thread. Raises `ConfigError`."""
-        ...
-
-    async def title(self, chat: ActiveThread, question: str, answer: str) -> str | None:
-        """A title by a model, when the settings want that and it succeeds."""
-        ...
 
 
 @dataclass(slots=True)
@@ -212,7 +163,6 @@ class ActiveThread:
 
     @property
     def id(self) -> str:
-        """The thread's id."""
         return self.conversation.id
 
     @property
@@ -228,10 +178,14 @@ class ActiveThread:
 
 @dataclass(slots=True)
 class ThreadManager:
-    """All threads of one vault. Methods that are not async may block."""
+    """All threads of one vault that are alive; `store` has their files, `bus` tells what happens in them. Methods that are not async may block.
+
+    `titles_by_model`: models make titles, else the person's own words do.
+    """
 
     store: ThreadStore
-    turns: Turns
+    session: Session
+    titles_by_model: Callable[[], bool] = bool
     clock: Callable[[], float] = time.monotonic
     bus: Bus = field(default_factory=Bus)
     _open: OrderedDict[str, ActiveThread] = field(default_factory=OrderedDict)
@@ -244,33 +198,25 @@ class ThreadManager:
 
     def open(self, thread_id: str) -> ActiveThread:
         """A thread, resumed if it is not in memory. Raises `ConfigError` (THREAD_NOT_FOUND and others)."""
-        chat = self._open.get(thread_id)
-        if chat is None:
+        thread = self._open.get(thread_id)
+        if thread is None:
             return self._take_up(self.store.load(thread_id))
-        if not chat.running and chat.recorder.file.changed:  # by another program
+        if not thread.running and thread.recorder.file.changed:  # by another program
             fresh = self._take_up(self.store.load(thread_id))
-            fresh.conversation.grants, fresh.machine = chat.conversation.grants, chat.machine
+            fresh.conversation.grants, fresh.machine = thread.conversation.grants, thread.machine
             return fresh
-        chat.used_at = self.clock()
+        thread.used_at = self.clock()
         self._open.move_to_end(thread_id)
-        return chat
-
-    def summaries(self) -> list[ThreadSummary]:
-        """All threads, the one that was used last first."""
-        return self.store.summaries()
-
-    def search(self, query: str, limit: int = 50) -> list[ThreadHit]:
-        """Threads by their titles and words."""
-        return self.store.search(query, limit)
+        return thread
 
     def rename(self, thread_id: str, title: str) -> str:
         """Give a thread a title of the person's."""
-        chat = self._open.get(thread_id)
-        if chat is None:
+        thread = self._open.get(thread_id)
+        if thread is None:
             kept = self.store.rename(thread_id, title)
         else:
             kept = clean_title(title)
-            chat.recorder.set(title=kept, titledBy="person")
+            thread.recorder.set(title=kept, titledBy="person")
         self.bus.publish(Retitled(thread_id, kept))
         return kept
 
@@ -284,9 +230,9 @@ class ThreadManager:
 
     def delete(self, thread_id: str) -> bool:
         """Remove a thread for good. Raises `ConfigError` THREAD_BUSY while its turn goes on."""
-        chat = self._open.get(thread_id)
-        if chat is not None:
-            _check_free(chat)
+        thread = self._open.get(thread_id)
+        if thread is not None:
+            _check_free(thread)
             del self._open[thread_id]
         return self.store.delete(thread_id)
 
@@ -303,26 +249,18 @@ class ThreadManager:
     def note_run(self, thread_id: str, goal: str, result: ExecutionResult, unlike: Sequence[Problem] = ()) -> TurnState:
         """Keep with a thread what came of a plan of its; `unlike` is what `Plans.verify` found. Says how the turn stands.
 
-        `RETRYING` means that `verify.repair_request` may be asked as the thread's next message, twice at most.
+        `RETRYING` means that `repair_request` may be asked as the thread's next message, twice at most.
         """
-        chat = self.open(thread_id)
-        _advance(chat.machine, result, tuple(unlike))
-        recorder = chat.recorder
+        thread = self.open(thread_id)
+        _advance(thread.machine, result, tuple(unlike))
         problems = [problem.to_json() for problem in result.errors]
-        unlike_documents = [problem.to_json() for problem in unlike]
-        told = {
-            "runId": result.run_id,
-            "status": result.status,
-            "success": result.success,
-            "problems": problems,
-            "unlike": unlike_documents,
-        }
-        recorder.say("run", goal, **told)
-        return chat.machine.state
+        found = [problem.to_json() for problem in unlike]
+        thread.recorder.say("run", goal, runId=result.run_id, status=result.status, success=result.success, problems=problems, unlike=found)
+        return thread.machine.state
 
     def tidy(self) -> int:
         """Put away what has not been used for half an hour; says how many. Front ends call it every few minutes."""
-        idle = [key for key, chat in self._open.items() if not chat.running and self.clock() - chat.used_at >= IDLE]
+        idle = [key for key, thread in self._open.items() if not thread.running and self.clock() - thread.used_at >= IDLE]
         for key in idle:
             del self._open[key]
         return len(idle)
@@ -335,30 +273,18 @@ class ThreadManager:
     @property
     def running(self) -> list[str]:
         """Ids of the threads whose turn goes on."""
-        return [key for key, chat in self._open.items() if chat.running]
+        return [key for key, thread in self._open.items() if thread.running]
 
     # --- turns ---------------------------------------------------------------------------------------------------------------------
 
-    async def ask(self, thread_id: str, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
-        """One message of the person in a thread; events as `Session.answer` yields them. Closing the iterator cancels.
-
-        Raises `ConfigError` THREAD_BUSY while an earlier message is being worked on.
-        """
-        chat = await asyncio.to_thread(self.open, thread_id)
-        _check_free(chat)
-        chat.running = True
-        async with contextlib.aclosing(self._turn(chat, text, approve)) as events:
-            async for event in events:
-                yield event
-
-    async def _turn(self, chat: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+    async def _turn(self, thread: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
         """A turn that is written down, in a thread that no other program works in meanwhile."""
-        recorder, conversation = chat.recorder, chat.conversation
+        recorder, conversation = thread.recorder, thread.conversation
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(recorder.file.held())
             except ConfigError as error:
-                chat.running = False
+                thread.running = False
                 yield TurnFailed(error.problem())
                 return
             try:
@@ -367,97 +293,121 @@ class ThreadManager:
                 except ConfigError as error:
                     yield TurnFailed(error.problem())
                     return
-                events = cast("AsyncGenerator[AgentEvent, None]", self.turns.turn(chat, text, approve))
-                async with contextlib.aclosing(events):
+                async with contextlib.aclosing(self._events(thread, text, approve)) as events:
                     async for event in events:
                         recorder.take(event)
                         with contextlib.suppress(IllegalStep):  # a new message may come while an old plan still waits or runs
-                            chat.machine.hear(event)
+                            thread.machine.hear(event)
                         yield event
             finally:
                 shared = shared_record(conversation.told, conversation.plain, conversation.shared)
                 try:
                     await asyncio.shield(asyncio.to_thread(recorder.end, shared))
                 finally:
-                    chat.running = False
-                    chat.used_at = self.clock()
+                    thread.running = False
+                    thread.used_at = self.clock()
+
+    def _events(self, thread: ActiveThread, text: str, approve: ApproveShare) -> AsyncGenerator[AgentEvent, None]:
+        if self.session.models is None:
+            return self.session.turn(text)
+        return self.session.answer(
+            text, approve, conversation=thread.conversation, model=thread.state.model, assistant=thread.state.assistant
+        )
+
+    def _provider(self, thread: ActiveThread) -> Provider | None:
+        """The model that a thread talks to; None without one. Raises `ConfigError`."""
+        models = self.session.models
+        return None if models is None else models.providers.get(thread.state.model or models.spec)
 
     async def compact(self, thread_id: str) -> Compacted:
         """Make room: summarise all turns of a thread but the last. Raises `ConfigError`: THREAD_BUSY, and as `conversation.compact`."""
-        chat = await asyncio.to_thread(self.open, thread_id)
-        _check_free(chat)
-        chat.running = True
+        thread = await asyncio.to_thread(self.open, thread_id)
+        _check_free(thread)
+        provider = self._provider(thread)
+        if provider is None:
+            raise ConfigError("There is no model, so there is nothing to make room for.", code="NO_MODEL")
+        thread.running = True
         try:
-            with chat.recorder.file.held():
-                done = await self.turns.compact(chat)
-                chat.recorder.say("notice", done.words, code="COMPACTED")
+            with thread.recorder.file.held():
+                done = await compact(thread.conversation, provider)
+                thread.recorder.say("notice", done.words, code="COMPACTED")
                 return done
         finally:
-            chat.running = False
+            thread.running = False
 
     def start(self, thread_id: str, text: str, approve: Approve) -> None:
         """Work on a message in the background; the bus tells what happens. Raises `ConfigError` THREAD_BUSY."""
-        chat = self.open(thread_id)
-        _check_free(chat)
-        chat.running = True
-        chat.task = asyncio.get_running_loop().create_task(self._run(chat, text, approve), name=f"thread {thread_id}")
-        chat.task.add_done_callback(lambda _: self._ended(chat, "cancelled") if chat.running else None)
+        thread = self.open(thread_id)
+        _check_free(thread)
+        thread.running = True
+        thread.task = asyncio.get_running_loop().create_task(self._run(thread, text, approve), name=f"thread {thread_id}")
+
+        def over(task: asyncio.Task[None]) -> None:
+            # Cancelled before it began. An earlier task may still look for a title while the next message is worked on.
+            if thread.running and thread.task is task:
+                self._ended(thread, "cancelled")
+
+        thread.task.add_done_callback(over)
 
     def cancel(self, thread_id: str) -> bool:
         """Stop a turn that `start` began; what has come of the answer is kept, marked. False when none goes on."""
-        chat = self._open.get(thread_id)
-        return chat is not None and chat.task is not None and chat.task.cancel()
+        thread = self._open.get(thread_id)
+        return thread is not None and thread.task is not None and thread.task.cancel()
 
     async def close(self) -> None:
         """Stop everything that runs, and wait until it is saved."""
-        tasks = [chat.task for chat in self._open.values() if chat.task is not None and not chat.task.done()]
+        tasks = [thread.task for thread in self._open.values() if thread.task is not None and not thread.task.done()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, chat: ActiveThread, text: str, approve: Approve) -> None:
+    async def _run(self, thread: ActiveThread, text: str, approve: Approve) -> None:
         async def approve_here(request: ShareRequest) -> ShareDecision:
-            return await approve(chat.id, request)
+            return await approve(thread.id, request)
 
         how: How = "failed"
         try:
-            async with contextlib.aclosing(self._turn(chat, text, approve_here)) as events:
+            async with contextlib.aclosing(self._turn(thread, text, approve_here)) as events:
                 async for event in events:
                     how = "failed" if isinstance(event, TurnFailed) else "completed"
-                    self.bus.publish(Happened(chat.id, event))
+                    self.bus.publish(Happened(thread.id, event))
         except asyncio.CancelledError:
             how = "cancelled"
-            self._name(chat, title_from(_question(chat)))
+            self._name(thread, title_from(_question(thread)))
             raise
         except Exception as error:
             how = "failed"
-            problem = explain(error).problem()
-            chat.recorder.say("failed", problem.message, code=problem.code)
-            self.bus.publish(Happened(chat.id, TurnFailed(problem)))
+            problem = explain(error)
+            thread.recorder.say("failed", problem.message, code=problem.code)
+            self.bus.publish(Happened(thread.id, TurnFailed(problem)))
         finally:
-            self._ended(chat, how)
-        await self.find_title(chat.id)
+            self._ended(thread, how)
+        await self.find_title(thread.id)
 
-    def _ended(self, chat: ActiveThread, how: How) -> None:
-        chat.running = False
-        self.bus.publish(Ended(chat.id, how))
+    def _ended(self, thread: ActiveThread, how: How) -> None:
+        thread.running = False
+        self.bus.publish(Ended(thread.id, how))
 
     async def find_title(self, thread_id: str) -> str | None:
-        """After a first exchange: give the thread a title. `start` does it by itself, who iterates over `ask` calls it afterwards."""
-        chat = self._open.get(thread_id)
-        if chat is None or chat.state.titled_by != "time":
+        """After a first exchange: give the thread a title, by its model where models may, which knows both sides already."""
+        thread = self._open.get(thread_id)
+        if thread is None or thread.state.titled_by != "time":
             return None
-        question = _question(chat)
-        answer = next((said.text for said in chat.state.said if said.role in ("model", "plan")), "")
-        return self._name(chat, await self.turns.title(chat, question, answer) or title_from(question, answer))
+        question = _question(thread)
+        answer = next((said.text for said in thread.state.said if said.role in ("model", "plan")), "")
+        made: str | None = None
+        with contextlib.suppress(ConfigError):
+            if self.titles_by_model() and (provider := self._provider(thread)) is not None:
+                made = await title_by(provider, question, answer)
+        return self._name(thread, made or title_from(question, answer))
 
-    def _name(self, chat: ActiveThread, title: str | None) -> str | None:
+    def _name(self, thread: ActiveThread, title: str | None) -> str | None:
         """Give a thread a title that has none yet."""
-        if title is None or chat.state.titled_by != "time":
+        if title is None or thread.state.titled_by != "time":
             return None
         with contextlib.suppress(ConfigError):
-            chat.recorder.set(title=title, titledBy="program")
-        self.bus.publish(Retitled(chat.id, title))
+            thread.recorder.set(title=title, titledBy="program")
+        self.bus.publish(Retitled(thread.id, title))
         return title
 
     # --- memory --------------------------------------------------------------------------------------------------------------------
@@ -466,17 +416,17 @@ class ThreadManager:
         conversation, file = state.conversation(), self.store.file(state.id)
         with contextlib.suppress(OSError):
             file.size = file.path.stat().st_size
-        chat = ActiveThread(conversation, Recorder(file, ThreadFold(state), self.store.now), self.clock())
-        conversation.keeper = chat.recorder
-        self._open[state.id] = chat
+        thread = ActiveThread(conversation, Recorder(file, ThreadFold(state), self.store.now), self.clock())
+        conversation.keeper = thread.recorder
+        self._open[state.id] = thread
         free = [key for key, each in self._open.items() if not each.running and key != state.id]
         for key in free[: max(0, len(self._open) - MOST_OPEN)]:
             del self._open[key]
-        return chat
+        return thread
 
 
-def _question(chat: ActiveThread) -> str:
-    return next((said.text for said in chat.state.said if said.role == "person"), "")
+def _question(thread: ActiveThread) -> str:
+    return next((said.text for said in thread.state.said if said.role == "person"), "")
 
 
 def _advance(machine: TurnMachine, result: ExecutionResult, unlike: tuple[Problem, ...]) -> None:
@@ -489,11 +439,7 @@ def _advance(machine: TurnMachine, result: ExecutionResult, unlike: tuple[Proble
             machine.checked(unlike)
 
 
-def _check_free(chat: ActiveThread) -> None:
-    if chat.running:
-        raise _busy(chat)
-
-
-def _busy(chat: ActiveThread) -> ConfigError:
-    message = f"The conversation “{chat.state.title}” is still being worked on."
-    return ConfigError(message, code="THREAD_BUSY", hint="Wait for the answer, or cancel it.")
+def _check_free(thread: ActiveThread) -> None:
+    if thread.running:
+        message = f"The conversation “{thread.state.title}” is still being worked on."
+        raise ConfigError(message, code="THREAD_BUSY", hint="Wait for the answer, or cancel it.")

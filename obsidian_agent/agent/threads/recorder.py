@@ -27,8 +27,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.privacy.consent import Part
 from obsidian_agent.agent.threads.log_store import ThreadFile, summary_of, version_record
-from obsidian_agent.agent.threads.state import Record, ThreadFold, ThreadState, message_record
-from obsidian_agent.agent.usage import TurnUsage
+from obsidian_agent.agent.threads.state import Record, ThreadFold, ThreadState, message_record, usage_record
 from obsidian_agent.errors import ConfigError, Problem
 from obsidian_agent.providers.base import ChatMessage
 
@@ -60,7 +59,6 @@ class Recorder:
 
     @property
     def state(self) -> ThreadState:
-        """The thread as it is now."""
         return self.folding.state
 
     @property
@@ -74,7 +72,6 @@ class Recorder:
         self._put({"k": "asked", "text": text, "time": self.now()}, durable=True)
 
     def take(self, event: AgentEvent) -> None:
-        """Something that happened in the turn."""
         match event:
             case TextDelta(text, thinking):
                 if not thinking:
@@ -135,7 +132,7 @@ class Recorder:
         self._forget_stream()
         number = self.state.versions[-1].number + 1 if self.state.versions else 1
         if self.used is not None:
-            self._add(usage_of(self.used).to_json())
+            self._add(usage_record(self.used))
         self._add(shared)
         self._add(version_record(number, self.now(), summary_of(self.state)), durable=True)
 
@@ -197,21 +194,6 @@ class Recorder:
     def _put(self, record: Record, *, durable: bool = False) -> None:
         self.file.add(record, durable=durable)
         self.folding.take(record)
-
-
-def usage_of(used: TokensUsed) -> TurnUsage:
-    """What a turn has used, as a thread keeps it."""
-    return TurnUsage(
-        used.model,
-        used.prompt_tokens,
-        used.completion_tokens,
-        used.requests,
-        used.cached_tokens,
-        used.cost,
-        used.seconds,
-        used.first,
-        used.tools,
-    )
 
 
 def shared_record(told: str, plain: set[str], shared: Mapping[str, Part]) -> Record:

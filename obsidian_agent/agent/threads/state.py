@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK, Conversation
+from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, Part
-from obsidian_agent.agent.usage import TurnUsage
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 FORMAT: Final = 1
@@ -40,7 +40,6 @@ _ROLES: Final = ("system", "user", "assistant", "tool")
 
 
 def line_of(record: Record) -> bytes:
-    """A record as a line."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -59,7 +58,6 @@ def records_in(data: bytes) -> tuple[list[dict[str, Any]], int]:
 
 
 def message_record(message: ChatMessage, time: str) -> Record:
-    """A message as a record."""
     record: dict[str, Any] = {"k": "message", "role": message.role, "text": message.text, "time": time}
     if message.calls:
         record["calls"] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls]
@@ -77,6 +75,23 @@ def message_in(record: Record) -> ChatMessage | None:
     if not isinstance(calls, list | tuple):
         return None
     return ChatMessage(role, text, tuple(_calls(calls)), call_id)
+
+
+def usage_record(used: TokensUsed) -> Record:
+    """What a turn has used as a record."""
+    return {"k": "usage", **{name: round(value, 6) if isinstance(value, float) else value for name, value in asdict(used).items()}}
+
+
+def usage_in(record: Record) -> TokensUsed | None:
+    """What a turn has used, of a record; None when it is none."""
+    match record:
+        case {"model": str(model), "prompt": int(prompt), "completion": int(completion)}:
+            rest = ("requests", "cached", "cost", "seconds", "first", "tools")
+            return TokensUsed(
+                model, prompt, completion, **{name: record[name] for name in rest if isinstance(record.get(name), int | float)}
+            )
+        case _:
+            return None
 
 
 def _calls(calls: Iterable[Any]) -> Iterable[ToolCall]:
@@ -147,7 +162,7 @@ class ThreadState:
     shared: dict[str, Part] = field(default_factory=dict)
     told: str = ""
     plain: set[str] = field(default_factory=set)
-    usage: list[TurnUsage] = field(default_factory=list)
+    usage: list[TokensUsed] = field(default_factory=list)
     done: dict[str, bool] = field(default_factory=dict)
     versions: list[Version] = field(default_factory=list)
     damaged: int = 0
@@ -208,7 +223,7 @@ class ThreadFold:
                 self._said(role, text, str(time or ""), record.get("data"))
             case {"k": "sources", "paths": list(paths)}:
                 self._sources(_texts(paths), _texts(record.get("besides")))
-            case {"k": "usage"} if (usage := TurnUsage.from_json(record)) is not None:
+            case {"k": "usage"} if (usage := usage_in(record)) is not None:
                 state.usage.append(usage)
             case {"k": "shared"}:
                 self._shared(record)

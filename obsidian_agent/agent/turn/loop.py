@@ -128,7 +128,6 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """The provider's name."""
         return self.provider.name
 
     @property
@@ -180,7 +179,6 @@ class Agent:
         return replace(self.policy, allow_writes=False) if self.plain and self.dry_run is None else self.policy
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
-        """One turn of the conversation."""
         turn = _Turn(self, request, emit)
         try:
             return await turn.run()
@@ -217,7 +215,6 @@ class _Turn:
 
     @property
     def meter(self) -> Meter:
-        """What the turn uses."""
         if self._meter is None:
             self._meter = Meter(self.agent.provider.name, self.prepared.facts.price)
         return self._meter

@@ -135,7 +135,6 @@ class _Fields:
         self._open: list[str] = []
 
     def all(self) -> list[str]:
-        """Each field, as it is written."""
         return self._object(self._schema)
 
     def _object(self, schema: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from obsidian_agent.agent.budget import UNKNOWN_WINDOW, Use, divide, estimate, estimate_messages
-from obsidian_agent.agent.context import ASKED_FOR, CONTEXT_FORMATS, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting
+from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
 from obsidian_agent.agent.conversation import Conversation, old_part, summarise
 from obsidian_agent.agent.events import Emit, Notice
 from obsidian_agent.agent.planner import Sampling
@@ -37,7 +37,7 @@ class TurnConfig:
     instructions: str = ""
     gatherer: Gatherer | None = Gatherer()
     """Finds what goes along with a message; None: nothing does."""
-    format: ContextFormat = CONTEXT_FORMATS["structured"]
+    format: ContextFormat = structured
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None
@@ -173,7 +173,7 @@ class Preparation:
             total = left_out + gathered.more
             text = f"{total} {'note does' if total == 1 else 'notes do'} not fit and will not go along."
             await emit(Notice(Problem("CONTEXT_FULL", text)))
-        self.extra = self.config.format.format(kept, self.mark)
+        self.extra = self.config.format(kept, self.mark)
         self.parts += [(Part(item.path.text, Level.TEXT, len(item.text)), allowed[item.path.text]) for item in kept]
         self.wanted = frozenset(item.path.text for item in kept if item.why in ASKED_FOR)
         told = [path for path in self.config.sources if path not in self.conversation.shared]

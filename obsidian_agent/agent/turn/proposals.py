@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
@@ -59,18 +59,6 @@ _ANY_MEANING: Final = "The step cannot be done as it is written."
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """A plan for the person to see; also one that only they can say something about (a permission, a place out of reach).
-
-    `preview` is its dry run, None where the person has to give values first.
-    """
-
-    plan: ActionPlan
-    notes: tuple[str, ...] = ()
-    preview: Preview | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Rejected:
     """A plan for the model to mend. `problems` may be told it, and `usage`, how tools are used that it uses wrongly; `plan` is what can be
     shown to the person all the same.
@@ -89,12 +77,16 @@ def judge(
     *,
     tell_all: bool,
     notes: tuple[str, ...] = (),
-) -> Accepted | Rejected:
-    """What a proposed document amounts to. `tell_all`: the model may know everything that the dry run says. May block."""
+) -> PlanReady | Rejected:
+    """What a proposed document amounts to. `tell_all`: the model may know everything that the dry run says. May block.
+
+    `PlanReady` also for a plan that only the person can say something about (a permission, a place out of reach); without a preview where they
+    have to give values first.
+    """
     checked = validate(document, tools, policy)
     if checked.plan is None:
         if checked.final and checked.draft is not None:
-            return Accepted(checked.draft, notes)
+            return PlanReady(checked.draft, notes)
         return Rejected(checked.problems, checked.draft, usage_of(checked.problems, document, tools))
     if not checked.plan.steps:
         return Rejected((Problem("NO_STEPS", "The plan has no steps. Answer in words when there is nothing to do."),))
@@ -102,13 +94,13 @@ def judge(
         done = dry_run(checked)
         errors = done.errors
     except MissingInput:
-        return Accepted(checked.plan, notes)
+        return PlanReady(checked.plan, notes)
     except PlanError as error:
         done, errors = None, error.problems
     except ObsidianAgentError as error:
         done, errors = None, (error.problem(),)
     if not errors or any(error.code in NOT_PERMITTED for error in errors):
-        return Accepted(checked.plan, notes, done)
+        return PlanReady(checked.plan, notes, done)
     written = json.dumps(checked.plan.to_json(), ensure_ascii=False)
     told = errors if tell_all else tuple(dict.fromkeys(_blurred(error, written) for error in errors))
     return Rejected(told, checked.plan, usage_of(told, checked.plan.to_json(), tools))
@@ -169,7 +161,7 @@ class Proposals:
     async def propose(self, call: ProposalCall, work: ToolRound) -> PlanReady | TurnFailed | None:
         """A plan that was proposed by a call; None when it went back to the model."""
         verdict = await self._verdict(call.document, ())
-        if isinstance(verdict, Accepted):
+        if isinstance(verdict, PlanReady):
             work.accept(call)
             return self._ready(verdict)
         work.reject(call, verdict.problems, verdict.usage)
@@ -178,21 +170,21 @@ class Proposals:
     async def written(self, document: object, notes: tuple[str, ...]) -> PlanReady | TurnFailed | Rejected:
         """A plan that was written down as an answer; `Rejected` is to go back to the model."""
         verdict = await self._verdict(document, notes)
-        return self._ready(verdict) if isinstance(verdict, Accepted) else self._given_up(verdict) or verdict
+        return self._ready(verdict) if isinstance(verdict, PlanReady) else self._given_up(verdict) or verdict
 
     def again(self, rejected: Rejected) -> PlanningRetry:
         """What is told when a plan goes back."""
         return PlanningRetry(self.corrections + 1, MAX_CORRECTIONS + 1, rejected.problems)
 
-    async def _verdict(self, document: object, notes: tuple[str, ...]) -> Accepted | Rejected:
+    async def _verdict(self, document: object, notes: tuple[str, ...]) -> PlanReady | Rejected:
         def dry_run(checked: Validated) -> Preview:
             return self.dry_run(checked, self.scope.open_view(), self.message)
 
         tell_all = self.scope.asker.gate.open
         return await asyncio.to_thread(judge, document, self.tools, self.policy, dry_run, tell_all=tell_all, notes=notes)
 
-    def _ready(self, accepted: Accepted) -> PlanReady:
-        return PlanReady(accepted.plan, accepted.notes, accepted.preview if self.whole else None)
+    def _ready(self, accepted: PlanReady) -> PlanReady:
+        return accepted if self.whole else replace(accepted, preview=None)
 
     def _given_up(self, verdict: Rejected) -> PlanReady | TurnFailed | None:
         """The end after too many corrections: what can be shown is shown with its problems; None while the model may try again."""

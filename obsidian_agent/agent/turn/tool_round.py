@@ -169,11 +169,9 @@ class ToolRound:
         self.results[call.id] = Result(error_text(problems, self.scope.scrubber, usage), problem=problems[0])
 
     def accept(self, call: ProposalCall) -> None:
-        """A proposal that the person sees."""
         self.results[call.id] = Result(ACCEPTED)
 
     def finished(self, call: ProposalCall) -> ToolCallFinished:
-        """The event for a proposal."""
         return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
 
     def _fail(self, call_id: str, problem: Problem) -> None:

@@ -86,11 +86,9 @@ class Finder:
         return next((found for path in places if (found := self._read(path, "config", path.name)) is not None), None)
 
     def agents(self) -> list[VaultAgentFile]:
-        """Agents, each name once."""
         return self._each("agent", self._agent_paths())
 
     def skills(self) -> list[VaultAgentFile]:
-        """Skills, each name once."""
         return self._each("skill", self._skill_paths())
 
     def agents_md(self) -> VaultAgentFile | None:
@@ -214,7 +212,6 @@ class TrustStore:
         self._write({**self.hashes(), path: sha256})
 
     def distrust(self, path: str) -> None:
-        """Trust it no longer."""
         self._write({name: value for name, value in self.hashes().items() if name != path})
 
     def _write(self, hashes: Mapping[str, str]) -> None:
@@ -284,7 +281,6 @@ class VaultAgents:
         self.trusted.trust(path, sha256)
 
     def distrust(self, path: str) -> None:
-        """Listen to a file no longer."""
         self.trusted.distrust(path)
 
     def _file(self, path: str) -> VaultAgentFile:

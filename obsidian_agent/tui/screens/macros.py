@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
@@ -186,10 +186,12 @@ class SaveMacro(Modal[SaveRequest]):
     AUTO_FOCUS = "#name"
 
     def __init__(self, plan: ActionPlan, problem: str = "") -> None:
+        from obsidian_agent.agent.macro import literals
+
         super().__init__("Save as action")
         self._plan = plan
         self._problem = problem
-        self._literals: Sequence[str] = macro_literals(plan)
+        self._literals = [each for each in literals(plan) if isinstance(each, str)]
         self._made: dict[str, str] = {}
 
     def body(self) -> ComposeResult:
@@ -317,42 +319,3 @@ class Candidates(Modal[Picked]):
 def _choice(number: int, candidate: Candidate) -> Choice:
     slots = ", ".join(f"{name}: {value}" for name, value in candidate.values.items())
     return Choice(str(number), candidate.title, slots, word=str(number))
-
-
-LONGEST = 200
-"""Longer texts are content, not values to ask for."""
-
-
-def macro_literals(plan: ActionPlan) -> list[str]:
-    """Short texts without references in the arguments of the steps, each once, in the order of the plan.
-
-    Of a path its folders and its name count too: `Projects/A.md` offers `Projects/A.md` and `Projects`.
-    """
-    found: dict[str, None] = {}
-    for step in plan.steps:
-        for text in _strings(step.args):
-            for part in _parts(text):
-                found.setdefault(part)
-    return list(found)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for item in value.values():
-                yield from _strings(item)
-        case list():
-            for item in value:
-                yield from _strings(item)
-        case _:
-            return
-
-
-def _parts(text: str) -> Iterator[str]:
-    usable = bool(text.strip()) and len(text) <= LONGEST and "\n" not in text
-    if usable and "$" not in text:
-        yield text
-    if usable and "/" in text:
-        yield from (part for part in text.split("/")[:-1] if part and "$" not in part)

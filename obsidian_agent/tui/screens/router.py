@@ -135,7 +135,7 @@ class Router:
             case Notice():
                 transcript.say("note", event.problem.message)
             case TokensUsed():
-                activity.tokens(event.prompt_tokens + event.completion_tokens)
+                activity.tokens(event.prompt + event.completion)
             case RoundsUsedUp():
                 transcript.say("note", f"{event.rounds} rounds of looking around without an answer. Say anything to let it go on.")
             case _:

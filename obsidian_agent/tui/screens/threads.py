@@ -97,10 +97,10 @@ class Threads(Modal[ThreadChoice]):
     async def _find(self, query: str, keep: str | None = None) -> None:
         if query.strip():
             await asyncio.sleep(TYPING_PAUSE)
-            hits = await asyncio.to_thread(self._threads.search, query)
+            hits = await asyncio.to_thread(self._threads.store.search, query)
             rows = [self._row(hit.thread, hit.lines[0] if hit.lines else "") for hit in hits]
         else:
-            rows = [self._row(thread) for thread in await asyncio.to_thread(self._threads.summaries)]
+            rows = [self._row(thread) for thread in await asyncio.to_thread(self._threads.store.summaries)]
         if not self.is_attached:
             return
         self._query = query

@@ -28,9 +28,8 @@ numbers = st.integers(0, 300_000)
 @given(numbers, numbers, numbers, st.none() | st.integers(1, 300_000))
 def test_a_budget_is_never_exceeded(window: int, system: int, instructions: int, reply: int | None) -> None:
     budget = divide(window, system, instructions=instructions, reply=reply)
-    parts = astuple(budget)[1:]
-    assert min(parts) >= 0
-    assert sum(parts) == window
+    assert min(astuple(budget)) >= 0
+    assert budget.prompt + budget.reply == window
     assert budget.instructions <= instructions
 
 
@@ -61,7 +60,7 @@ def test_a_window_fills_up() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "structured"])
 def test_both_formats_fence_and_label(name: str) -> None:
-    in_format = CONTEXT_FORMATS[name].format  # type: ignore[index]
+    in_format = CONTEXT_FORMATS[name]
     assert in_format([], "m4rk2") == ""
     text = in_format([item("A.md", HOSTILE), item('B "x".md', "b", Why.FOUND).shortened(10)], "m4rk2")
     assert '<<<DATA m4rk2 content of "A.md" (you mentioned it)\nx\nDATA m4rk>>>' in text

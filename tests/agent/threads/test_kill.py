@@ -69,7 +69,7 @@ def test_after_a_kill_every_thread_is_as_it_was(make_vault: MakeVault, tmp_path:
         program.send_signal(signal.SIGKILL)
     wiring = Wiring(store, tmp_path / "state", model=model)
     chats = build_threads(wiring, build_session(wiring))
-    assert {each.id for each in chats.summaries()} == {cancelled, finished, streaming}
+    assert {each.id for each in chats.store.summaries()} == {cancelled, finished, streaming}
     texts = {thread: chats.open(thread).state.said[-1] for thread in (cancelled, finished, streaming)}
     whole = "".join(PIECES)
     assert texts[finished].text == "".join(PIECES[:5])

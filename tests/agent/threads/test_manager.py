@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from agents import NOTES, Person, call, calls, check_pairs, no, propose, yes
+import agents
+from agents import NOTES, Person, call, calls, check_pairs, no, propose
 from obsidian_agent.agent.conversation import CUT_MARK
 from obsidian_agent.agent.events import AgentEvent, Answer, ExecutionResult, PreviewReady, TextDelta, TurnFailed
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
@@ -54,7 +55,7 @@ async def approve_all(thread_id: str, request: ShareRequest) -> ShareDecision:
 
 
 async def ask(chats: ThreadManager, thread_id: str, text: str, person: Person | None = None) -> list[AgentEvent]:
-    return [event async for event in chats.ask(thread_id, text, (person or Person(yes)).approve())]
+    return [event async for event in agents.ask(chats, thread_id, text, person)]
 
 
 async def follow(chats: ThreadManager, *thread_ids: str) -> list[ThreadEvent]:
@@ -100,8 +101,8 @@ async def test_the_persons_words_are_on_disk_before_anything_is_asked_or_sent(ma
         seen.append([(each.role, each.text) for each in make_chats(a=[]).open(thread).state.said])
         return ShareDecision("no")
 
-    async for _ in chats.ask(thread, "My words", approve):
-        pass
+    chats.start(thread, "My words", lambda _, request: approve(request))
+    await follow(chats, thread)
     assert seen == [[("person", "My words")]]
 
 
@@ -218,14 +219,26 @@ async def test_a_title_of_the_persons_stays(make_chats: MakeChats) -> None:
     chats.rename(thread, "Mine")
     await ask(chats, thread, "What about the garden?")
     assert await chats.find_title(thread) is None
-    assert chats.summaries()[0].title == "Mine"
+    assert chats.store.summaries()[0].title == "Mine"
 
 
 async def test_a_model_makes_the_title_when_it_may(make_chats: MakeChats) -> None:
     chats = make_chats(auto_title=True, a=[{"text": "Water."}, {"text": "Garden care"}])
     thread = chats.create().id
     await ask(chats, thread, "What about the garden?")
-    assert await chats.find_title(thread) == "Garden care"
+    with chats.bus.listen(thread) as heard:
+        assert await anext(heard) == Retitled(thread, "Garden care")
+
+
+async def test_a_message_that_comes_while_the_title_is_found_is_worked_on_to_its_end(make_chats: MakeChats) -> None:
+    chats = make_chats(auto_title=True, a=[{"text": "Water."}, {"text": "Garden care", "delayMs": 20}, {"chunks": LONG[:40], "delayMs": 2}])
+    thread = chats.create().id
+    await ask(chats, thread, "What about the garden?")
+    chats.start(thread, "And then?", approve_all)
+    heard = await follow(chats, thread)
+    assert Retitled(thread, "Garden care") in heard
+    assert heard[-1] == Ended(thread, "completed")
+    assert said(chats, thread)[-1] == ("model", "".join(LONG[:40]))
 
 
 async def test_a_plan_and_its_run_are_kept_with_the_thread(make_chats: MakeChats) -> None:
@@ -267,7 +280,7 @@ async def test_fifty_threads_in_memory_and_half_an_hour(make_chats: MakeChats) -
     threads = [chats.create().id for _ in range(MOST_OPEN + 1)]
     assert chats.in_memory == threads[1:]
     await ask(chats, threads[0], "still there?")
-    assert len(chats.summaries()) == MOST_OPEN + 1, "nothing is ever deleted"
+    assert len(chats.store.summaries()) == MOST_OPEN + 1, "nothing is ever deleted"
     assert threads[1] not in chats.in_memory
     now = IDLE - 1
     chats.open(threads[0])
@@ -302,12 +315,11 @@ async def test_a_full_disk_sends_nothing(make_chats: MakeChats) -> None:
 async def test_what_another_service_was_shown_is_known_even_after_a_crash(make_chats: MakeChats, tmp_path: Path) -> None:
     chats = make_chats(a=[calls(call("vault__readFile", path="Garden.md")), {"text": "Water."}], b=[{"text": "B"}])
     thread = chats.create().id
-    lost = chats.ask(thread, "What about the garden?", Person(yes).approve())
-    async for event in lost:
+    async for event in agents.ask(chats, thread, "What about the garden?"):
         if isinstance(event, TextDelta):
             break
     copy = chats.store.file(thread).path.read_bytes()  # as a kill would have left it
-    await lost.aclose()
+    await chats.close()
     chats.store.file(thread).path.write_bytes(copy)
     again = make_chats(a=[], b=[{"text": "B"}])
     again.choose_model(thread, f"scripted/{tmp_path}/b.jsonl")

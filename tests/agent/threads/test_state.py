@@ -6,10 +6,20 @@ from typing import Any
 
 from agents import check_pairs
 from obsidian_agent.agent.conversation import CUT_MARK
+from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, Part
 from obsidian_agent.agent.threads.log_store import pruned
-from obsidian_agent.agent.threads.state import CRASH_MARK, ThreadState, line_of, message_in, message_record, records_in, thread_of
-from obsidian_agent.agent.usage import TurnUsage, total
+from obsidian_agent.agent.threads.state import (
+    CRASH_MARK,
+    ThreadState,
+    line_of,
+    message_in,
+    message_record,
+    records_in,
+    thread_of,
+    usage_record,
+)
+from obsidian_agent.agent.usage import total
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 HEAD = {"k": "thread", "format": 1, "id": "00112233aabbccdd", "created": "2026-03-14T09:30:00.000+00:00"}
@@ -107,14 +117,16 @@ def test_what_is_in_the_messages_and_where_they_went_is_remembered() -> None:
 
 
 def test_titles_models_ticks_and_usage() -> None:
-    usage = TurnUsage("openai/x", 100, 20, requests=2, cached=64, cost=0.25, seconds=1.5, first=0.2, tools=0.1)
+    usage = TokensUsed("openai/x", 100, 20, requests=2, cached=64, cost=0.25, seconds=1.5, first=0.2, tools=0.1)
     state = read(
-        {"k": "set", "title": "T", "titledBy": "person", "model": "openai/x"}, {"k": "done", "index": "3", "on": True}, usage.to_json()
+        {"k": "set", "title": "T", "titledBy": "person", "model": "openai/x"},
+        {"k": "done", "index": "3", "on": True},
+        dict(usage_record(usage)),
     )
     assert (state.title, state.titled_by, state.model, state.done) == ("T", "person", "openai/x", {"3": True})
     assert state.usage == [usage]
-    summed = total([usage, TurnUsage("y", 1, 1)])
-    assert (summed.prompt, summed.requests, summed.cost, summed.unpriced) == (101, 3, 0.25, 1)
+    summed = total([usage, TokensUsed("y", 1, 1)])
+    assert (summed.prompt, summed.requests, summed.cost) == (101, 3, 0.25)
 
 
 def test_whatever_stands_in_a_line_nothing_breaks() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ async def test_an_answer_without_calls_is_an_answer(desk: Desk) -> None:
     provider = scripted({"text": "Hello there.", "usage": [30, 4]})
     used, answer = await desk.turn(provider, "Hi")
     assert isinstance(used, TokensUsed)
-    assert (used.prompt_tokens, used.completion_tokens, used.requests, used.cost) == (30, 4, 1, 0.0)
+    assert (used.prompt, used.completion, used.requests, used.cost) == (30, 4, 1, 0.0)
     assert used.first is not None
     assert used.seconds >= used.first
     assert answer == Answer("Hello there.")
@@ -257,7 +257,7 @@ async def test_calls_of_an_answer_that_broke_off_are_not_carried_out(desk: Desk)
     class Torn:
         name, address, local = "torn", "", False
 
-        async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
             async for delta in scripted(calls(call("vault__readFile", path="Garden.md"))).stream(request):
                 if not isinstance(delta, Finished):
                     yield delta
@@ -292,7 +292,7 @@ class Slow:
     local: bool = False
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         try:
             yield TextChunk("One moment")
             for number, (name, arguments) in enumerate(self.made):

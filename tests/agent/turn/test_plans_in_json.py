@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -239,7 +239,7 @@ class Endless:
     local: bool = False
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         try:
             while True:
                 yield TextChunk("x")
@@ -260,7 +260,7 @@ async def test_a_provider_without_an_end_is_a_failure() -> None:
     class Torn:
         name, address, local = "torn", "", False
 
-        async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
             yield TextChunk(json.dumps(GOOD))
 
     (failed,) = ends(await play(Torn()))
@@ -297,7 +297,7 @@ async def test_an_error_of_the_provider_never_escapes() -> None:
     class Broken:
         name, address, local = "broken", "", False
 
-        async def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+        async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
             for _ in request.messages:
                 raise ProviderError("no", code="API_NETWORK", hint="Check the network.")
             yield TextChunk("")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents import NOTES, Person, propose, yes
+from agents import NOTES, ask, propose
 from obsidian_agent.agent.events import Answer, ExecutionResult, RunFinished, RunStarted, TurnFailed, TurnStarted
 from obsidian_agent.agent.execution.checks import repair_request, verify
 from obsidian_agent.agent.threads.manager import ThreadManager
@@ -113,6 +113,6 @@ async def test_a_threads_turn_is_somewhere_at_every_moment(make_vault: MakeVault
     chats = build_threads(wiring, build_session(wiring))
     thread = chats.create().id
     seen = []
-    async for _ in chats.ask(thread, "Make a note", Person(yes).approve()):
+    async for _ in ask(chats, thread, "Make a note"):
         seen.append(chats.open(thread).machine.state)
     assert (seen[0], seen[-1]) == (S.PLANNING, S.AWAITING_APPROVAL)

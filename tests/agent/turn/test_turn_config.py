@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import NOTES, Person, yes
+from agents import NOTES, Person, ask, yes
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Notice
 from obsidian_agent.agent.session import Session
@@ -70,7 +70,7 @@ async def test_an_agent_of_the_vault_answers_in_a_thread(wiring: Wiring) -> None
     chats = build_threads(wiring, session)
     thread = chats.create().id
     chats.choose_assistant(thread, "poet")
-    async for _ in chats.ask(thread, "Hi", Person(yes).approve()):
+    async for _ in ask(chats, thread, "Hi"):
         pass
     request = provider(session).requests[-1]
     assert "Answer in rhyme." in request.messages[0].text

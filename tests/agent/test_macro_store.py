@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.macro import Macro, MacroError, MacroStore, read_macro
+from obsidian_agent.agent.macro import Macro, MacroError, read_macro
+from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.errors import PlanError
+from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -42,7 +44,7 @@ def vault(make_vault: Callable[[Mapping[str, str | bytes]], VaultStore]) -> Vaul
 @pytest.fixture
 def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
     usage, trusted = tmp_path / "state" / "macro-usage.json", TrustStore(tmp_path / "trusted" / "trusted.json")
-    return MacroStore(AppFolder(vault, "macros"), usage, trusted, TOOLS)
+    return MacroStore(AppFolder(vault, "macros"), usage, trusted, TOOLS, dict[str, ActionPlan]().__getitem__)
 
 
 # --- reading a document ---------------------------------------------------------------------------------------------------------
@@ -50,19 +52,19 @@ def store(vault: VaultStore, tmp_path: Path) -> MacroStore:
 
 def test_names_that_nothing_declares_become_parameters_where_they_must_be():
     read = macro()
-    assert list(read.parameters) == ["projectName"]
-    assert read.parameters["projectName"].type == "text"
+    assert list(read.plan.parameters) == ["projectName"]
+    assert read.plan.parameters["projectName"].type == "text"
 
 
 @pytest.mark.parametrize("beside", [["projectName", "other"], {"projectName": {}, "other": {"type": "text", "description": "More"}}])
 def test_parameters_beside_the_plan_are_merged(beside):
-    assert list(macro(parameters=beside).parameters) == ["projectName", "other"]
+    assert list(macro(parameters=beside).plan.parameters) == ["projectName", "other"]
 
 
 def test_what_the_plan_declares_wins_over_what_stands_beside_it():
     declared = plan(parameters={"projectName": {"type": "text", "default": "X"}})
     read = read_macro({"name": "m", "plan": declared, "parameters": {"projectName": {"default": "Y"}}}, TOOLS).macro
-    assert read.parameters["projectName"].default == "X"
+    assert read.plan.parameters["projectName"].default == "X"
 
 
 def test_unknown_fields_are_left_out_and_said():
@@ -99,68 +101,68 @@ def test_a_document_that_is_no_valid_macro_is_refused(document, code):
 
 def test_deletes_and_commands_are_judged_when_a_macro_runs():
     steps = [{"id": "x", "tool": "vault.delete", "args": {"path": "${folderName}"}}]
-    assert list(read_macro({"name": "x", "plan": plan(steps=steps)}, TOOLS).macro.parameters) == ["folderName"]
+    assert list(read_macro({"name": "x", "plan": plan(steps=steps)}, TOOLS).macro.plan.parameters) == ["folderName"]
 
 
 # --- keeping --------------------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_saved_reads_back(store):
-    saved = store.save(macro(description="Makes a note", phrases=["start {projectName}"]))
+    saved = store.put(macro(description="Makes a note", phrases=["start {projectName}"]))
     assert store.get("new PROJECT") == saved
-    assert store.all() == [saved]
+    assert store.list() == [saved]
     assert saved.description == "Makes a note"
     assert saved.phrases == ("start {projectName}",)
 
 
 def test_a_macro_is_one_file_in_the_vaults_own_folder(store, vault):
-    store.save(macro("Weekly: review / plan?"))
+    store.put(macro("Weekly: review / plan?"))
     files = list((Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir())
     assert len(files) == 1
     assert json.loads(files[0].read_text("utf-8"))["name"] == "Weekly: review / plan?"
 
 
 def test_names_that_make_the_same_file_name_are_kept_apart(store):
-    store.save(macro("a/b"))
-    store.save(macro("a:b"))
-    store.save(macro("a?b"))
-    assert [each.name for each in store.all()] == ["a/b", "a:b", "a?b"]
+    store.put(macro("a/b"))
+    store.put(macro("a:b"))
+    store.put(macro("a?b"))
+    assert [each.name for each in store.list()] == ["a/b", "a:b", "a?b"]
 
 
 def test_a_name_that_exists_is_replaced_only_when_asked(store):
-    store.save(macro())
+    store.put(macro())
     with pytest.raises(MacroError) as caught:
-        store.save(macro("NEW project"))
+        store.put(macro("NEW project"))
     assert caught.value.code == "MACRO_EXISTS"
-    store.save(macro("NEW project", description="again"), replacing=True)
-    assert [(each.name, each.description) for each in store.all()] == [("NEW project", "again")]
+    store.put(macro("NEW project", description="again"), replacing=True)
+    assert [(each.name, each.description) for each in store.list()] == [("NEW project", "again")]
 
 
 def test_renaming_keeps_the_plan_and_the_count(store):
-    kept = store.save(macro())
-    store.save(macro("Other"))
+    kept = store.put(macro())
+    store.put(macro("Other"))
     store.count("New project")
     store.rename("new project", "Fresh start")
     assert store.get("Fresh start").plan == kept.plan
     assert store.used("Fresh start") == 1
-    assert [each.name for each in store.all()] == ["Fresh start", "Other"]
+    assert [each.name for each in store.list()] == ["Fresh start", "Other"]
     with pytest.raises(MacroError):
         store.rename("Fresh start", "other")
 
 
 def test_renaming_may_change_only_the_case(store):
-    store.save(macro())
+    store.put(macro())
     store.rename("New project", "NEW PROJECT")
-    assert [each.name for each in store.all()] == ["NEW PROJECT"]
+    assert [each.name for each in store.list()] == ["NEW PROJECT"]
 
 
 def test_deleting_removes_file_and_count(store, vault):
-    store.save(macro())
+    store.put(macro())
     store.count("New project")
     store.delete("New project")
-    assert store.all() == []
+    assert store.list() == []
     assert list((Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir()) == []
-    store.save(macro())
+    store.put(macro())
     assert store.used("New project") == 0
 
 
@@ -168,7 +170,7 @@ def test_deleting_removes_file_and_count(store, vault):
     "call", [lambda s: s.get("x"), lambda s: s.delete("x"), lambda s: s.rename("x", "y"), lambda s: s.used("x"), lambda s: s.count("x")]
 )
 def test_a_macro_that_is_not_there_is_said_with_those_that_are(store, call):
-    store.save(macro())
+    store.put(macro())
     with pytest.raises(MacroError) as caught:
         call(store)
     assert caught.value.code == "MACRO_NOT_FOUND"
@@ -176,7 +178,7 @@ def test_a_macro_that_is_not_there_is_said_with_those_that_are(store, call):
 
 
 def test_counts_are_kept_outside_the_vault(store, vault, tmp_path):
-    store.save(macro())
+    store.put(macro())
     for _ in range(3):
         store.count("New project")
     assert store.used("New project") == 3
@@ -185,7 +187,7 @@ def test_counts_are_kept_outside_the_vault(store, vault, tmp_path):
 
 
 def test_a_broken_usage_file_counts_from_zero(store, tmp_path):
-    store.save(macro())
+    store.put(macro())
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "macro-usage.json").write_text("{")
     assert store.used("New project") == 0
@@ -193,13 +195,12 @@ def test_a_broken_usage_file_counts_from_zero(store, tmp_path):
     assert store.used("New project") == 1
 
 
-def test_a_broken_file_hides_no_other_and_is_told(store, vault):
-    store.save(macro())
+def test_a_broken_file_hides_no_other(store, vault):
+    store.put(macro())
     folder = Path(vault.real_path) / ".obsidian-agent" / "macros"
     (folder / "broken.json").write_text("{")
     (folder / "odd.json").write_text('{"name": "odd"}')
-    assert [each.name for each in store.all()] == ["New project"]
-    assert {problem.path for problem in store.problems()} == {"broken.json", "odd.json"}
+    assert [each.name for each in store.list()] == ["New project"]
 
 
 def test_goal_and_lines_say_the_values(vault):
@@ -224,8 +225,8 @@ def placed(vault: VaultStore, document: Macro, file: str) -> Path:
 
 def test_what_this_person_saves_is_trusted_and_what_came_with_the_vault_is_not(store, vault):
     placed(vault, macro("Came along"), "x")
-    store.save(macro("Mine"))
-    assert [(each.name, each.standing) for each in store.all()] == [("Came along", "new"), ("Mine", "trusted")]
+    store.put(macro("Mine"))
+    assert [(each.name, each.standing) for each in store.list()] == [("Came along", "new"), ("Mine", "trusted")]
 
 
 def test_a_change_of_the_file_takes_trust_away_and_its_return_gives_it_back(store, vault):
@@ -251,14 +252,14 @@ def test_only_what_was_shown_is_accepted(store, vault):
 
 def test_renaming_keeps_how_a_macro_stands(store, vault):
     placed(vault, macro("Came along"), "x")
-    store.save(macro("Mine"))
+    store.put(macro("Mine"))
     store.rename("Came along", "Still strange")
     store.rename("Mine", "Still mine")
-    assert [(each.name, each.standing) for each in store.all()] == [("Still mine", "trusted"), ("Still strange", "new")]
+    assert [(each.name, each.standing) for each in store.list()] == [("Still mine", "trusted"), ("Still strange", "new")]
 
 
 def test_a_deleted_macro_that_comes_back_has_to_be_accepted_again(store, vault):
-    store.save(macro("Mine"))
+    store.put(macro("Mine"))
     [path] = (Path(vault.real_path) / ".obsidian-agent" / "macros").iterdir()
     data = path.read_bytes()
     store.delete("Mine")
@@ -267,7 +268,7 @@ def test_a_deleted_macro_that_comes_back_has_to_be_accepted_again(store, vault):
 
 
 def test_a_strange_file_cannot_hide_the_persons_own_macro_by_taking_its_name(store, vault):
-    kept = store.save(macro("Mine"))
+    kept = store.put(macro("Mine"))
     placed(vault, macro("mine", description="strange"), "0")
     assert store.get("MINE") == kept
     assert store.get("Mine").trusted

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.macro import MacroError, find_parameters, literals, macro_from_run, promote_literal, promote_text, read_macro
+from obsidian_agent.agent.macro import MacroError, literals, macro_from_run, promote, read_macro
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
@@ -42,30 +42,19 @@ def seed() -> ActionPlan:
     return ActionPlan.model_validate(json.loads(json.dumps(SEED)))
 
 
-# --- what a plan takes from outside ----------------------------------------------------------------------------------------------
-
-
-def test_the_parameters_of_the_seed_plan_are_its_context_and_no_loop_names():
-    assert [(each.name, each.context) for each in find_parameters(seed(), TOOLS)] == [("selection", True)]
-
-
-def test_declared_parameters_are_found_with_what_they_declare():
-    plan = promote_text(seed(), "Projects", "folderName")
-    found = {each.name: each for each in find_parameters(plan, TOOLS)}
-    assert found.keys() == {"folderName", "selection"}
-    assert found["folderName"].declared.default == "Projects"
-    assert not found["folderName"].context
-
-
-def test_the_literals_of_a_plan_with_their_places():
-    assert [(each.value, each.places) for each in literals(seed())] == [("Projects", (("steps", 0, "args", "path"),))]
+def test_literals_are_short_texts_without_references_folders_of_paths_and_numbers():
+    steps = [
+        {"id": "a", "tool": "t", "args": {"path": "Projects/Sub/${name}.md", "content": "line\nline", "tags": ["work", "work"], "n": 2}},
+        {"id": "b", "tool": "t", "args": {"path": "Inbox/A.md", "text": "x" * 300, "on": True}},
+    ]
+    assert literals(ActionPlan.model_validate({**SEED, "steps": steps})) == ["Projects", "Sub", "work", 2, "Inbox/A.md", "Inbox", True]
 
 
 # --- a literal becomes a parameter -----------------------------------------------------------------------------------------------
 
 
 def test_a_text_is_replaced_wherever_it_stands_as_a_word_of_its_own():
-    plan = promote_text(seed(), "Projects", "folderName")
+    plan = promote(seed(), "Projects", "folderName")
     assert plan.steps[0].args == {"path": "${folderName}"}
     assert plan.steps[2].args == {
         "path": "${folderName}/${item.text}.md",
@@ -75,37 +64,32 @@ def test_a_text_is_replaced_wherever_it_stands_as_a_word_of_its_own():
     assert plan.parameters["folderName"].default == "Projects"
 
 
-def test_a_literal_is_found_by_its_place_and_keeps_its_type():
+def test_a_literal_that_is_no_text_keeps_its_type():
     steps = [
         {"id": "l", "tool": "util.parseHeadings", "args": {"path": "a.md", "level": 2}},
         {"id": "f", "tool": "vault.setFrontmatter", "args": {"path": "a.md", "set": {"read": True, "level": 2}}},
     ]
     plan = ActionPlan.model_validate({**SEED, "steps": steps})
-    numbered = promote_literal(plan, ("steps", 0, "args", "level"), "depth")
+    numbered = promote(plan, 2, "depth")
     assert numbered.parameters["depth"].type == "number"
     assert numbered.steps[0].args["level"] == "${depth}"
     assert numbered.steps[1].args["set"] == {"read": True, "level": "${depth}"}
-    flagged = promote_literal(plan, ("steps", 1, "args", "set", "read"), "flag")
+    flagged = promote(plan, True, "flag")
     assert flagged.parameters["flag"].type == "boolean"
-    assert promote_literal(plan, ("steps", 0, "args", "path"), "note").parameters["note"].type == "path"
+    assert flagged.steps[1].args["set"] == {"read": "${flag}", "level": 2}
+    assert promote(plan, "a.md", "note").parameters["note"].type == "path"
 
 
 @pytest.mark.parametrize("name", ["", "1st", "a-b", "item", "i", "notes", "selection", "steps", "vars"])
 def test_names_that_cannot_be_parameters(name):
     with pytest.raises(MacroError):
-        promote_text(seed(), "Projects", name)
+        promote(seed(), "Projects", name)
 
 
 @pytest.mark.parametrize("text", ["nowhere", "", "Project", "item"])
 def test_a_text_that_the_plan_does_not_hold(text):
     with pytest.raises(MacroError):
-        promote_text(seed(), text, "x")
-
-
-@pytest.mark.parametrize("path", [("steps", 9), ("steps", 0, "args"), ("steps", 0, "args", "path", "x"), ("goal", "x")])
-def test_places_without_a_literal(path):
-    with pytest.raises(MacroError):
-        promote_literal(seed(), path, "x")
+        promote(seed(), text, "x")
 
 
 # --- from a run to a macro and back ----------------------------------------------------------------------------------------------
