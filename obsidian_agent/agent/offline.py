@@ -28,8 +28,8 @@ from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.preview import dry_run
+from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
