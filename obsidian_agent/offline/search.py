@@ -18,9 +18,8 @@ import regex
 from obsidian_agent.offline.names import Name, Surroundings, said_of
 from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
-from obsidian_agent.offline.sentence import Found, Sentence
+from obsidian_agent.offline.sentence import FUNCTION_WORDS, JOINED, WORD, Found, Sentence, joined_words, meanings, stem, words
 from obsidian_agent.offline.values import read
-from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, WORD, joined_words, meanings, stem, words
 
 MOST: Final = 3
 _K1: Final = 1.2
