@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -134,7 +135,14 @@ def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
     from obsidian_agent.agent.privacy.ledger import Ledger
 
-    return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+    return Ledger(open_record(wiring))
+
+
+def open_record(wiring: Wiring) -> Record:
+    """What was done to a vault and handed over of it."""
+    from obsidian_agent.agent.privacy.record import Record
+
+    return Record(_vault_state(wiring), _clock(None))
 
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
@@ -298,9 +306,9 @@ def _vault_state(wiring: Wiring) -> Path:
 
 def _keeper(wiring: Wiring) -> IndexKeeper:
     # Imported here, as the models are.
-    from obsidian_agent.agent.open_vault import open_index
+    from obsidian_agent.vault.index.keeper import IndexKeeper
 
-    return open_index(wiring.store, wiring.state)
+    return IndexKeeper(wiring.store, state_folder.index_folder(wiring.state, wiring.store))
 
 
 def open_plugin_index(state: Path, now: datetime | None = None) -> PluginIndex:

@@ -93,3 +93,18 @@ def test_a_sentence_that_is_certain_loads_neither_model_nor_screen_nor_what_only
         "obsidian_agent.providers.base"
     }
     assert len(ours) <= MOST_MODULES, "what is not needed for every sentence is imported where it is used"
+
+
+@pytest.mark.parametrize(("command", "most"), [(["search", "Inbox"], 80), (["search", "#x", "--mode", "tag"], 80), (["links"], 55)])
+def test_looking_something_up_loads_no_pydantic_no_tool_and_no_agent(tmp_path: Path, command: list[str], most: int) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "Inbox.md").write_text("---\ntags: [x]\n---\n# Inbox\n- [ ] see [[Other]] #y\n")
+    arguments = [*command, "--vault", str(tmp_path / "vault"), "--state-dir", str(tmp_path / "state")]
+    code = f"import sys\nfrom obsidian_agent.cli.main import main\ndone = main({arguments})\nprint()\nprint(done, *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done, *modules = run.stdout.splitlines()[-1].split()
+    assert done == "0"
+    assert {name.partition(".")[0] for name in modules} & {*HEAVY, "pydantic", "asyncio", "regex", "yaml", "ssl"} == set()
+    ours = {name for name in modules if name.startswith("obsidian_agent")}
+    assert not [name for name in ours if name.startswith(("obsidian_agent.agent", "obsidian_agent.plan", "obsidian_agent.bootstrap"))]
+    assert len(ours) <= most, "what is not needed to look something up is imported where it is used"

@@ -97,7 +97,7 @@ class ModelTurns:
             provider=models.providers.get(choice.spec),
             tools=self.plans.tools,
             policy=self.plans.policy,
-            vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.file.parent))),
+            vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
             rules=models.rules,
             approve=approve,
             ledger=models.ledger,

@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.vault_agents.library import files_below
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
-from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
 from obsidian_agent.tools.editor import offset_of
@@ -36,14 +34,6 @@ if TYPE_CHECKING:
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
     from obsidian_agent.vault.index.watcher import VaultWatcher
     from obsidian_agent.vault.paths.path import VaultPath
-
-
-def open_index(store: VaultStore, state: Path, progress: Callable[[int, int], None] | None = None) -> IndexKeeper:
-    """The keeper of a vault's index, in the vault's folder of the state; nothing is read or written yet.
-
-    `progress` is told how many files of how many are scanned.
-    """
-    return IndexKeeper(store, state_folder.find(state, store) / "index", progress=progress)
 
 
 TELL_SECONDS: Final = 0.2

@@ -9,12 +9,16 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.terminal_text import block, line
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 # JSON leaves these as they are, and a terminal would obey them; escaped they are the same document.
 _CONTROL = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -151,3 +155,41 @@ def _write(text: str) -> None:
     except OSError as error:
         told = f"The answer could not be written ({error.strerror or error}). What was done stays done: see obsidian-agent history."
         raise AnswerNotWritten(told) from error
+
+
+PATIENCE: Final = 0.3
+"""Seconds before a bar is worth showing, and rich worth importing."""
+
+
+@contextlib.contextmanager
+def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error while the block runs, where that is a terminal and the work takes its time; call it with done and total."""
+    bar: Progress | None = None
+    task: TaskID | None = None
+    begun = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal bar, task
+        if bar is None:
+            if out.verbose or not on_terminal(sys.stderr) or time.monotonic() - begun < PATIENCE:
+                return
+            bar, task = _bar(what, total)
+        if task is not None:
+            bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(what: str, total: int) -> tuple[Progress, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=total)
+    bar.start()
+    return bar, task

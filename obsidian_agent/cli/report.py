@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from obsidian_agent.agent.document import candidate_document, findings, result_document
 from obsidian_agent.agent.events import Answer, Candidate, ExecutionResult, RunEvent, StepFailed, StepFinished, StepSkipped
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
-from obsidian_agent.cli.output import Output, on_terminal
+from obsidian_agent.cli.output import Output, on_terminal, progress
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, preview_document, rejected_document
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 
 def run_document(
@@ -207,41 +202,3 @@ def _tell(event: RunEvent, show: Callable[[int, int], None], out: Output) -> Non
             out.note(f"{event.instance} failed: {event.problem.message}")
         case _:
             pass
-
-
-PATIENCE: Final = 0.3
-"""Seconds before a bar is worth showing, and rich worth importing."""
-
-
-@contextmanager
-def progress(what: str, out: Output) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while the block runs, where that is a terminal and the work takes its time; call it with done and total."""
-    bar: Progress | None = None
-    task: TaskID | None = None
-    begun = time.monotonic()
-
-    def show(done: int, total: int) -> None:
-        nonlocal bar, task
-        if bar is None:
-            if out.verbose or not on_terminal(sys.stderr) or time.monotonic() - begun < PATIENCE:
-                return
-            bar, task = _bar(what, total)
-        if task is not None:
-            bar.update(task, completed=done, total=total)
-
-    try:
-        yield show
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-def _bar(what: str, total: int) -> tuple[Progress, TaskID]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(what, total=total)
-    bar.start()
-    return bar, task

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.cli.exits import Exit
-from obsidian_agent.cli.output import Output
+from obsidian_agent.cli.output import Output, progress
 from obsidian_agent.cli.parser import Commands, UsageError
 from obsidian_agent.cli.session_factory import locate, not_there, open_vault
 
@@ -141,10 +141,10 @@ def _figures(index: StoredIndex) -> dict[str, Any]:
 
 @contextmanager
 def _keeper(options: argparse.Namespace, out: Output) -> Iterator[IndexKeeper]:
-    from obsidian_agent.agent.open_vault import open_index
-    from obsidian_agent.cli.report import progress
     from obsidian_agent.config.directories import directories
+    from obsidian_agent.journal.state_folder import index_folder
+    from obsidian_agent.vault.index.keeper import IndexKeeper
 
     state = directories(options.state_dir, options.config).state
     with open_vault(options) as store, progress("Indexing", out) as show:
-        yield open_index(store, state, show)
+        yield IndexKeeper(store, index_folder(state, store), progress=show)

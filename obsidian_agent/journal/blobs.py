@@ -146,6 +146,10 @@ class ImageSource:
             raise damaged()
         return data
 
+    def for_action(self, action: Action) -> bytes:
+        """The content that a file gets by an action, b"" where it gets none. JournalError as for `get`."""
+        return self.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
+
     def _part(self, part: int) -> bytes | None:
         if part in self._unpacked:
             return self._unpacked[part]

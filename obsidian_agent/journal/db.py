@@ -58,7 +58,6 @@ CREATE TABLE part (
     PRIMARY KEY (record, number)
 );
 """
-
 """Version 1. Never changed: what came later is a migration, also in a journal that is made today."""
 
 
@@ -184,26 +183,24 @@ def belongs_to(file: Path, vault: str) -> None:
 
 
 def open_writer(file: Path, vault: str) -> sqlite3.Connection:
-    """A connection that writes and never flushes by itself."""
-    _look_at(file)
-    connection = sqlite3.connect(file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA synchronous=OFF")
-        connection.execute("PRAGMA wal_autocheckpoint=0")
-        # What retention clears shall be gone from the file too.
-        connection.execute("PRAGMA secure_delete=ON")
-        _check(connection, file, vault)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    """A connection that writes and never flushes by itself. What retention clears is gone from the file too."""
+    return _opened(file, vault, "rw", "synchronous=OFF", "wal_autocheckpoint=0", "secure_delete=ON")
 
 
 def open_reader(file: Path, vault: str) -> sqlite3.Connection:
     """A connection that only reads, from a database that exists."""
-    _look_at(file)
-    connection = sqlite3.connect(_read_only(file), uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    return _opened(file, vault, "ro")
+
+
+def _opened(file: Path, vault: str, mode: str, *pragmas: str) -> sqlite3.Connection:
+    # SQLite takes an empty file for a new database, and would throw its log away.
+    if file.stat().st_size == 0:
+        raise damaged_file(file, "it is empty")
+    name = f"{file.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
         _check(connection, file, vault)
     except BaseException:
         connection.close()
@@ -223,18 +220,8 @@ def checkpoint(connection: sqlite3.Connection) -> bool:
         connection.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
 
 
-def _read_only(file: Path) -> str:
-    return f"{file.absolute().as_uri()}?mode=ro"
-
-
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _look_at(file: Path) -> None:
-    # SQLite takes an empty file for a new database, and would throw its log away.
-    if file.stat().st_size == 0:
-        raise damaged_file(file, "it is empty")
 
 
 def _check(connection: sqlite3.Connection, file: Path, vault: str) -> None:

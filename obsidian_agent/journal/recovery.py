@@ -1,7 +1,8 @@
 """What an interrupted run has done so far, and how to end it: all of it, or none of it.
 
 Nothing is noted per action while a run is at work, so the disk alone is asked. Recovery only repeats or reverses actions that say what they
-expect, so it can be killed and run again at any point.
+expect, so it can be killed and run again at any point. Temporary files that are left in the vault are thrown away when they are ours, and put
+back when they are somebody's.
 
 Actions are carried out in order, so there is a point up to which they are done. Most places say at once on which side of it they are. Where
 names were used twice (a file moved away, another put in its place) a place alone may mislead; then the points that fit their neighbours
@@ -11,24 +12,28 @@ may be missing or torn on either side, which the surveys find as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Final, Literal
 
 from obsidian_agent.errors import JournalError, Problem, VaultError
-from obsidian_agent.journal import temp_files
 from obsidian_agent.journal.blobs import ImageSource
 from obsidian_agent.journal.reader import no_run
 from obsidian_agent.journal.records import Effects, Kind, Record, StoredAction, effects_of
 from obsidian_agent.journal.writer import Journal
-from obsidian_agent.vault.filesystem.dirhandles import FolderHandles
+from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, content_of, io_error
 from obsidian_agent.vault.filesystem.editor import Editing
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.filesystem.system_calls import started_since
-from obsidian_agent.vault.transaction.actions import Action, PutFile, held_by, reverse, settle_open
-from obsidian_agent.vault.transaction.apply import Applier, HalfDone
-from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey
+from obsidian_agent.vault.filesystem.system_calls import exchange, rename_beside, rename_to_free, started_since
+from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, held_by, reverse, settle_open
+from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier, HalfDone
+from obsidian_agent.vault.transaction.precheck import Finding, Images, State, Survey, is_torn_of
 
 PathState = Literal["before", "after", "torn", "foreign"]
 """How a place is found: as before the run, as after it, half written by it, or changed by somebody else."""
@@ -46,6 +51,11 @@ class Judged:
     actual: str | None = None
 
     @property
+    def path(self) -> str:
+        """The path to name to people: where the entry was, or is, before the run."""
+        return self.stored.action.path.text
+
+    @property
     def forward(self) -> Action:
         """The action, against a torn file as it is."""
         return self._against_torn(self.stored.action)
@@ -59,28 +69,16 @@ class Judged:
         return replace(action, before=self.actual) if self.state == "torn" and isinstance(action, PutFile) else action
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """What every survey of one interrupted record starts from."""
-
-    handles: FolderHandles
-    images: Images
-    torn_before: int | None
-
-    def survey(self) -> Survey:
-        return Survey(self.handles, self.images, torn_before=self.torn_before)
-
-
 def judge(handles: FolderHandles, record: Record, actions: Sequence[StoredAction], images: Images) -> list[Judged]:
     """The state of every action of a record. Reads the disk, changes nothing."""
-    look = _Look(handles, images, started_since(record.boot))
-    survey = look.survey()
-    alone = [_forwards(stored, survey.look(stored.action)) for stored in actions]
+    survey = partial(Survey, handles, images, torn_before=started_since(record.boot))
+    look = survey().look
+    alone = [_forwards(stored, look(stored.action)) for stored in actions]
     states = [one.state for one in alone]
     done = next((at for at, state in enumerate(states) if state == "before"), len(states))
     if "foreign" not in states and all(state == "before" for state in states[done:]):
         return alone
-    tried = [_judged_from(look, actions, point) for point in _points(states)]
+    tried = [_judged_from(survey, actions, point) for point in _points(states)]
     return min(tried, key=lambda found: found[0])[1]
 
 
@@ -98,9 +96,9 @@ def _points(states: Sequence[PathState]) -> list[int]:
     return list(dict.fromkeys([*fitting[:_CANDIDATES], by_score[0], 0, count]))
 
 
-def _judged_from(look: _Look, actions: Sequence[StoredAction], point: int) -> tuple[int, list[Judged]]:
+def _judged_from(survey: Callable[[], Survey], actions: Sequence[StoredAction], point: int) -> tuple[int, list[Judged]]:
     """The states if `point` actions were done, and how many of them speak against it."""
-    behind, ahead = look.survey(), look.survey()
+    behind, ahead = survey(), survey()
     judged: list[Judged] = []
     for stored in reversed(actions[:point]):
         action = reverse(stored.action)
@@ -136,11 +134,6 @@ def _judged(stored: StoredAction, finding: Finding, ready: PathState, done: Path
             return Judged(stored, "torn", finding.reason, finding.actual)
         case _:
             return Judged(stored, "foreign", finding.reason)
-
-
-def shown(one: Judged) -> str:
-    """The path to name to people: where the entry was, or is, before the run."""
-    return one.stored.action.path.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +184,8 @@ def interrupted(journal: Journal, store: VaultStore) -> list[InterruptedRun]:
         for record in records:
             actions, images = journal.load(record)
             judged = judge(handles, record, actions, images.find)
-            left = sum(1 for _ in temp_files.leftovers(handles, record, actions))
-            paths = tuple(InterruptedPath(shown(one), one.state, one.reason) for one in judged)
+            left = sum(1 for _ in _leftovers(handles, record, actions))
+            paths = tuple(InterruptedPath(one.path, one.state, one.reason) for one in judged)
             found.append(InterruptedRun(record.run_id, record.kind, record.time, record.goal, paths, left))
     return found
 
@@ -242,8 +235,8 @@ def _end(journal: Journal, store: VaultStore, record: Record, *, finish: bool) -
     problems: list[Problem] = []
     editing = _settle_open(store, actions)
     with FolderHandles(store) as handles, Applier(handles, record.token, editing, recovering=True) as applier:
-        for leftover in list(temp_files.leftovers(handles, record, actions)):
-            told = temp_files.clear(handles, leftover, images.find, started_since(record.boot))
+        for leftover in list(_leftovers(handles, record, actions)):
+            told = _clear(handles, leftover, images.find, started_since(record.boot))
             if told is not None:
                 problems.append(Problem("CONFLICT", told, path=leftover.action.path.text if leftover.action else None))
         in_effect = set[int]()
@@ -263,14 +256,13 @@ def _carried(applier: Applier, editing: Editing | None, one: Judged, images: Ima
     """Bring one action to the end it should have; whether it is in effect afterwards."""
     stored = one.stored
     if one.state == "foreign":
-        problems.append(Problem("CONFLICT", f"{shown(one)} was left alone: {one.reason}.", path=shown(one)))
+        problems.append(Problem("CONFLICT", f"{one.path} was left alone: {one.reason}.", path=one.path))
         return False
     if one.state == ("after" if finish else "before"):
         return finish
     action = held_by(editing, one.forward if finish else one.backward)
     try:
-        content = images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
-        done = applier.carry_out(action, stored.number, content)
+        done = applier.carry_out(action, stored.number, images.for_action(action))
     except HalfDone:
         raise
     except (VaultError, JournalError) as error:
@@ -281,3 +273,97 @@ def _carried(applier: Applier, editing: Editing | None, one: Judged, images: Ima
         problems.append(error.problem())
         return False
     return done if finish else False
+
+
+# --- temporary files ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Leftover:
+    """A temporary entry: the folder it lies in, its name, and the action it was made for (None: not known)."""
+
+    folder: VaultPath
+    name: str
+    action: PutFile | MoveEntry | None
+
+
+def _leftovers(handles: FolderHandles, record: Record, actions: Sequence[StoredAction]) -> Iterator[_Leftover]:
+    """Every temporary entry of a record, wherever in the vault its folder is by now."""
+    pattern = re.compile(rf"\.{re.escape(record.token)}\.(\d+)\.[0-9a-f]+")
+    for folder, entry in handles.entries():
+        match = pattern.fullmatch(entry.name)
+        if match is not None:
+            number = int(match[1])
+            action = actions[number].action if number < len(actions) else None
+            yield _Leftover(folder, entry.name, action if isinstance(action, PutFile | MoveEntry) else None)
+
+
+def _clear(handles: FolderHandles, leftover: _Leftover, images: Images, torn_before: int | None = None) -> str | None:
+    """Deal with one leftover. Under a temporary name lies either what the run was writing, or what it had displaced. Its mode tells the first
+    while it is not whole; and as long as the note still is what the run expected, nothing was displaced.
+
+    Answers what to tell people when it holds something that is not of the run.
+
+    `torn_before`: as for a survey.
+    """
+    folder, name = handles.get(leftover.folder), leftover.name
+    action = leftover.action
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if isinstance(action, MoveEntry):
+            return _put_back(folder, name, leftover.folder, action.path.name)
+        if action is None or not stat.S_ISREG(status.st_mode):
+            return _keep_beside(folder, name, leftover.folder, action.path.name if action else "note.md")
+        if stat.S_IMODE(status.st_mode) == IN_WRITING:
+            os.unlink(name, dir_fd=folder)
+            return None
+        content = content_of(folder, name)
+        if content is None:
+            return None
+        there = content_of(folder, action.path.name)
+        if not _ours(content, there, action, images, torn_before):
+            return _give_back(folder, leftover, there, action, images, torn_before)
+        if there is None and content.hash == action.before and action.after is None:
+            return _put_back(folder, name, leftover.folder, action.path.name)
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise io_error(error, leftover.folder) from error
+    return None
+
+
+def _ours(content: Content, there: Content | None, action: PutFile, images: Images, torn_before: int | None) -> bool:
+    """Whether content under a temporary name is the run's own, with `there` at the place of the action."""
+    if content.hash in (action.before, action.after) or is_torn_of(content, action, images, torn_before):
+        return True
+    displaced_nothing = action.before == (there.hash if there else None)
+    image = images(action.after) if action.after is not None and displaced_nothing else None
+    return image is not None and image.startswith(content.data)
+
+
+def _give_back(
+    folder: int, leftover: _Leftover, there: Content | None, action: PutFile, images: Images, torn_before: int | None
+) -> str | None:
+    """Somebody else's content was displaced: it gets its place back if we hold it, else a visible name of its own."""
+    target = action.path.name
+    if there is not None and (there.hash == action.after or is_torn_of(there, action, images, torn_before)):
+        if exchange(folder, leftover.name, target):
+            os.unlink(leftover.name, dir_fd=folder)
+        else:
+            os.replace(leftover.name, target, src_dir_fd=folder, dst_dir_fd=folder)
+        return None
+    return _put_back(folder, leftover.name, leftover.folder, target)
+
+
+def _put_back(folder: int, name: str, parent: VaultPath, target: str) -> str | None:
+    try:
+        rename_to_free(folder, name, folder, target)
+    except FileExistsError:
+        return _keep_beside(folder, name, parent, target)
+    return None
+
+
+def _keep_beside(folder: int, name: str, parent: VaultPath, target: str) -> str:
+    beside = rename_beside(folder, name, target)
+    return f"What was there before is now {parent.text + '/' if parent.text else ''}{beside}."

@@ -64,6 +64,11 @@ def find(state: Path, store: VaultStore) -> Path:
     return folder if ours and _label(own) is None else own
 
 
+def index_folder(state: Path, store: VaultStore) -> Path:
+    """Where the index of a vault is kept, whether it is there yet or not."""
+    return find(state, store) / "index"
+
+
 def vault_id(store: VaultStore) -> str | None:
     """The id that lies in a vault, None when there is none or it cannot be read."""
     try:

@@ -6,10 +6,10 @@ is a record like a run, so it survives a crash, and redo is nothing but the undo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 from obsidian_agent.errors import JournalError, PathRefused, Problem, VaultError
 from obsidian_agent.journal.blobs import ImageSource
@@ -35,9 +35,6 @@ from obsidian_agent.vault.transaction.actions import (
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 from obsidian_agent.vault.transaction.precheck import Finding, State, Survey
 
-Choice = Literal["force", "skip", "leave"]
-"""What to do about a conflict: overwrite what is there, keep it knowingly, or leave it as a conflict."""
-
 
 @dataclass(frozen=True, slots=True)
 class UndoConflict:
@@ -47,8 +44,6 @@ class UndoConflict:
     reason: str
     forcible: bool = True
 
-
-Resolve = Callable[[UndoConflict], Choice]
 
 _NOT_KEPT: Final = "its old content is no longer kept"
 
@@ -77,32 +72,13 @@ class _Task:
     overwritten: tuple[str, bytes] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the person wants done about certain paths."""
-
-    force: Collection[str] = ()
-    skip: Collection[str] = ()
-    resolve: Resolve | None = None
-
-    @property
-    def nothing(self) -> bool:
-        """Whether no path is to be treated in a special way."""
-        return not self.force and not self.skip and self.resolve is None
-
-    def about(self, names: set[str], conflict: UndoConflict) -> Choice:
-        """What to do about a conflict of an entry with these names."""
-        if not names.isdisjoint(self.force):
-            return "force"
-        return self.resolve(conflict) if self.resolve else "leave"
-
-
 @dataclass(slots=True)
 class _Reversal:
     """The work of one undo: planned first, carried out afterwards."""
 
-    asked: Asked
     images: ImageSource
+    force: Collection[str] = ()
+    skip: Collection[str] = ()
     editing: Editing | None = None
     tasks: list[_Task] = field(default_factory=list)
     settled: set[int] = field(default_factory=set)
@@ -139,7 +115,7 @@ class _Reversal:
         if isinstance(action, PutFolder) and self._holds_what_is_left(action):
             return
         left = self._is_left(action)
-        if left or not names.isdisjoint(self.asked.skip):
+        if left or not names.isdisjoint(self.skip):
             if not left:
                 self.skipped[action.path.text] = None
             self._leave(action)
@@ -151,14 +127,9 @@ class _Reversal:
         tasks = self._ready(action, origin, _mode(finding)) if finding.possible else None
         if tasks is None:
             forced = self._forced(survey, action, origin, finding)
-            conflict = UndoConflict(action.path.text, finding.reason or _NOT_KEPT, forced is not None)
-            choice = self.asked.about(names, conflict)
-            tasks = forced if choice == "force" else None
+            tasks = None if names.isdisjoint(self.force) else forced
             if tasks is None:
-                if choice == "skip":
-                    self.skipped[conflict.path] = None
-                else:
-                    self._conflict(conflict)
+                self._conflict(UndoConflict(action.path.text, finding.reason or _NOT_KEPT, forced is not None))
                 self._leave(action)
                 return
         for task in tasks:
@@ -247,8 +218,7 @@ class _Reversal:
                 failed.add(task.origin)
                 continue
             try:
-                content = self.images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
-                done = applier.carry_out(action, number, content)
+                done = applier.carry_out(action, number, self.images.for_action(action))
             except HalfDone:
                 raise
             except (VaultError, JournalError) as error:
@@ -312,30 +282,27 @@ def undo(
     *,
     force: Collection[str] = (),
     skip: Collection[str] = (),
-    resolve: Resolve | None = None,
     to_step: str | None = None,
 ) -> UndoResult:
     """Take back a run (None: the last one with anything in effect), file by file. With `to_step` only what was done after that step.
 
-    A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`, or
-    `resolve` says so; the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
+    A file that is no longer as the run left it is a conflict and left alone, unless its path (before or after the run) is in `force`;
+    the bytes overwritten then can be brought back by `redo`. JournalError: RUN_NOT_FOUND, NOTHING_TO_UNDO, VAULT_BUSY,
     RECOVERY_NEEDED, STEP_NOT_FOUND, NOT_SEPARABLE (two steps wrote the same file, and only its last content is kept), or a journal that
     cannot be used.
     """
     with journal.lock():
         settle(journal, store)
         record = _undoable(journal, run_id)
-        return _take_back(journal, store, record, "undo", Asked(force, skip, resolve), _kept(journal, record, to_step))
+        return _take_back(journal, store, record, "undo", force, skip, _kept(journal, record, to_step))
 
 
-def redo(
-    journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = (), resolve: Resolve | None = None
-) -> UndoResult:
+def redo(journal: Journal, store: VaultStore, *, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
     """Take back the last undo, or the rest of it, as long as no later run has changed the vault. Otherwise as `undo` (NOTHING_TO_REDO)."""
     with journal.lock():
         settle(journal, store)
         record = _redoable(journal)
-        return _take_back(journal, store, record, "redo", Asked(force, skip, resolve))
+        return _take_back(journal, store, record, "redo", force, skip)
 
 
 def undo_preview(
@@ -344,7 +311,7 @@ def undo_preview(
     """What `undo` (or `redo`) would restore, skip and leave as conflicts just now. Changes nothing."""
     record = _redoable(journal) if redoing else _undoable(journal, run_id)
     with FolderHandles(store) as handles:
-        reversal = _planned(journal, handles, record, Asked(), _kept(journal, record, to_step), seen=True)
+        reversal = _planned(journal, handles, record, (), (), _kept(journal, record, to_step), seen=True)
     for task in reversal.tasks:
         reversal.note(task.action)
     return reversal.result(_behind(journal, record).run_id)
@@ -390,10 +357,12 @@ def _kept(journal: Journal, record: Record, to_step: str | None) -> int:
     return 0 if to_step is None else cut_after(journal.plan_of(record.run_id).cuts, to_step, record.run_id).actions
 
 
-def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: Asked, kept: int = 0, *, seen: bool) -> _Reversal:
+def _planned(
+    journal: Journal, handles: FolderHandles, record: Record, force: Collection[str], skip: Collection[str], kept: int, *, seen: bool
+) -> _Reversal:
     """The actions that take a record back, but for the first `kept`; with `seen` each is looked at first."""
     actions, images = journal.load(record)
-    reversal = _Reversal(asked, images, settle_open(handles.store, [stored.action for stored in actions]))
+    reversal = _Reversal(images, force, skip, settle_open(handles.store, [stored.action for stored in actions]))
     survey = Survey(handles)
     in_effect = record.in_effect
     if record.kind == "undo":
@@ -418,10 +387,12 @@ def _planned(journal: Journal, handles: FolderHandles, record: Record, asked: As
     return reversal
 
 
-def _take_back(journal: Journal, store: VaultStore, record: Record, kind: Kind, asked: Asked, kept: int = 0) -> UndoResult:
+def _take_back(
+    journal: Journal, store: VaultStore, record: Record, kind: Kind, force: Collection[str], skip: Collection[str], kept: int = 0
+) -> UndoResult:
     run = _behind(journal, record)
     with FolderHandles(store) as handles:
-        reversal = _planned(journal, handles, record, asked, kept, seen=not asked.nothing)
+        reversal = _planned(journal, handles, record, force, skip, kept, seen=bool(force or skip))
         if not reversal.tasks and not reversal.settled:
             return reversal.result(run.run_id)
         with journal.begin(NewRecord(kind, run.goal, source=record.seq, run=run.seq)) as writer:

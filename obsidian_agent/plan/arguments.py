@@ -22,7 +22,7 @@ from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan.grammar import Reference, pieces
 from obsidian_agent.plan.nearest import did_you_mean
 from obsidian_agent.tools.core.filters import text_of
-from obsidian_agent.tools.core.tool import LongTextMark, PathMark, Tool, ToolModel
+from obsidian_agent.tools.core.tool import LongTextMark, PathMark, Tool
 
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1
@@ -116,7 +116,7 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-def parse_input(tool: Tool, args: Mapping[str, Any]) -> ToolModel:
+def parse_input(tool: Tool, args: Mapping[str, Any]) -> BaseModel:
     """A tool's input from resolved arguments; a number or boolean that a reference brought where text is wanted becomes text.
 
     ToolError ARGUMENT_INVALID says everything that is wrong.

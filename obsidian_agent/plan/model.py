@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
-from obsidian_agent.tools.core.tool import WHOLE, Tool, ToolModel
+from obsidian_agent.tools.core.models import WHOLE, ToolModel
+from obsidian_agent.tools.core.tool import Tool
 
 MAX_STEPS = 100
 MAX_INSTANCES = 10_000
@@ -117,5 +118,5 @@ def _tool_schema(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _model_schema(model: type[ToolModel], mode: Any) -> dict[str, Any]:
+def _model_schema(model: type[BaseModel], mode: Any) -> dict[str, Any]:
     return model.model_json_schema(by_alias=True, mode=mode)

@@ -13,8 +13,9 @@ from typing import Final
 from pydantic import Field
 
 from obsidian_agent.errors import Conflict, Problem, ToolError
-from obsidian_agent.tools.core.lookup import SparseOutput, find_file, read_text
-from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file, read_text
+from obsidian_agent.tools.core.models import SparseOutput, ToolModel
+from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, tool
 from obsidian_agent.tools.core.tool import Position as EditorPosition
 from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.links.resolve import LinkResolver

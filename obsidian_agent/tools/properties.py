@@ -9,8 +9,9 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, find_folder, open_note, read_text, unread, written
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file, find_folder, open_note, read_text, unread, written
+from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
 from obsidian_agent.vault.index.facts import tag_key
@@ -259,13 +260,14 @@ def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]
     index = ctx.view.index
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
-    for path in args.notes(ctx):
+    notes = args.notes(ctx)
+    for path in notes:
         for tag in index.facts(path).tags:
             key = tag_key(tag)
             names.setdefault(key, tag)
             counts[key] = counts.get(key, 0) + 1
     items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
-    return Proposal(ListTagsOutput(items=items, count=len(items)), warnings=unread(index))
+    return Proposal(ListTagsOutput(items=items, count=len(items)), warnings=unread(index, notes))
 
 
 class RenameTagInput(ToolModel):
@@ -292,7 +294,8 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutp
     files: list[RetaggedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
-    for path in index.tagged(rename.old, find_folder(ctx.view, args.folder)):
+    folder = find_folder(ctx.view, args.folder)
+    for path in index.tagged(rename.old, folder):
         try:
             paths.parse(path.text, PathUse.UPDATE)
             content, count = retag(ctx.view.read(path), rename, path.text)
@@ -305,7 +308,7 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutp
     if not files and not warnings:
         warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed."))
     output = RenameTagOutput(files=files, total=sum(file.count for file in files))
-    return Proposal(output, tuple(changes), (*warnings, *unread(index)))
+    return Proposal(output, tuple(changes), (*warnings, *unread(index, index.notes(folder))))
 
 
 class RemoveTagsInput(ToolModel):

@@ -3,57 +3,82 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from importlib import import_module
-from types import MappingProxyType
 from typing import Final
 
 from obsidian_agent import tools as package
-from obsidian_agent.errors import ConfigError
 from obsidian_agent.tools.core.tool import Tool
 
-_LISTED: Final = (
-    "vault.ensureFolder", "vault.createFile", "vault.readFile", "vault.readFiles", "vault.writeFile", "vault.updateFile",
-    "vault.addLines", "vault.takeLines", "vault.arrangeLists", "util.arrangeList", "vault.replaceText", "vault.rename", "vault.delete",
-    "vault.setFrontmatter", "vault.renameTag", "vault.searchText", "vault.searchName", "vault.searchTag", "vault.query",
-    "vault.listFiles", "vault.getMetadata", "vault.getBacklinks", "vault.getOutgoingLinks", "vault.getUnresolvedLinks",
-    "editor.getSelection", "editor.replaceSelection", "editor.insertAtCursor", "editor.linkSelection", "editor.getActiveFilePath",
-    "workspace.openFile", "workspace.getContext", "commands.list", "commands.run", "util.parseMarkdownBullets", "util.parseHeadings",
-    "util.parseTasks", "util.formatList", "util.slugifyTitle", "util.linkBullets", "util.noteBody", "vault.markTasks", "vault.takeTasks",
-    "vault.addTask", "vault.setTaskDue", "vault.find", "vault.listTasks", "vault.listTags", "vault.listUnresolved", "vault.suggestLinks",
-    "vault.retargetLinks", "vault.removeLinks", "vault.linkMentions", "vault.findDuplicates", "vault.convertLinks",
-    "vault.inlineToProperties", "vault.renameProperty", "vault.addValues", "vault.removeValues", "vault.removeTags", "vault.takeSection",
-    "vault.changeHeading", "vault.shiftHeadings", "util.outline", "util.parseTable", "util.formatTable", "util.newNames",
-    "vault.addTableRow", "vault.countWords", "util.summarize", "util.sortItems", "util.fieldValues", "util.groupItems",
-    "template.render", "util.periodNote",
-)  # fmt: skip
-"""The order in which tools are listed, wherever they are defined; others come behind, by name."""
+_PLACES: Final[Mapping[str, str]] = {
+    "vault.ensureFolder": "files.create", "vault.createFile": "files.create", "vault.readFile": "files.read",
+    "vault.readFiles": "files.read", "vault.writeFile": "files.create", "vault.updateFile": "text.update", "vault.addLines": "text.lines",
+    "vault.takeLines": "text.lines", "vault.arrangeLists": "text.lists", "util.arrangeList": "text.lists",
+    "vault.replaceText": "text.update", "vault.rename": "files.move", "vault.delete": "files.move", "vault.setFrontmatter": "properties",
+    "vault.renameTag": "properties", "vault.searchText": "search.find", "vault.searchName": "search.find",
+    "vault.searchTag": "search.find", "vault.query": "search.find", "vault.listFiles": "files.read", "vault.getMetadata": "files.read",
+    "vault.getBacklinks": "links.links", "vault.getOutgoingLinks": "links.links", "vault.getUnresolvedLinks": "links.links",
+    "editor.getSelection": "editor", "editor.replaceSelection": "editor", "editor.insertAtCursor": "editor",
+    "editor.linkSelection": "editor", "editor.getActiveFilePath": "editor", "workspace.openFile": "workspace",
+    "workspace.getContext": "workspace", "commands.list": "workspace", "commands.run": "workspace",
+    "util.parseMarkdownBullets": "text.lists", "util.parseHeadings": "text.sections", "util.parseTasks": "text.tasks",
+    "util.formatList": "text.items", "util.slugifyTitle": "files.names", "util.linkBullets": "links.convert",
+    "util.noteBody": "text.sections", "vault.markTasks": "text.tasks", "vault.takeTasks": "text.tasks", "vault.addTask": "text.tasks",
+    "vault.setTaskDue": "text.tasks", "vault.find": "search.find", "vault.listTasks": "text.tasks", "vault.listTags": "properties",
+    "vault.listUnresolved": "links.links", "vault.suggestLinks": "links.links", "vault.retargetLinks": "links.retarget",
+    "vault.removeLinks": "links.retarget", "vault.linkMentions": "links.convert", "vault.findDuplicates": "search.find",
+    "vault.convertLinks": "links.convert", "vault.inlineToProperties": "properties", "vault.renameProperty": "properties",
+    "vault.addValues": "properties", "vault.removeValues": "properties", "vault.removeTags": "properties",
+    "vault.takeSection": "text.sections", "vault.changeHeading": "text.sections", "vault.shiftHeadings": "text.sections",
+    "util.outline": "text.sections", "util.parseTable": "text.tables", "util.formatTable": "text.tables", "util.newNames": "files.names",
+    "vault.addTableRow": "text.tables", "vault.countWords": "files.read", "util.summarize": "text.items", "util.sortItems": "text.items",
+    "util.fieldValues": "text.items", "util.groupItems": "text.items", "template.render": "files.create", "util.periodNote": "files.names",
+}  # fmt: skip
+"""The modules of the tools, in the order in which tools are listed. What is missing here is found too, but only by importing them all."""
 
 
-def _found() -> Iterator[Tool]:
+class _Tools(Mapping[str, Tool]):
+    """The tools by name. The module of one is imported when it is asked for, all of them when the tools are listed."""
+
+    def __getitem__(self, name: str) -> Tool:
+        return _defined(_PLACES[name])[name] if name in _PLACES else self._all[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES or name in self._all
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> Mapping[str, Tool]:
+        found = {tool.name: tool for tool in defined_tools()}
+        return {name: found[name] for name in (*_PLACES, *sorted(found.keys() - _PLACES.keys()))}
+
+
+TOOLS: Final[Mapping[str, Tool]] = _Tools()
+"""All tools by name."""
+
+
+def defined_tools() -> Iterator[Tool]:
     """The tools that the modules of this package define."""
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if module.name != __name__:
-            yield from (each for each in vars(import_module(module.name)).values() if isinstance(each, Tool))
+        yield from _defined(module.name.removeprefix(f"{package.__name__}.")).values()
 
 
-def by_name(tools: Iterable[Tool]) -> Mapping[str, Tool]:
-    """The tools by their names, in the given order. ConfigError when two share a name, an alias or its spelling in models' calls."""
-    table: dict[str, Tool] = {}
-    taken: set[str] = set()
-    for tool in tools:
-        for name in (tool.name, *tool.aliases):
-            for spelling in {name, wire_name(name)}:
-                if spelling in taken:
-                    raise ConfigError(f"Two tools have the name {spelling!r}.")
-                taken.add(spelling)
-        table[tool.name] = tool
-    return MappingProxyType(table)
+@cache
+def _defined(module: str) -> Mapping[str, Tool]:
+    members = vars(import_module(f"{package.__name__}.{module}")).values()
+    return {each.name: each for each in members if isinstance(each, Tool)}
 
 
+@cache
 def aliases() -> Mapping[str, str]:
     """The name of the tool that each alias stands for. Aliases are for models' calls; a plan must use names."""
-    return _ALIASES
+    return {alias: tool.name for tool in TOOLS.values() for alias in tool.aliases}
 
 
 def wire_name(name: str) -> str:
@@ -64,12 +89,4 @@ def wire_name(name: str) -> str:
 def from_wire(name: str) -> str:
     """The tool's name behind the name in a model's call; aliases and names with a dot are understood, unknown names stay as they are."""
     dotted = name.replace("__", ".")
-    return dotted if dotted in TOOLS else _ALIASES.get(name) or _ALIASES.get(dotted) or name
-
-
-_PLACES: Final = {name: place for place, name in enumerate(_LISTED)}
-
-TOOLS: Final[Mapping[str, Tool]] = by_name(sorted(set(_found()), key=lambda tool: (_PLACES.get(tool.name, len(_PLACES)), tool.name)))
-"""All tools by name."""
-
-_ALIASES: Final[Mapping[str, str]] = MappingProxyType({alias: tool.name for tool in TOOLS.values() for alias in tool.aliases})
+    return dotted if dotted in TOOLS else aliases().get(name) or aliases().get(dotted) or name

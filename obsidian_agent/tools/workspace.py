@@ -8,8 +8,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from obsidian_agent.errors import ToolError
-from obsidian_agent.tools.core.lookup import SparseOutput, find_file
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.lookup import find_file
+from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 
 
 class OpenFileInput(ToolModel):

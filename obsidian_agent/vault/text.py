@@ -7,6 +7,9 @@ as they are for Obsidian. A byte order mark stays in the text as ``\\ufeff``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from operator import itemgetter
+from typing import AnyStr, Generic, NamedTuple
 
 from obsidian_agent.errors import ToolError, VaultError
 
@@ -62,3 +65,24 @@ def split_lines(text: str) -> list[str]:
     if last:
         lines.append(last)
     return lines
+
+
+class Edit(NamedTuple, Generic[AnyStr]):
+    """What stands from `start` to `end` (characters of a text, or bytes of a file) becomes `new`."""
+
+    start: int
+    end: int
+    new: AnyStr
+
+
+def apply(text: AnyStr, edits: Iterable[Edit[AnyStr]]) -> AnyStr:
+    """The text, or the bytes, with the edits made; those at one place keep their order. ValueError when two overlap."""
+    pieces: list[AnyStr] = []
+    position = 0
+    for start, end, new in sorted(edits, key=itemgetter(0, 1)):
+        if start < position:
+            raise ValueError("edits overlap")
+        pieces += (text[position:start], new)
+        position = end
+    pieces.append(text[position:])
+    return text[:0].join(pieces)

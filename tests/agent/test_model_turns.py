@@ -72,7 +72,7 @@ async def test_a_question_is_answered_with_its_sources(make_session: MakeSession
     assert events[0] == TurnStarted("What about the garden?")
     assert events[-1] == Answer("Water.", ("Garden.md",))
     assert shared(session) == ["Garden.md"]
-    (ledger,) = (tmp_path / "state" / "vaults").rglob("sent.jsonl")
+    (ledger,) = (tmp_path / "state" / "vaults").rglob("audit.jsonl")
     assert ledger.is_file()
 
 

@@ -111,7 +111,7 @@ def test_a_long_run_shows_how_far_it_is_where_a_person_looks_and_nowhere_else(
     step = {"id": "new", "tool": "vault.createFile", "foreach": {"from": list(range(30)), "itemName": "n"}}
     plan = PLAN | {"goal": "Many", "assumptions": [], "steps": [step | {"args": {"path": "N/${n}.md", "content": "x"}}]}
     program, vault = arguments(tmp_path, make_vault, plan)
-    patient = f"import obsidian_agent.cli.report as report; report.PATIENCE = 0\nimport sys; from obsidian_agent.cli.main import main\nsys.exit(main({program[3:]!r} + sys.argv[1:]))"
+    patient = f"import obsidian_agent.cli.output as output; output.PATIENCE = 0\nimport sys; from obsidian_agent.cli.main import main\nsys.exit(main({program[3:]!r} + sys.argv[1:]))"
     seen = on_a_terminal([sys.executable, "-c", patient, "--yes"], b"", b"")
     assert "Applying" in seen
     assert "/30" in seen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from obsidian_agent.errors import JournalError
-from obsidian_agent.journal.undo import Choice, UndoConflict, redo, undo, undo_content, undo_preview
+from obsidian_agent.journal.undo import UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault.filesystem import dirhandles
 from obsidian_agent.vault.transaction.actions import SETS_BIRTH
 from previews import create, make, modify, move, trash
@@ -134,24 +134,6 @@ class TestConflicts:
         assert result.conflicts == ()
         assert (home.root / "one.md").read_bytes() == b"ONE\n"
 
-    @pytest.mark.parametrize("choice", ["force", "skip", "leave"])
-    def test_somebody_is_asked(self, home: Home, choice: Choice) -> None:
-        home.run(*CHANGED)
-        (home.root / "one.md").write_bytes(b"edited later\n")
-        asked: list[UndoConflict] = []
-
-        def resolve(conflict: UndoConflict) -> Choice:
-            asked.append(conflict)
-            return choice
-
-        result = undo(home.journal, home.store, resolve=resolve)
-        assert [one.path for one in asked] == ["one.md"]
-        assert ("one.md" in result.restored, "one.md" in result.skipped, bool(result.conflicts)) == (
-            choice == "force",
-            choice == "skip",
-            choice == "leave",
-        )
-
     def test_a_created_file_with_edits_is_kept(self, home: Home) -> None:
         home.run([make("A"), create("A/new.md", b"new\n")])
         (home.root / "A/new.md").write_bytes(b"new\nand more\n")
@@ -237,7 +219,7 @@ class TestConflicts:
             return found
 
         monkeypatch.setattr(dirhandles, "content_of", content_of)
-        result = undo(home.journal, home.store, resolve=lambda _: "leave")
+        result = undo(home.journal, home.store, skip=["another.md"])
         assert [one.path for one in result.conflicts] == ["one.md"]
         assert (home.root / "one.md").read_bytes() == b"just now\n"
         assert result.restored == ("new.md", "two.md")

@@ -18,7 +18,8 @@ from obsidian_agent.plan.model import Step
 from obsidian_agent.plan.references import compile_step, compile_value
 from obsidian_agent.plan.scope import Scope, context_values
 from obsidian_agent.tools.core.filters import FilterCall, FilterContext
-from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, Selection, ToolModel
+from obsidian_agent.tools.core.models import ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, Selection
 from obsidian_agent.vault.paths.path import PathUse, parse
 
 PATH = ArgMarks(path=True)

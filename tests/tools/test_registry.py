@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
-from obsidian_agent.errors import ConfigError
 from obsidian_agent.tools.core.tool import Risk
-from obsidian_agent.tools.registry import TOOLS, aliases, by_name, from_wire, wire_name
+from obsidian_agent.tools.registry import _PLACES, TOOLS, aliases, defined_tools, from_wire, wire_name
 
 READ_ONLY = {
     "vault.readFile",
@@ -86,7 +86,22 @@ def test_aliases_are_no_names():
 
 
 def test_a_name_belongs_to_one_tool():
-    tool = TOOLS["vault.ensureFolder"]
-    for other in (tool, dataclasses.replace(tool, name="x.y", aliases=(tool.name,)), dataclasses.replace(tool, name="vault__ensureFolder")):
-        with pytest.raises(ConfigError):
-            by_name([tool, other])
+    tools = set(defined_tools())
+    spellings = [spelling for tool in tools for name in (tool.name, *tool.aliases) for spelling in {name, wire_name(name)}]
+    assert sorted(spellings) == sorted(set(spellings))
+    assert {tool.name for tool in tools} == set(TOOLS)
+
+
+@pytest.mark.parametrize("name", _PLACES)
+def test_a_tool_is_at_the_place_that_the_table_tells(name):
+    assert TOOLS[name].name == name
+
+
+def test_a_tool_is_imported_without_the_others():
+    code = (
+        "import sys; from obsidian_agent.tools.registry import TOOLS; TOOLS['vault.createFile'], 'vault.find' in TOOLS; print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    packages = {"files", "links", "search", "text", "properties", "editor", "workspace"}
+    found = {name for name in loaded if name.startswith("obsidian_agent.tools.") and name.split(".")[2] in packages}
+    assert found == {"obsidian_agent.tools.files", "obsidian_agent.tools.files.create", "obsidian_agent.tools.files.move"}

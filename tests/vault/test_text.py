@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import ToolError, VaultError
-from obsidian_agent.vault.text import decode, encode, newline_of, split_lines, with_newlines
+from obsidian_agent.vault.text import Edit, apply, decode, encode, newline_of, split_lines, with_newlines
 
 LAW = settings(deadline=None)
 TEXTS = st.text(st.sampled_from("ab\n\r\u2028\x85\x0b\ufeff\x00é😀"))
@@ -84,3 +84,9 @@ def test_law_with_newlines_changes_line_ends_alone(text: str, newline: str) -> N
     ]
     assert changed.count(newline) >= text.count("\n")
     assert with_newlines(changed, newline) == changed
+
+
+def test_edits_are_made_at_their_places() -> None:
+    assert apply(b"0123456789", [Edit(5, 6, b"five"), Edit(0, 0, b"<"), Edit(9, 10, b"")]) == b"<01234five678"
+    with pytest.raises(ValueError, match="overlap"):
+        apply("0123", [Edit(0, 2, "x"), Edit(1, 3, "y")])

@@ -17,7 +17,7 @@ from obsidian_agent.journal.writer import Journal
 from obsidian_agent.plan.model import MAX_BACKOFF_MS, Step
 from obsidian_agent.plan.result import Instance, Preview
 from obsidian_agent.vault.paths.path import is_trash
-from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder, reverse
+from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFolder, reverse
 from obsidian_agent.vault.transaction.apply import Applier, HalfDone
 
 Emit = Callable[[RunEvent], None]
@@ -245,9 +245,8 @@ class InstanceRunner:
             _, images = self._journal.load(self._record)
             for one in done:
                 action = reverse(one.action)
-                content = images.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
                 try:
-                    applier.carry_out(action, one.number, content)
+                    applier.carry_out(action, one.number, images.for_action(action))
                 except HalfDone:
                     raise
                 except VaultError:

@@ -1,14 +1,12 @@
-"""What tools share: finding and reading what their arguments name, the errors and warnings for it, and the form of their answers."""
+"""What tools share: finding and reading what their arguments name, the errors and warnings for it, and how they page and order answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pydantic import Field, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
-
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
-from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, ToolContext, ToolModel
+from obsidian_agent.tools.core.tool import RunContext, ToolContext
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.paths import path as paths
@@ -16,21 +14,6 @@ from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import decode, encode
 from obsidian_agent.vault.views.changes import CreateFile, FileChange, ModifyFile
 from obsidian_agent.vault.views.view import Entry, VaultView
-
-
-class SparseOutput(ToolModel):
-    """An output whose optional fields are absent when they are None; fields without a default are there, null if need be."""
-
-    @model_serializer(mode="wrap")
-    def _sparse(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        document: dict[str, Any] = handler(self)
-        for name, field in type(self).model_fields.items():
-            key = (field.serialization_alias or name) if info.by_alias else name
-            if field.is_required():
-                document.setdefault(key, None)
-            elif key in document and document[key] is None:
-                del document[key]
-        return document
 
 
 def now_ms(run: RunContext) -> float:
@@ -114,49 +97,6 @@ def not_found(view: VaultView, path: VaultPath) -> VaultError:
     return VaultError(f"{path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text, hint=hint)
 
 
-class NotesInput(ToolModel):
-    """Arguments of a tool that reads several notes."""
-
-    path: PathText | None = Field(default=None, description="One note.")
-    folder: PathText | None = Field(default=None, description="The notes below it; the vault when nothing is given.")
-    files: list[Any] | None = Field(default=None, description="The files of another step, or paths; null ones are left out.")
-
-    @model_validator(mode="after")
-    def _one_place(self) -> NotesInput:
-        if sum(place is not None for place in (self.path, self.folder, self.files)) > 1:
-            raise ValueError("give only one of path, folder and files")
-        return self
-
-    def notes(self, ctx: ToolContext) -> list[VaultPath]:
-        """The notes that are meant, each once, in the order given. ToolError for a path that is missing."""
-        if self.path is not None:
-            return [find_file(ctx.view, self.path)]
-        if self.files is None:
-            return list(notes_below(ctx.view, find_folder(ctx.view, self.folder)))
-        named = dict.fromkeys(find_file(ctx.view, path_of(item)) for item in self.files if item is not None)
-        return [path for path in named if path.is_note]
-
-    def texts(self, ctx: ToolContext, problems: list[Problem]) -> Iterator[tuple[VaultPath, str]]:
-        """The notes with their texts; one that cannot be read is an error when it was named, else a warning in `problems`."""
-        for path in self.notes(ctx):
-            try:
-                yield path, read_text(ctx.view, path)
-            except VaultError as error:
-                if self.path is not None:
-                    raise
-                problems.append(left_out(path, error))
-
-
-def path_of(item: Any) -> str:
-    """The path that an item of another step stands for. ToolError when it has none."""
-    if isinstance(item, str):
-        return item
-    if isinstance(item, dict) and isinstance(item.get("path"), str):
-        path: str = item["path"]
-        return path
-    raise ToolError("An item of files is an object with path, or a path.", hint="Give the files of another step: $steps.find.files.")
-
-
 def value_of(properties: Mapping[str, Any], key: str) -> Any:
     """A property's value; where no name is spelled so, that of the one which differs in case alone; None when there is none."""
     if key in properties:
@@ -185,23 +125,8 @@ def sort_key(value: Any) -> tuple[int, float, str] | None:
     return 0, float(value), ""
 
 
-def unread(index: VaultIndex) -> tuple[Problem, ...]:
-    """Warnings for the notes of which nothing is known."""
-    return tuple(Problem(each.code, f"{path} is left out: {each.message}", path=path) for path, each in sorted(index.problems.items()))
-
-
-class TextOrPath(ToolModel):
-    text: LongText | None = None
-    path: PathText | None = None
-
-    @model_validator(mode="after")
-    def _one_source(self) -> TextOrPath:
-        if (self.text is None) == (self.path is None):
-            raise ValueError("give exactly one of text and path")
-        return self
-
-    def read(self, ctx: ToolContext) -> str:
-        """The text itself, or that of the file at `path`."""
-        if self.path is None:
-            return self.text or ""
-        return read_text(ctx.view, find_file(ctx.view, self.path))
+def unread(index: VaultIndex, notes: Iterable[VaultPath] | None = None) -> tuple[Problem, ...]:
+    """Warnings for the notes of which nothing is known: of these, or of all."""
+    problems = index.problems
+    names = sorted(problems if notes is None or not problems else problems.keys() & {path.text for path in notes})
+    return tuple(Problem(problems[name].code, f"{name} is left out: {problems[name].message}", path=name) for name in names)

@@ -12,11 +12,12 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
-
-import regex
+from typing import TYPE_CHECKING, Protocol
 
 from obsidian_agent.errors import ToolError
+
+if TYPE_CHECKING:
+    import regex
 
 TIME_LIMIT = 5.0
 """Seconds that all searching of one step may take."""
@@ -82,6 +83,8 @@ class TimedPattern:
 
 def compile_pattern(source: str, *, literal: bool, case_sensitive: bool) -> TimedPattern:
     """A pattern, or with `literal` a text, ready to be looked for. ToolError ARGUMENT_INVALID when `re` would refuse it."""
+    import regex
+
     flags = regex.VERSION0 | regex.MULTILINE | (0 if case_sensitive else regex.IGNORECASE)
     if literal:
         return TimedPattern(source, regex.compile(re.escape(source), flags))
@@ -131,6 +134,8 @@ def expand(template: str, match: Found, groups: int) -> str:
 
 def whole_words(text: str) -> regex.Pattern[str]:
     """A pattern for a text in any case, where words of it are not parts of longer words."""
+    import regex
+
     words = r"\s+".join(regex.escape(word) for word in text.split())
     before = r"(?<!\w)" if text.strip()[:1].isalnum() else ""
     after = r"(?!\w)" if text.strip()[-1:].isalnum() else ""

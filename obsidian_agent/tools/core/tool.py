@@ -1,7 +1,7 @@
 """The contract of a tool: it reads a view of the vault and proposes; it never writes, asks or waits.
 
 A tool is a function with the decorator `tool`, anywhere in this package: the registry finds it. Inputs and outputs are
-pydantic models with camelCase aliases; fields that hold vault paths are annotated `PathText` (or `list[PathText]`), fields in which
+`ToolModel`s (models.py); fields that hold vault paths are annotated `PathText` (or `list[PathText]`), fields in which
 an unknown `${head}` stays literal are annotated `LongText`. The plan package finds them by these annotations.
 """
 
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from inspect import get_annotations
-from typing import Annotated, Any, Generic, TypeVar, get_args
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict
-from pydantic.alias_generators import to_camel
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_args
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import FileChange
 from obsidian_agent.vault.views.view import VaultView
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class Risk(StrEnum):
@@ -42,23 +42,6 @@ class LongTextMark:
 
 PathText = Annotated[str, PathMark()]
 LongText = Annotated[str, LongTextMark()]
-
-
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-WHOLE = BeforeValidator(_whole)
-"""Mark of an integer; JSON writers that know only floats may say 1.0 for 1."""
-
-Whole = Annotated[int, WHOLE]
-
-
-class ToolModel(BaseModel):
-    """Base of every input and output: camelCase on the wire, unknown fields refused, no coercion (1.0 for 1 excepted), immutable."""
-
-    # Built when first used (a third of a command's start); from pydantic 2.14 on that is safe in threads.
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +105,8 @@ class ToolContext:
     run: RunContext
 
 
-Input = TypeVar("Input", bound=ToolModel)
-Output = TypeVar("Output", bound=ToolModel)
+Input = TypeVar("Input", bound="BaseModel")
+Output = TypeVar("Output", bound="BaseModel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +125,8 @@ class Tool:
     name: str
     summary: str
     risk: Risk
-    input: type[ToolModel]
-    output: type[ToolModel]
+    input: type[BaseModel]
+    output: type[BaseModel]
     propose: Callable[[Any, ToolContext], Proposal[Any]]
     deletes: bool = False
     opaque: bool = False

@@ -10,8 +10,9 @@ from pydantic import Field
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.filters import text_of
 from obsidian_agent.tools.core.lookup import find_file, new_path, now_ms, read_text, written
+from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.moment import format_moment, parse_moment
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.paths import path as paths

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
-from obsidian_agent.tools.core.lookup import SparseOutput, path_of
+from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole, path_of
 from obsidian_agent.tools.core.moment import format_moment
-from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.tool import Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.paths.rules import clean_component, slug
 

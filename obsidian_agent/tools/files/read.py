@@ -9,9 +9,10 @@ from typing import Any, Final
 from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError
-from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, find_file, find_folder, page, without_properties
+from obsidian_agent.tools.core.lookup import find_file, find_folder, page, without_properties
+from obsidian_agent.tools.core.models import NotesInput, SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.moment import made_ms
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.facts import note_facts
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of

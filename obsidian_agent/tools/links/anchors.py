@@ -15,13 +15,13 @@ from obsidian_agent.tools.core.lookup import left_out
 from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of
-from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, markdown_encoded, shape_of, spellings, target_edit
+from obsidian_agent.vault.links.link_text import LinkStyle, Shape, markdown_encoded, shape_of, spellings, target_edit
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import scan_text
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.text import Edit, apply, decode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _NOT_IN_LINKS: Final = re.compile(r"[#|^\[\]\\%]+|:(?=\s|$)")
@@ -43,7 +43,7 @@ def subpath_keys(subpath: str) -> list[str]:
     return [part if part.startswith("^") else place_key(part) for part in subpath.split("#") if part.strip()]
 
 
-def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit | None:
+def subpath_edit(data: bytes, link: Link, subpath: str) -> Edit[bytes] | None:
     """The edit that gives a link another place (`#Heading`); None where the old one cannot be found."""
     start = data.find(b"#", link.target_end, link.end)
     if start < 0:
@@ -76,7 +76,7 @@ def link_edit(
     style: LinkStyle,
     *,
     canvas: bool = False,
-) -> Edit | None:
+) -> Edit[bytes] | None:
     """The edit that lets a link mean a file, written as `shape` wants it if it can be; None when no text that means it can stand there.
 
     Of a file that is yet to be made, the text that will mean it.
@@ -127,7 +127,7 @@ def redirect_in_file(
     data: bytes, source: VaultPath, note: VaultPath, change: Callable[[str], Place | None], index: VaultIndex, style: LinkStyle
 ) -> tuple[bytes, int]:
     """The bytes of one file with its links to places of `note` changed, and how many there were."""
-    edits: list[Edit] = []
+    edits: list[Edit[bytes]] = []
     count = 0
     for link in links_of(source, data):
         if not link.subpath or (index.resolve(link.target, source) if link.target else source) != note:
@@ -143,7 +143,7 @@ def redirect_in_file(
 
 def _place_edits(
     data: bytes, link: Link, source: VaultPath, note: VaultPath, place: Place, index: VaultIndex, style: LinkStyle
-) -> Iterator[Edit]:
+) -> Iterator[Edit[bytes]]:
     there = subpath_edit(data, link, place.subpath) if place.subpath != link.subpath else None
     if place.note != note:
         shape = shape_of(link.target, note, source, style) if link.target else Shape("name", extension=link.is_markdown)
@@ -220,7 +220,7 @@ def _with_links_adjusted(text: str, source: VaultPath, target: VaultPath, ctx: T
     return apply(data, edits).decode() if edits else text
 
 
-def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit | None:
+def _link_edit(data: bytes, link: Link, source: VaultPath, target: VaultPath, ctx: ToolContext, here: set[str]) -> Edit[bytes] | None:
     index, style = ctx.view.index, ctx.run.link_style
     if not link.target:
         keys = subpath_keys(link.subpath)

@@ -11,18 +11,19 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import LinkWriter
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, path_of
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file
+from obsidian_agent.tools.core.models import NotesInput, ToolModel, path_of
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.retarget import ChangedLinks, ChangedLinksOutput
 from obsidian_agent.vault.index.index import VaultIndex
-from obsidian_agent.vault.links.link_text import Edit, apply, markdown_encoded, relative_path
+from obsidian_agent.vault.links.link_text import markdown_encoded, relative_path
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import bullets, scan
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.text import decode, encode
+from obsidian_agent.vault.text import Edit, apply, decode, encode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 _WIKI: Final = frozenset(("wikilink", "embed"))
@@ -47,7 +48,7 @@ def convert_links(args: ConvertLinksInput, ctx: ToolContext) -> Proposal[Convert
     data = ctx.view.read(path)
     decode(data, path.text)
     converter = _Converter(path, ctx.view.index, LinkWriter(ctx.view))
-    edits: list[Edit] = []
+    edits: list[Edit[bytes]] = []
     left: list[str] = []
     for link in links_in(data):
         if link.kind in _WIKI if args.to == "markdown" else link.is_markdown:

@@ -9,8 +9,9 @@ from typing import Final
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out, unread
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file, left_out, unread
+from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
 from obsidian_agent.vault.links.resolve import link_key

@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, find_file, left_out
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import find_file, left_out
+from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.anchors import link_edit
 from obsidian_agent.tools.links.links import dead_links
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
-from obsidian_agent.vault.links.link_text import Edit, LinkStyle, Shape, apply, display_edit, shape_of, target_edit
+from obsidian_agent.vault.links.link_text import LinkStyle, Shape, display_edit, shape_of, target_edit
 from obsidian_agent.vault.links.resolve import link_key
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.markdown.note import links_in
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.text import Edit, apply, decode
 from obsidian_agent.vault.views.changes import ModifyFile
 
 
@@ -113,7 +114,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
     changes: list[ModifyFile] = []
     for source, links in args.find(ctx, before, args.name, problems):
         data = ctx.view.read(source)
-        edits: list[Edit] = []
+        edits: list[Edit[bytes]] = []
         for link in links:
             edits.append(_retarget(data, link, before, target, source, index, ctx.run.link_style))
             label = display_edit(data, link, before, target, canvas=source.suffix == CANVAS) if before is not None else None
@@ -127,7 +128,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
 
 def _retarget(
     data: bytes, link: Link, before: VaultPath | None, target: VaultPath, source: VaultPath, index: VaultIndex, style: LinkStyle
-) -> Edit:
+) -> Edit[bytes]:
     """The link with a target that means the file, written as it was; a new one with bare names before paths. ToolError when none can
     stand there."""
     if before is not None and link.kind != "canvas":
@@ -195,7 +196,7 @@ def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedLi
     return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"There is no link{said}, so nothing is changed.", path=args.path))
 
 
-def _plain(data: bytes, link: Link) -> Edit:
+def _plain(data: bytes, link: Link) -> Edit[bytes]:
     """The link as the text that it shows; the quotes around a property stay."""
     if link.is_markdown:
         start, end = data.find(b"[", link.start, link.target_start) + 1, data.rfind(b"](", link.start, link.target_start)

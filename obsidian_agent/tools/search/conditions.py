@@ -18,10 +18,11 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, unread, value_of, without_properties
+from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.moment import made_ms, moment_ms
 from obsidian_agent.tools.core.patterns import whole_words
-from obsidian_agent.tools.core.tool import PathText, ToolContext, ToolModel
-from obsidian_agent.vault.index.facts import tag_key
+from obsidian_agent.tools.core.tool import PathText, ToolContext
+from obsidian_agent.tools.search.search import tagged
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.text_search import Needle, folded_needle
 from obsidian_agent.vault.links.resolve import link_key
@@ -103,11 +104,11 @@ class Matcher:
         checks = list(self._checks(condition))
         return lambda path: all(check(path) for check in checks)
 
-    def warnings(self) -> tuple[Problem, ...]:
-        """Why notes may be missing from an answer."""
-        facts = unread(self.index) if self.asked_facts else ()
-        told = {problem.path for problem in facts}
-        return (*facts, *(problem for path, problem in sorted(self.problems.items()) if path not in told))
+    def warnings(self, condition: Condition) -> tuple[Problem, ...]:
+        """Why files may be missing from the answer to a condition: those that it does not leave out by their paths."""
+        problems = self.problems | ({each.path: each for each in unread(self.index)} if self.asked_facts else {})
+        fits = list(_by_path(condition, self.ctx.view)) if problems else []
+        return tuple(problems[path.text] for path in self.index.files() if path.text in problems and all(check(path) for check in fits))
 
     def _checks(self, wanted: Condition) -> Iterator[Check]:
         """The checks of one condition, cheap ones first."""
@@ -389,10 +390,3 @@ def _equal(value: Any, wanted: Any) -> bool:
     if isinstance(value, bool) != isinstance(wanted, bool):
         return False
     return bool(value == wanted)
-
-
-def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
-    """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
-    if not tag_key(tag):
-        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
-    return index.tagged(tag, folder)

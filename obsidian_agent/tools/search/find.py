@@ -1,4 +1,4 @@
-"""Files by what they are: `vault.find`, `vault.query` (the same in the plainer words of the plan language), `vault.findDuplicates`."""
+"""Tools that find files: by conditions (`vault.find`; `vault.query` says the same in plainer words), by name, tag and text, and duplicates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import NotesInput, find_folder, page, sort_key, value_of, without_properties
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.filters import basename
+from obsidian_agent.tools.core.lookup import find_folder, page, sort_key, unread, value_of, without_properties
+from obsidian_agent.tools.core.models import NotesInput, SparseOutput, ToolModel, Whole
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.search.conditions import WHEN, Condition, Matcher, PropertyFilter, day_of
+from obsidian_agent.tools.search.search import LineQuery, preview, read_texts, tagged
 from obsidian_agent.vault.index.text_search import folded_needle
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.paths.path import ROOT, VaultPath
 
 _PROPERTY = "frontmatter."
 ORDERS: Final = "path (default), name, modified, created, day, size or frontmatter.KEY; with - in front the other way round."
@@ -75,7 +78,7 @@ def find(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
     found = [path for path in matcher.index.files() if _is_kind(path, args.kind) and fits(path)]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, 0)
     files = [FoundNote.of(path, ctx, matcher, file=path.name, extension=path.suffix.lower().lstrip(".")) for path in shown]
-    return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings())
+    return Proposal(FindOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(args.where))
 
 
 def _is_kind(path: VaultPath, kind: str) -> bool:
@@ -140,8 +143,9 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
     """The notes that meet all conditions: folder, tag, properties, name, text, dates."""
     matcher = Matcher(ctx)
     folder = find_folder(ctx.view, args.folder)
-    shared = ("tag", "name", "modified_before", "modified_after", "created_before", "created_after")
-    fits = matcher.check(Condition(**{name: getattr(args, name) for name in shared}))
+    shared = ("folder", "tag", "name", "modified_before", "modified_after", "created_before", "created_after")
+    where = Condition(**{name: getattr(args, name) for name in shared})
+    fits = matcher.check(where)
     found = [path for path in matcher.index.notes(folder) if fits(path)]
     for key, value in (args.frontmatter or {}).items():
         matcher.asked_facts = True
@@ -153,9 +157,84 @@ def query(args: QueryInput, ctx: ToolContext) -> Proposal[QueryOutput]:
         found = [path for path in found if path in holding]
     shown, more = page(sort_files(found, args.sort, ctx, matcher), args.limit, args.offset)
     files = [FoundBriefly.of(path, ctx, matcher) for path in shown]
-    below = "" if folder.is_root else f"{folder.text}/"
-    warnings = tuple(problem for problem in matcher.warnings() if (problem.path or "").startswith(below))
-    return Proposal(QueryOutput(files=files, count=len(files), has_more=more), warnings=warnings)
+    return Proposal(QueryOutput(files=files, count=len(files), has_more=more), warnings=matcher.warnings(where))
+
+
+class SearchInput(ToolModel):
+    query: str = Field(min_length=1)
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class FoundFile(SparseOutput):
+    path: str
+    name: str = Field(description="Without folder and extension.")
+    score: float | None = Field(default=None, description="From 0 to 100.")
+    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
+
+
+class SearchOutput(ToolModel):
+    items: list[FoundFile]
+    total: int
+    has_more: bool
+
+
+@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
+def search_name(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
+    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
+    wanted = None if args.limit is None else args.offset + args.limit
+    found = ctx.view.index.names().search(args.query, wanted)
+    hits, _ = page(found.hits, args.limit, args.offset)
+    items = [FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias) for hit in hits]
+    return Proposal(SearchOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
+
+
+@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
+def search_tag(args: SearchInput, ctx: ToolContext) -> Proposal[SearchOutput]:
+    """Find the notes with a tag, in properties or text; nested tags are included."""
+    index = ctx.view.index
+    found = tagged(index, args.query, ROOT)
+    shown, more = page(found, args.limit, args.offset)
+    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
+    return Proposal(SearchOutput(items=items, total=len(found), has_more=more), warnings=unread(index))
+
+
+class SearchTextInput(ToolModel):
+    query: str = Field(min_length=1, description="A text, or with regex a regular expression of Python; lines are searched one by one.")
+    folder: PathText | None = Field(default=None, description="The vault when absent.")
+    regex: bool = False
+    case_sensitive: bool = False
+    limit: Whole | None = Field(default=None, ge=0, description="At most so many matches; all when absent.")
+    offset: Whole = Field(default=0, ge=0)
+
+
+class TextMatch(ToolModel):
+    path: str
+    line: int = Field(description="From 1.")
+    preview: str
+
+
+class SearchTextOutput(ToolModel):
+    matches: list[TextMatch]
+    total: int = Field(description="The number of matching lines.")
+    has_more: bool
+    scanned: int = Field(description="The number of notes that were read.")
+
+
+@tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
+def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
+    """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
+    question = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
+    folder = find_folder(ctx.view, args.folder)
+    hits: list[TextMatch] = []
+    warnings: list[Problem] = []
+    index = ctx.view.index
+    for path, text in read_texts(index, folder, question.needle, warnings):
+        hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
+    found, more = page(hits, args.limit, args.offset)
+    scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
+    output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
+    return Proposal(output, warnings=tuple(warnings))
 
 
 class FindDuplicatesInput(NotesInput):

@@ -1,4 +1,6 @@
-"""Search by name, tag and text: the tools, and the one search behind screens and the command line, with one kind of answer and page."""
+"""Search by name, tag and text: the one search behind screens and the command line, with one kind of answer and page; what its tools share.
+
+Nothing here is a pydantic model, so that a search on the command line need not load that."""
 
 from __future__ import annotations
 
@@ -7,15 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
-from pydantic import Field
-
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.filters import basename
-from obsidian_agent.tools.core.lookup import SparseOutput, find_folder, page, unread
+from obsidian_agent.tools.core.lookup import unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
-from obsidian_agent.tools.search.conditions import tagged
 from obsidian_agent.vault.index.build import no_collection
+from obsidian_agent.vault.index.facts import tag_key
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
@@ -38,81 +36,11 @@ SearchMode = Literal["name", "content", "tag", "all"]
 """`all`: the names first, then the contents of the notes that are not among them."""
 
 
-class FindInput(ToolModel):
-    query: str = Field(min_length=1)
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many items; all when absent.")
-    offset: Whole = Field(default=0, ge=0)
-
-
-class FoundFile(SparseOutput):
-    path: str
-    name: str = Field(description="Without folder and extension.")
-    score: float | None = Field(default=None, description="From 0 to 100.")
-    alias: str | None = Field(default=None, description="The alias of the note that answers the query, where its path does less.")
-
-
-class FindOutput(ToolModel):
-    items: list[FoundFile]
-    total: int
-    has_more: bool
-
-
-@tool("vault.searchName", Risk.READ_ONLY, aliases=("search_vault_by_name",))
-def search_name(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
-    """Find files by name or alias, best hits first; letters may be missing. For an exact condition use vault.query."""
-    wanted = None if args.limit is None else args.offset + args.limit
-    found = ctx.view.index.names().search(args.query, wanted)
-    hits, _ = page(found.hits, args.limit, args.offset)
-    items = [FoundFile(path=hit.path, name=basename(hit.path), score=hit.score, alias=hit.alias) for hit in hits]
-    return Proposal(FindOutput(items=items, total=found.total, has_more=args.offset + len(items) < found.total))
-
-
-@tool("vault.searchTag", Risk.READ_ONLY, aliases=("search_vault_by_tag",))
-def search_tag(args: FindInput, ctx: ToolContext) -> Proposal[FindOutput]:
-    """Find the notes with a tag, in properties or text; nested tags are included."""
-    index = ctx.view.index
-    found = tagged(index, args.query, ROOT)
-    shown, more = page(found, args.limit, args.offset)
-    items = [FoundFile(path=path.text, name=path.stem) for path in shown]
-    return Proposal(FindOutput(items=items, total=len(found), has_more=more), warnings=unread(index))
-
-
-class SearchTextInput(ToolModel):
-    query: str = Field(min_length=1, description="A text, or with regex a regular expression of Python; lines are searched one by one.")
-    folder: PathText | None = Field(default=None, description="The vault when absent.")
-    regex: bool = False
-    case_sensitive: bool = False
-    limit: Whole | None = Field(default=None, ge=0, description="At most so many matches; all when absent.")
-    offset: Whole = Field(default=0, ge=0)
-
-
-class TextMatch(ToolModel):
-    path: str
-    line: int = Field(description="From 1.")
-    preview: str
-
-
-class SearchTextOutput(ToolModel):
-    matches: list[TextMatch]
-    total: int = Field(description="The number of matching lines.")
-    has_more: bool
-    scanned: int = Field(description="The number of notes that were read.")
-
-
-@tool("vault.searchText", Risk.READ_ONLY, aliases=("vault_search", "search_vault_by_content", "obsidian.search_vault"))
-def search_text(args: SearchTextInput, ctx: ToolContext) -> Proposal[SearchTextOutput]:
-    """Find the lines of notes (Markdown files) that hold a text or match a pattern."""
-    question = LineQuery(args.query, regex=args.regex, case_sensitive=args.case_sensitive)
-    folder = find_folder(ctx.view, args.folder)
-    hits: list[TextMatch] = []
-    warnings: list[Problem] = []
-    index = ctx.view.index
-    for path, text in read_texts(index, folder, question.needle, warnings):
-        hits += (TextMatch(path=path.text, line=number, preview=preview(line, span)) for number, line, span in question.lines(text))
-    found, more = page(hits, args.limit, args.offset)
-    scanned = sum(1 for _ in index.notes(folder)) - len(warnings)
-    output = SearchTextOutput(matches=list(found), total=len(hits), has_more=more, scanned=scanned)
-    return Proposal(output, warnings=tuple(warnings))
+def tagged(index: VaultIndex, tag: str, folder: VaultPath) -> list[VaultPath]:
+    """The notes with a tag or one nested below it. ARGUMENT_INVALID for a text that can be no tag."""
+    if not tag_key(tag):
+        raise ToolError(f"{tag!r} is no tag.", hint="Give the tag's name, such as project or #project/alpha.")
+    return index.tagged(tag, folder)
 
 
 def read_texts(index: VaultIndex, folder: VaultPath, needle: Needle | None, warnings: list[Problem]) -> Iterator[tuple[VaultPath, str]]:

@@ -14,8 +14,9 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
-from obsidian_agent.tools.core.lookup import SparseOutput, sort_key
-from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import sort_key
+from obsidian_agent.tools.core.models import SparseOutput, ToolModel
+from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, ToolContext, tool
 
 
 class ItemsOutput(ToolModel):

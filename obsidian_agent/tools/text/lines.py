@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import open_note
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.models import ToolModel, Whole
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, LineKind, Mark, dedented, indented, renumbered, section_lines
 from obsidian_agent.vault.markdown import edits

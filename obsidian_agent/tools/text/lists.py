@@ -10,8 +10,9 @@ from typing import Final, Literal
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
-from obsidian_agent.tools.core.lookup import SparseOutput, open_note, written
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import open_note, written
+from obsidian_agent.tools.core.models import SparseOutput, ToolModel
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
 from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.paths.rules import slug

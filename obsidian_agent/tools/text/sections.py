@@ -8,8 +8,9 @@ from typing import Final
 from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
-from obsidian_agent.tools.core.lookup import TextOrPath, find_file, open_note, read_text, without_properties, written
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.lookup import find_file, open_note, read_text, without_properties, written
+from obsidian_agent.tools.core.models import TextOrPath, ToolModel, Whole
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, link_heading, place_key, redirect_links, subpath_keys
 from obsidian_agent.vault.markdown import edits

@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.filters import LinkWriter, text_of
-from obsidian_agent.tools.core.lookup import TextOrPath, open_note, path_of, value_of
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, ToolModel, tool
+from obsidian_agent.tools.core.lookup import open_note, value_of
+from obsidian_agent.tools.core.models import TextOrPath, ToolModel, path_of
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.text.blocks import TABLE_RULE, Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.text import encode, newline_of

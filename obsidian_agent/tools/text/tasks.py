@@ -13,9 +13,10 @@ from typing import Final, Literal
 from pydantic import Field, field_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
-from obsidian_agent.tools.core.lookup import NotesInput, SparseOutput, TextOrPath, find_file, open_note, read_text
+from obsidian_agent.tools.core.lookup import find_file, open_note, read_text
+from obsidian_agent.tools.core.models import NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import whole_words
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, dedented, section_lines
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add_lines

@@ -11,8 +11,9 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text, written
+from obsidian_agent.tools.core.models import ToolModel, Whole
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
-from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, ToolModel, Whole, tool
+from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.files.create import new_file
 from obsidian_agent.tools.files.move import new_file_warnings
 from obsidian_agent.vault.markdown import edits

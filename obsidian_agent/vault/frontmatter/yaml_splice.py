@@ -14,6 +14,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from obsidian_agent.vault.frontmatter.yaml_scalars import Quote, invalid, is_date, is_plain, write_scalar, write_text
+from obsidian_agent.vault.text import Edit
+from obsidian_agent.vault.text import apply as apply_edits
 
 if TYPE_CHECKING:
     from obsidian_agent.vault.frontmatter.yaml_nodes import Block, Entry, Node
@@ -30,12 +32,7 @@ _MOST_COMPARED = 4_000
 _DASH_LINE = re.compile(r"^[ ]*-", re.MULTILINE)
 
 
-class Splice(NamedTuple):
-    """Characters `start` to `end` become `text`."""
-
-    start: int
-    end: int
-    text: str
+Splice = Edit[str]
 
 
 class Layout(NamedTuple):
@@ -47,16 +44,11 @@ class Layout(NamedTuple):
 
 
 def apply(text: str, splices: Iterable[Splice]) -> str:
-    """The text with all splices done; those at one place keep their order."""
-    parts: list[str] = []
-    done = 0
-    for start, end, new in sorted(splices, key=lambda splice: splice[:2]):
-        if start < done:
-            raise invalid("The properties cannot be changed one by one.")
-        parts += (text[done:start], new)
-        done = end
-    parts.append(text[done:])
-    return "".join(parts)
+    """The text with all splices done. FRONTMATTER_INVALID when they overlap."""
+    try:
+        return apply_edits(text, splices)
+    except ValueError:
+        raise invalid("The properties cannot be changed one by one.") from None
 
 
 # --- writing ------------------------------------------------------------------------------------------------------------------

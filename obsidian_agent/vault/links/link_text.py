@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, assert_never
+from typing import Final, Literal, assert_never
 from urllib.parse import quote
 
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -19,6 +19,7 @@ from obsidian_agent.vault.markdown.canvas import json_text
 from obsidian_agent.vault.markdown.inline import is_external
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.text import Edit
 
 LinkFormat = Literal["shortest", "relative", "absolute"]
 
@@ -186,31 +187,12 @@ _LABELLED: Final = frozenset(("wikilink", "property", "markdown"))
 _PLAIN: Final = re.compile(rb"[\w \-./,+\x80-\xff]*")
 
 
-class Edit(NamedTuple):
-    """Bytes of a file and what replaces them."""
-
-    start: int
-    end: int
-    new: bytes
-
-
 def is_plain(text: bytes) -> bool:
     """Whether a text has only letters, digits and marks that mean nothing inside a link: exchanging such texts changes no structure."""
     return _PLAIN.fullmatch(text) is not None
 
 
-def apply(data: bytes, edits: list[Edit]) -> bytes:
-    """The bytes with the edits made; they do not overlap."""
-    pieces: list[bytes] = []
-    position = 0
-    for edit in sorted(edits):
-        pieces += (data[position : edit.start], edit.new)
-        position = edit.end
-    pieces.append(data[position:])
-    return b"".join(pieces)
-
-
-def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit | None:
+def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit[bytes] | None:
     """The edit that gives a link another target; None when a link of this kind cannot hold it."""
     written = _target(link, target, data[link.target_start : link.target_end])
     if written is None:
@@ -218,7 +200,7 @@ def target_edit(data: bytes, link: Link, target: str, *, canvas: bool) -> Edit |
     return Edit(link.target_start, link.target_end, _in_file(written, link, canvas=canvas))
 
 
-def display_edit(data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool) -> Edit | None:
+def display_edit(data: bytes, link: Link, old: VaultPath, new: VaultPath, *, canvas: bool) -> Edit[bytes] | None:
     """The edit that lets a display text follow that is the file's old name; None when it is another text, or the text of an embed."""
     if link.display is None or link.kind not in _LABELLED:
         return None

@@ -18,10 +18,8 @@ from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, links_where
 from obsidian_agent.vault.links.link_text import (
     DEFAULT_STYLE,
-    Edit,
     LinkStyle,
     Spelling,
-    apply,
     display_edit,
     is_plain,
     relative_path,
@@ -35,7 +33,7 @@ from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
-from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.text import Edit, apply, decode
 from obsidian_agent.vault.views.view import Entry, VaultView, in_the_way
 
 
@@ -387,7 +385,7 @@ class _Rewriting:
 
     def run(self) -> bytes:
         """The new bytes of the file."""
-        edits: list[Edit] = []
+        edits: list[Edit[bytes]] = []
         for link in self._links:
             change = (self._referred if link.is_reference else self._concerned).get(link.target)
             if change is not None and change.wanted is not None and (link.kind == "canvas" or not change.card_only):
@@ -399,7 +397,7 @@ class _Rewriting:
             self._prove(content)
         return content
 
-    def _edits(self, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit]:
+    def _edits(self, link: Link, before: VaultPath, wanted: VaultPath) -> Iterable[Edit[bytes]]:
         for target in self._wording.of(link, before, wanted, self._source, self._path):
             edit = target_edit(self._data, link, target, canvas=self._canvas)
             if edit is not None and edit.new == self._data[edit.start : edit.end]:

@@ -7,15 +7,16 @@ the new names, or without those that go, else the note is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.frontmatter.properties import edit_properties
 from obsidian_agent.vault.index.facts import tag_key, tag_within
-from obsidian_agent.vault.links.link_text import Edit, apply
 from obsidian_agent.vault.markdown.note import NoteTag, scan, scan_text
-from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.text import Edit, apply, decode
 
 _OPENS_TAG = frozenset(b"\"'#")
 
@@ -75,7 +76,7 @@ def _is_placed(data: bytes, tag: NoteTag) -> bool:
     return not tag.in_properties or data[tag.start : tag.end] == tag.name.encode()
 
 
-def _edit(data: bytes, tag: NoteTag, new: str, *, quoted: bool) -> Edit:
+def _edit(data: bytes, tag: NoteTag, new: str, *, quoted: bool) -> Edit[bytes]:
     if not tag.in_properties:
         return Edit(tag.start, tag.end, f"#{new}".encode())
     bare = data[tag.start - 1] not in _OPENS_TAG
@@ -100,7 +101,7 @@ def _says(tags: Iterable[NoteTag], old: Iterable[NoteTag], rename: TagRename) ->
 
 
 _BLANKS = b" \t"
-_ENDS = b"\r\n"
+_LINE = re.compile(rb"([^\n]*?)(?:\r?\n|\r?\Z)")
 
 
 def untag(data: bytes, names: Iterable[str] | None, path: str = "the note") -> tuple[bytes, int]:
@@ -122,55 +123,24 @@ def untag(data: bytes, names: Iterable[str] | None, path: str = "the note") -> t
     return changed, len(going)
 
 
-def _edits(data: bytes, tags: list[NoteTag]) -> list[Edit]:
-    """Where to cut: each tag with the blank before it, or at the start of a line the one behind it; lines of nothing else as a whole."""
-    found: list[Edit] = []
-    for start, tags_of in _by_line(data, tags).items():
-        end = _line_end(data, start)
-        rest = bytearray(data[start:end])
-        for tag in reversed(tags_of):
-            del rest[tag.start - start : tag.end - start]
-        if not rest.strip(_BLANKS):
-            found.append(Edit(start, _behind(data, end), b""))
+def _edits(data: bytes, tags: list[NoteTag]) -> Iterator[Edit[bytes]]:
+    """What to cut: each tag with the blank before it, or at the start of a line the one behind it; lines of nothing else as a whole."""
+    for start, of_line in groupby(tags, key=lambda tag: data.rfind(b"\n", 0, tag.start) + 1):
+        line = _LINE.match(data, start)
+        assert line is not None
+        runs: list[tuple[int, int]] = []
+        for tag in of_line:
+            # Neighbours with only blanks between them are one.
+            if runs and not data[runs[-1][1] : tag.start].strip(_BLANKS):
+                runs[-1] = (runs[-1][0], tag.end)
+            else:
+                runs.append((tag.start, tag.end))
+        places = [start, *(place for run in runs for place in run), line.end(1)]
+        if not b"".join(data[one:other] for one, other in zip(places[::2], places[1::2], strict=True)).strip(_BLANKS):
+            yield Edit(start, line.end(), b"")
             continue
-        found.extend(Edit(*_with_blank(data, first, last, start), b"") for first, last in _runs(data, tags_of))
-    return found
-
-
-def _runs(data: bytes, tags: list[NoteTag]) -> list[tuple[int, int]]:
-    """Neighbours with only blanks between them as one."""
-    runs: list[tuple[int, int]] = []
-    for tag in tags:
-        if runs and not data[runs[-1][1] : tag.start].strip(_BLANKS):
-            runs[-1] = (runs[-1][0], tag.end)
-        else:
-            runs.append((tag.start, tag.end))
-    return runs
-
-
-def _by_line(data: bytes, tags: list[NoteTag]) -> dict[int, list[NoteTag]]:
-    lines: dict[int, list[NoteTag]] = {}
-    for tag in tags:
-        lines.setdefault(data.rfind(b"\n", 0, tag.start) + 1, []).append(tag)
-    return lines
-
-
-def _line_end(data: bytes, start: int) -> int:
-    found = data.find(b"\n", start)
-    end = len(data) if found < 0 else found
-    return end - 1 if data[end - 1 : end] == b"\r" and end > start else end
-
-
-def _behind(data: bytes, end: int) -> int:
-    """Behind the line's end."""
-    while end < len(data) and data[end] in _ENDS:
-        end += 1
-        if data[end - 1 : end] == b"\n":
-            break
-    return end
-
-
-def _with_blank(data: bytes, start: int, end: int, line: int) -> tuple[int, int]:
-    if start > line and data[start - 1] in _BLANKS:
-        return start - 1, end
-    return start, end + int(end < len(data) and data[end] in _BLANKS)
+        for first, last in runs:
+            if first > start and data[first - 1] in _BLANKS:
+                yield Edit(first - 1, last, b"")
+            else:
+                yield Edit(first, last + int(data[last : last + 1] in (b" ", b"\t")), b"")

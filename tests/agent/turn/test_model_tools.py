@@ -8,7 +8,8 @@ from obsidian_agent.agent.turn.model_tools import clause, compact_schema, descri
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate
-from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool, ToolModel
+from obsidian_agent.tools.core.models import ToolModel
+from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, Tool
 from obsidian_agent.tools.registry import TOOLS
 
 

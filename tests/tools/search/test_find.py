@@ -312,3 +312,23 @@ def test_same_name_in_any_case(bench):
 
 def test_one_folder(bench):
     assert bench(ALIKE).run("vault.findDuplicates", folder="sub")["count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "inside", "vault_wide"),
+    [
+        ("vault.find", {"where": {"folder": "A", "tagged": True}}, {"where": {"tagged": True}}),
+        ("vault.find", {"where": {"paths": ["A/a.md"], "has": ["x"]}}, {"where": {"has": ["x"]}}),
+        ("vault.find", {"where": {"folder": "A", "text": "spice"}}, {"where": {"text": "spice"}}),
+        ("vault.query", {"folder": "A", "tag": "old"}, {"tag": "old"}),
+        ("vault.listTags", {"folder": "A"}, {}),
+        ("vault.listTags", {"files": ["A/a.md"]}, {"folder": ""}),
+        ("vault.renameTag", {"folder": "A", "from": "old", "to": "new"}, {"from": "old", "to": "new"}),
+        ("vault.searchText", {"folder": "A", "query": "spice"}, {"query": "spice"}),
+    ],
+)
+def test_a_note_that_cannot_be_read_is_told_only_where_it_could_be_in_the_answer(bench, tool, inside, vault_wide):
+    vault = bench({"A/a.md": "#old spice", "B/bad.md": "#old spice"})
+    os.truncate(vault.folder / "B/bad.md", 1 << 30)
+    assert [each.path for each in vault.propose(tool, **vault_wide).warnings] == ["B/bad.md"]
+    assert vault.propose(tool, **inside).warnings == ()

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.links.link_text import (
     DEFAULT_STYLE,
-    Edit,
     LinkFormat,
     LinkStyle,
     Shape,
-    apply,
     display_edit,
     is_plain,
     link_style,
@@ -28,6 +26,7 @@ from obsidian_agent.vault.links.link_text import (
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.markdown.inline import decoded
 from obsidian_agent.vault.markdown.note import links_in, scan_lossy
+from obsidian_agent.vault.text import apply
 from previews import vault_path
 from support import MakeVault
 
@@ -238,10 +237,6 @@ def test_a_display_text_that_is_the_old_name_follows(text, expected):
     data = text.encode()
     edit = display_edit(data, links_in(data)[0], vault_path("A/old.md"), vault_path("new.md"), canvas=False)
     assert (None if edit is None else apply(data, [edit]).decode()) == expected
-
-
-def test_edits_are_made_at_their_places():
-    assert apply(b"0123456789", [Edit(5, 6, b"five"), Edit(0, 0, b"<"), Edit(9, 10, b"")]) == b"<01234five678"
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------------------
