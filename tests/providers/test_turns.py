@@ -20,6 +20,7 @@ from obsidian_agent.agent.planner import PlanRequest, Sampling
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.turn.loop import Agent
 from obsidian_agent.agent.turn.prompts import system_prompt
+from obsidian_agent.providers.litellm_client import warm_up
 from obsidian_agent.providers.registry import open_provider
 from obsidian_agent.tools.core.tool import RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
@@ -135,7 +136,9 @@ async def test_each_failure_ends_the_turn_clearly(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     llm_server.play(behaviour)
-    events = await turn(llm_server, vendor, silence=3.0 if code == "API_TIMEOUT" else 60.0)
+    await asyncio.to_thread(warm_up)  # so that a short patience is not used up by imports
+    # A service on this machine is given five times as long.
+    events = await turn(llm_server, vendor, silence=0.4 if code == "API_TIMEOUT" else 60.0)
     *before, failed = events
     assert isinstance(failed, TurnFailed)
     assert failed.problem.code == code
@@ -150,5 +153,5 @@ async def test_leaving_the_turn_closes_the_connection(vendor: str, llm_server: L
     llm_server.play(Reply(GOOD, ending="stall", cut_after=3))
     events = played(planner(llm_server, vendor), PlanRequest("Make a note", CONTEXT))
     assert isinstance(await anext(events), TextDelta)
-    await events.aclose()  # type: ignore[attr-defined]
+    await events.aclose()
     assert await asyncio.to_thread(llm_server.client_gone.wait, 5.0)
