@@ -19,7 +19,7 @@ from typing import Any, Final
 from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.journal import db, integrity
 from obsidian_agent.journal.lock import vault_lock
-from obsidian_agent.state_files import make_private, replace_file
+from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import APP_FOLDER, clean_component, custom_path
 
@@ -171,7 +171,10 @@ def _label(folder: Path) -> Label | None:
 
 
 def _write_label(folder: Path, wanted: Label) -> None:
-    replace_file(folder / ID_FILE, json.dumps(asdict(wanted)).encode("utf-8", "surrogatepass"))
+    draft = folder / f"{ID_FILE}.new"
+    draft.write_text(json.dumps(asdict(wanted)), encoding="utf-8", errors="surrogatepass")
+    draft.chmod(0o600)
+    draft.replace(folder / ID_FILE)
 
 
 def _id(data: bytes) -> str | None:
