@@ -84,7 +84,7 @@ def build_session(wiring: Wiring) -> Session:
     usage = _vault_state(wiring) / "macro-usage.json"
     saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
-    vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring))
+    vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
