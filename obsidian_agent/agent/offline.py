@@ -28,8 +28,8 @@ from obsidian_agent.offline.values import PLACES, out_of_bounds, read, shown
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.preview import dry_run
+from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
-from obsidian_agent.plan.scope import CONTEXT_NAMES
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
@@ -69,8 +69,8 @@ class OfflinePlanner:
 
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
         """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
-        there = self.tools.keys()
-        own = tuple(each for each in packaged() if (each.answer is not None or not questions) and there >= set(each.tools))
+        usable = (each for each in packaged() if all(tool in self.tools for tool in each.tools))
+        own = tuple(each for each in usable if each.answer is not None or not questions)
         return own if questions else (*own, *map(from_macro, self.macros()))
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:

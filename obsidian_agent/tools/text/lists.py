@@ -13,7 +13,7 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import open_note, written
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.text.blocks import Blocks, Mark, columns, section_lines
+from obsidian_agent.tools.text.lines import Blocks, Mark, columns, section_lines
 from obsidian_agent.vault.markdown.lines import bullets
 from obsidian_agent.vault.paths.rules import slug
 from obsidian_agent.vault.text import newline_of

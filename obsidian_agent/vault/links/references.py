@@ -25,6 +25,10 @@ LONGEST: Final = 100_000
 """Characters of a note that is read properly; one made to be hard takes seconds then. Longer ones are only looked at."""
 
 _NAMED: Final = r"\]:[ \t]*(?:\r?\n[ \t>]*)?(?:<([^<>\r\n]+)>|([^\s<]\S*))"
+_LABEL_END: Final = re.compile(rb"\]:")
+_ASSIGNED: Final = re.compile(rb"=(?<=[fFcC\s\x80-\xff]=)")
+"""What a note with definitions, or with attributes that name files, certainly holds."""
+
 _BEHIND_LABEL: Final = re.compile(_NAMED)
 _DEFINITION: Final = re.compile(rf"\[(?!\^)(?:[^\[\]\\]|\\.){{1,999}}+{_NAMED}")
 _OPENING: Final = re.compile(r"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
@@ -48,11 +52,12 @@ NONE: Final = References()
 
 def references_in(data: bytes) -> References:
     """The references in a note to what can be files; bytes that are not UTF-8 count as U+FFFD."""
-    lowered = data.lower()
-    if b"]:" not in lowered and b"href" not in lowered and b"src" not in lowered:
+    labels = _LABEL_END.search(data) is not None
+    attributes = _ASSIGNED.search(data) is not None and ((lowered := data.lower()).find(b"href") >= 0 or lowered.find(b"src") >= 0)
+    if not labels and not attributes:
         return NONE
     note = _Note(data.decode(errors="replace"))
-    seen = tuple(note.seen())
+    seen = tuple(note.seen(attributes=attributes))
     if not seen or len(note.text) > LONGEST:
         return References(seen, sure=not seen)
     return References(tuple(sorted(note.read(), key=lambda link: link.target_start)))
@@ -63,14 +68,15 @@ class _Note:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._counted = (0, 0, 1)
 
-    def seen(self) -> Iterator[Link]:
+    def seen(self, *, attributes: bool) -> Iterator[Link]:
         """Whatever looks like a reference, also in code."""
         for found in _BEHIND_LABEL.finditer(self.text):
             label = self.text.rfind("[", max(0, found.start() - 1_000), found.start())
             if label >= 0 and not self.text.startswith("[^", label):
                 yield from self._definition(found)
-        for found in _NAMING.finditer(self.text):
+        for found in _NAMING.finditer(self.text) if attributes else ():
             yield from self._attribute(found, 1, found.start(), found.end())
 
     def read(self) -> Iterator[Link]:
@@ -130,12 +136,14 @@ class _Note:
         yield Link("html", path.strip(), raw[len(piece) :], None, begin, behind, first, last, line)
 
     def _places(self, start: int, first: int, end: int) -> tuple[int, int, int, int]:
-        """Three places in bytes, and the line of the first."""
-        if self.text.isascii():
-            return start, first, end, self.text.count("\n", 0, start) + 1
-        at = len(self.text[:start].encode())
+        """Three places in bytes, and the line of the first; quick when asked in ascending order."""
+        known, at, line = self._counted if start >= self._counted[0] else (0, 0, 1)
+        between = self.text[known:start]
+        at += len(between.encode())
+        line += between.count("\n")
+        self._counted = start, at, line
         inner = at + len(self.text[start:first].encode())
-        return at, inner, inner + len(self.text[first:end].encode()), self.text.count("\n", 0, start) + 1
+        return at, inner, inner + len(self.text[first:end].encode()), line
 
 
 class _Tags(HTMLParser):

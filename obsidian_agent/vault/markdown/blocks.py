@@ -14,11 +14,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.markdown.lines import HEADING, ITEM, RULE, UNDERLINE, Line, without_block_id
+from obsidian_agent.vault.markdown.lines import ITEM, RULE, UNDERLINE, Line, read_heading, without_block_id
 from obsidian_agent.vault.markdown.model import BlockId, NoteHeading, NoteTask
 
-LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
-"""Blanks, quote marks and list markers: what may precede a block in its line."""
+_LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
 
 INDENTED: Final = re.compile(rb"\n(?: {4}| {0,3}\t)(?=[ \t]*+[^ \t\r\n])")
 """The beginning of a line that is indented enough for code."""
@@ -39,7 +38,7 @@ _ITEM_CODE: Final = re.compile(
     rb"(?:\n|\A)[ \t>]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}(?=[-*+0-9>])(?:>[ \t]*)*+)*+(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)"
 )
 _QUOTED_CODE: Final = re.compile(rb">(?: {5}| {0,4}\t)")
-_BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
+BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")
 _DELIMITER: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
 _RULED: Final = frozenset("-*_=")
 _PIPE: Final = re.compile(r"\\[\s\S]|(\|)")
@@ -50,9 +49,44 @@ class NeedsBlocks(Exception):
     """Where the blocks of the note end must be known to go on. A signal between scanners, never seen outside of them."""
 
 
-def opens_line(data: bytes, at: int) -> bool:
-    """Whether a block can begin at an offset: only quote marks, list markers and blanks precede in the line."""
-    return LINE_OPENING.fullmatch(data, data.rfind(b"\n", 0, at) + 1, at) is not None
+class LineFinder:
+    """The lines of ascending offsets. Each line is looked for once, however much there is in it."""
+
+    __slots__ = ("_counted", "_data", "_end", "_number", "_opening", "_start")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._number, self._counted = 1, 0
+        self._start, self._end, self._opening = 0, -1, -1
+
+    def number(self, offset: int) -> int:
+        """The line's number, from 1."""
+        if offset > self._counted:
+            self._number += self._data.count(b"\n", self._counted, offset)
+            self._counted = offset
+        return self._number
+
+    def start(self, offset: int) -> int:
+        """Where the line begins."""
+        if not self._start <= offset <= self._end:
+            self._start = self._data.rfind(b"\n", 0, offset) + 1
+            newline = self._data.find(b"\n", offset)
+            self._end = len(self._data) if newline < 0 else newline
+            self._opening = -1
+        return self._start
+
+    def end(self, offset: int) -> int:
+        """Where the line ends."""
+        self.start(offset)
+        return self._end
+
+    def is_opened(self, offset: int) -> bool:
+        """Whether a block can begin at an offset: only quote marks, list markers and blanks precede in the line."""
+        start = self.start(offset)
+        if self._opening < 0:
+            opening = _LINE_OPENING.match(self._data, start, self._end)
+            self._opening = opening.end() if opening else start
+        return self._opening == offset
 
 
 def flat_tables(data: bytes, start: int) -> list[tuple[int, int]]:
@@ -76,7 +110,7 @@ def flat_tables(data: bytes, start: int) -> list[tuple[int, int]]:
         elif line.lastindex == 3:
             if tables and at < tables[-1][1]:
                 continue
-            blank = _BLANK_LINE.search(data, line.end())
+            blank = BLANK_LINE.search(data, line.end())
             tables.append((above, blank.start() if blank else len(data)))
         elif data[above:at].strip(b" \t\r"):
             raise NeedsBlocks
@@ -131,7 +165,7 @@ class _Regions:
             if self._begin < 0:
                 self._begin = starts[position]
             body = line.body
-            alone = not body or (body[0] == "#" and HEADING.match(body)) or self._is_rule(body)
+            alone = not body or (body[0] == "#" and read_heading(body)) or self._is_rule(body)
             if alone or line.depth is not None or (block and line.quotes > lines[block[-1]].quotes):
                 self._end_block()
                 self._borders.append(starts[position])
@@ -191,50 +225,23 @@ def _columns(row: str) -> int:
 
 
 _NEW_BLOCK: Final = re.compile(rb"[ \t]*\r?\n(?:[ \t>]*+(?:\r?\n|\Z|(?:[-*+]|[0-9]{1,9}[.)])[ \t]|#{1,6}[ \t]|```|~~~|\$\$|%%|<)|>)|\s*\Z")
-_INDENTED: Final = (b"", b" ", b"  ", b"   ")
-
-
-class _Lines:
-    """Line numbers and ends of ascending offsets."""
-
-    __slots__ = ("_at", "_data", "_line")
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at, self._line = data, 0, 1
-
-    def number(self, offset: int) -> int:
-        self._line += self._data.count(b"\n", self._at, offset)
-        self._at = offset
-        return self._line
-
-    def end(self, offset: int) -> int:
-        newline = self._data.find(b"\n", offset)
-        return len(self._data) if newline < 0 else newline
 
 
 def headings(data: bytes, start: int, marks: Iterable[int]) -> Iterator[NoteHeading]:
     """The headings that begin with the `#` at some offsets."""
-    lines = _Lines(data)
+    lines = LineFinder(data)
     for at in marks:
-        line_start = at
-        if at > start and data[at - 1] != 10:
-            line_start = max(start, data.rfind(b"\n", start, at) + 1)
-            if data[line_start:at] not in _INDENTED:
-                continue
+        line_start = max(start, lines.start(at))
+        if at - line_start > 3 or data[line_start:at].strip(b" "):
+            continue
         raw = data[at : lines.end(at)]
-        text = raw.rstrip(b" \t\r").decode()
-        if text[-1] == "#" and (mark := HEADING.match(text)):
-            title, level = mark["text"] or "", len(mark["marks"])
-        else:
-            title = text.lstrip("#")
-            level = len(text) - len(title)
-        end = at + len(raw) - raw.endswith(b"\r")
-        yield NoteHeading(title.strip(), level, lines.number(at), line_start, end)
+        if found := read_heading(raw.rstrip(b" \t\r").decode()):
+            yield NoteHeading(*found, lines.number(at), line_start, at + len(raw) - raw.endswith(b"\r"))
 
 
 def tasks(data: bytes, boxes: Iterable[tuple[int, int]]) -> Iterator[NoteTask]:
     """The list items whose line and checkbox are at some offsets."""
-    lines = _Lines(data)
+    lines = LineFinder(data)
     for line_start, at in boxes:
         status, _, text = data[at + 1 : lines.end(at)].decode().partition("]")
         yield NoteTask(status, without_block_id(text), lines.number(line_start))
@@ -242,7 +249,7 @@ def tasks(data: bytes, boxes: Iterable[tuple[int, int]]) -> Iterator[NoteTask]:
 
 def block_ids(data: bytes, start: int, places: Iterable[tuple[int, int]]) -> Iterator[BlockId]:
     """The names of blocks among what looks like one: at the end of the last line of a block, or alone in a line."""
-    lines = _Lines(data)
+    lines = LineFinder(data)
     for at, end in places:
         if (at == start or data[at - 1] in b" \t\n") and _NEW_BLOCK.match(data, end):
             yield BlockId(data[at + 1 : end].decode(), at, end, lines.number(at))

@@ -16,6 +16,7 @@ from itertools import accumulate
 from json import JSONDecoder
 from typing import Any, Final, NamedTuple
 
+from obsidian_agent.vault.markdown.blocks import LineFinder
 from obsidian_agent.vault.markdown.model import Link, ScannedNote
 from obsidian_agent.vault.markdown.note import scan_text
 
@@ -174,8 +175,8 @@ def scan_canvas(data: bytes) -> ScannedCanvas:
     for node in _nodes(document):
         kind = _text(node, "type")
         if kind == "file" and (file := _text_of(node, "file")):
-            start, end = places.bytes_at(file.start), places.bytes_at(file.end)
-            files.append(FileCard(_text(node, "id"), file.value, _text(node, "subpath"), start, end, places.line_at(file.start)))
+            line, start, end = places.line_at(file.start), places.bytes_at(file.start), places.bytes_at(file.end)
+            files.append(FileCard(_text(node, "id"), file.value, _text(node, "subpath"), start, end, line))
         elif kind == "text" and (card := _text_of(node, "text")):
             texts.append(_text_card(_text(node, "id"), text, card, places))
     return ScannedCanvas(tuple(files), tuple(texts))
@@ -199,8 +200,8 @@ def _text_card(node: str, text: str, card: Place, places: _Offsets) -> TextCard:
     note = scan_text(card.value)
     if not note.links:
         return TextCard(node, card.value, note, ())
-    inner = _Inner(text, card, places)
     line = places.line_at(card.start)
+    inner = _Inner(text, card, places)
     links = tuple(
         link._replace(
             start=inner.at(link.start),
@@ -281,14 +282,15 @@ def _text(node: dict[str, Place], key: str) -> str:
 _NAMED: Final = re.compile(
     rb"""\b(?:link|file|hasLink|image|embed)\(\s*+(?:\\?"([^"\\\n]++)\\?"|'{1,2}([^'\n]++)'{1,2})|\[\[([^\[\]\n]++)\]\]"""
 )
+_COMMENT: Final = re.compile(rb"\s*#")
 
 
 def base_links(data: bytes) -> tuple[Link, ...]:
     """The files that a base's bytes name, in order: arguments of `link()`, `file()` and the like, and wikilinks. Comments are left out."""
     found = []
+    lines = LineFinder(data)
     for match in _NAMED.finditer(data):
-        line = data.rfind(b"\n", 0, match.start()) + 1
-        if data[line : match.start()].lstrip().startswith(b"#"):
+        if _COMMENT.match(data, lines.start(match.start())):
             continue
         group = match.lastindex or 3
         text = match[group].decode(errors="replace")
@@ -305,7 +307,7 @@ def base_links(data: bytes) -> tuple[Link, ...]:
                 match.end(),
                 start,
                 start + len(path.encode()),
-                data.count(b"\n", 0, start) + 1,
+                lines.number(start),
             )
         )
     return tuple(found)

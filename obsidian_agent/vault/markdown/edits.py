@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from obsidian_agent.errors import ToolError
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter
-from obsidian_agent.vault.markdown.lines import HEADING, headings_of, scan
+from obsidian_agent.vault.markdown.lines import headings_of, read_heading, scan
 from obsidian_agent.vault.text import BOM, newline_of, split_lines, with_newlines
 
 _MOST_NAMED = 12
@@ -54,11 +54,11 @@ def headings(text: str) -> list[Heading]:
 def section(text: str, heading: str) -> Section:
     """The section of the first heading with this text. Raises `ToolError` MARKER_NOT_FOUND that names the headings there are."""
     wanted = unicodedata.normalize("NFC", heading.strip())
-    mark = HEADING.match(wanted) if wanted.startswith("#") else None
+    marked = read_heading(wanted)
     there = headings(text)
     for found in there:
         title = unicodedata.normalize("NFC", found.text)
-        if title == wanted or (mark is not None and mark["text"] == title and len(mark["marks"]) == found.level):
+        if title == wanted or marked == (title, found.level):
             body = text[found.end : found.section_end]
             return Section(found, found.end, found.end + _without_blank_lines(body), found.section_end)
     names = ", ".join(f"“{found.text}”" for found in there[:_MOST_NAMED]) + (", …" if len(there) > _MOST_NAMED else "")

@@ -1,21 +1,22 @@
 """Links and tags in running text, and where headings, checkboxes and block ids may be: one pass of one regular expression, over bytes.
 
-What hides text is passed over as Obsidian does: escapes, and all that spans.py knows; a comment between ``%%`` on one line hides
-nothing.
-
-The destination of a Markdown link: where it ends, whether it leads out of the vault, and which file it names.
+What hides text is passed over as Obsidian does: escapes, code, mathematics, HTML, comments; a comment between ``%%`` on one line hides
+nothing. Whatever is looked for ahead is remembered until the scan has come there, so that a text of nothing but opening marks takes no
+longer, byte by byte, than any other.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from obsidian_agent.vault.markdown.blocks import NeedsBlocks, opens_line
+from obsidian_agent.vault.markdown.blocks import BLANK_LINE, INDENTED, LineFinder, NeedsBlocks
+from obsidian_agent.vault.markdown.lines import HTML_BLOCK
 from obsidian_agent.vault.markdown.model import Link, LinkForm, LinkKind, NoteTag
-from obsidian_agent.vault.markdown.spans import BLANK_LINE, HiddenSpans
 
 _PUNCTUATION: Final = rb"[!-/:-@\[-`{-~]"
 _NESTING: Final = 8
@@ -31,7 +32,7 @@ def _balanced(levels: int) -> bytes:
 
 DESTINATION: Final = re.compile(
     rb"[ \t\r\n]*+(?:<((?:[^<>\n\\]|\\[\s\S])*+)>|(?!<)(" + _balanced(_NESTING) + rb"))"
-    rb"""(?:[ \t\r\n]++(?:"(?:[^"\\]|\\[\s\S])*+"|'(?:[^'\\]|\\[\s\S])*+'|\((?:[^)\\]|\\[\s\S])*+\)))?[ \t\r\n]*+\)"""
+    rb"""(?:[ \t\r\n]++(?:"(?:[^"\\]|\\[\s\S])*+"|'(?:[^'\\]|\\[\s\S])*+'|\((?:[^()\\]|\\[\s\S])*+\)))?[ \t\r\n]*+\)"""
 )
 """From behind the opening parenthesis to behind the closing one: group 1 in angle brackets, group 2 without; a title may follow."""
 
@@ -76,6 +77,167 @@ def markdown_link(display: bytes, raw: bytes, start: int, end: int, raw_start: i
     )
 
 
+# --- what hides text --------------------------------------------------------------------------------------------------------------
+
+_PIPE: Final = re.compile(rb"(?<!\\)\|")
+_TICKS_RUN: Final = re.compile(rb"`+")
+_DOLLARS: Final = re.compile(rb"\\[\s\S]|(?<![ \t\n])(\$)(?![0-9])")
+_TWO_DOLLARS: Final = re.compile(rb"\$\$")
+_COMMENT_END: Final = re.compile(rb"-->")
+_UNQUOTED_BLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
+_HTML_TAG: Final = re.compile(
+    rb"""</?[A-Za-z][A-Za-z0-9-]*+
+    (?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+
+    \s*+/?>""",
+    re.VERBOSE,
+)
+_HTML_BLOCK: Final = re.compile(HTML_BLOCK.pattern.replace("$", r"\r?\Z").encode(), re.IGNORECASE)
+_HTML_START: Final = re.compile(rb"<[A-Za-z/!?]")
+_AUTOLINK: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]*+>")
+
+
+class HiddenSpans:
+    """Where the constructs of one note end that hide links and tags: code, mathematics, HTML, comments.
+
+    An offset that is asked for is that of the construct's first character, and they ascend; the answer is the offset behind it, or -1 when
+    nothing is hidden there. The borders between blocks, which nothing inline crosses, are known; or the text is a whole note of which
+    nothing is known. Then the blocks that begin in the first column and hide their lines count too, and whatever depends on where another
+    block ends raises `NeedsBlocks`.
+    """
+
+    def __init__(self, data: bytes, borders: Sequence[int] | None, tables: Sequence[tuple[int, int]]) -> None:
+        """`borders` are the offsets at which blocks begin, ascending; None when they are not known. Then `tables` are the ranges in which
+        there may be rows of tables, whose pipes are borders."""
+        self._data = data
+        self.borders = borders
+        self.tables = tables
+        self.lines = LineFinder(data)
+        self._ahead: dict[re.Pattern[bytes], tuple[int, int, int]] = {}
+        self._runs: dict[int, list[int]] | None = None
+
+    def next(self, wanted: re.Pattern[bytes], at: int) -> tuple[int, int]:
+        """The next place of what is searched for, and where it ends; behind the end of the note when there is none."""
+        asked, start, end = self._ahead.get(wanted, (0, -1, -1))
+        if not asked <= at <= start:
+            found = wanted.search(self._data, at)
+            while found and found.re is _DOLLARS and found[1] is None:
+                found = wanted.search(self._data, found.end())
+            start, end = found.span() if found else (len(self._data) + 1,) * 2
+            self._ahead[wanted] = at, start, end
+        return start, end
+
+    def keep_cells(self, start: int, end: int) -> None:
+        """Raises NeedsBlocks when a construct has a pipe in it where that may be the border of a table's cell."""
+        if _PIPE.search(self._data, start, end):
+            table = bisect_right(self.tables, (start, len(self._data))) - 1
+            if table >= 0 and start < self.tables[table][1]:
+                raise NeedsBlocks
+
+    def same_block(self, at: int, to: int) -> bool:
+        """Whether a construct may reach from one place to another. Raises NeedsBlocks when only the blocks can tell."""
+        if to <= self.lines.end(at):
+            return True
+        if self.borders is not None:
+            return bisect_right(self.borders, at) == bisect_right(self.borders, to - 1)
+        if self.next(BLANK_LINE, at)[1] <= to:
+            return False
+        raise NeedsBlocks
+
+    def limit(self, at: int, end: int) -> int:
+        """How far an inline construct may reach: to the end of the block, or of the line when that is not known."""
+        if self.borders is None:
+            return min(end, self.lines.end(at))
+        border = bisect_right(self.borders, at)
+        return min(end, self.borders[border]) if border < len(self.borders) else end
+
+    def pass_over(self, at: int, behind: int) -> int:
+        """Behind a block that begins at a line's start; one that is indented, quoted or in a list needs the blocks."""
+        if (at and self._data[at - 1] != 10) or INDENTED.match(self._data, behind):
+            raise NeedsBlocks
+        return behind
+
+    def ticks(self, at: int, behind: int, end: int) -> int:
+        """The fence or the code span that a run of backticks opens."""
+        if self.borders is None and behind - at >= 3 and self.lines.is_opened(at) and self._data.find(b"`", behind, self.lines.end(at)) < 0:
+            return self._fence(at, behind, b"`")
+        return self.code(at, behind, end)
+
+    def tildes(self, at: int) -> int:
+        """The fence that three tildes open."""
+        if self.borders is not None or not self.lines.is_opened(at):
+            return -1
+        behind = at
+        while self._data.startswith(b"~", behind):
+            behind += 1
+        return self._fence(at, behind, b"~")
+
+    def _fence(self, at: int, behind: int, mark: bytes) -> int:
+        close = _closing_fence(mark, behind - at).search(self._data, behind)
+        return self.pass_over(at, close.end() if close else len(self._data))
+
+    def code(self, at: int, behind: int, end: int) -> int:
+        """The code span that a run of backticks opens."""
+        if self._runs is None:
+            self._runs = {}
+            for run in _TICKS_RUN.finditer(self._data, at):
+                self._runs.setdefault(run.end() - run.start(), []).append(run.start())
+        length = behind - at
+        runs = self._runs.get(length, [])
+        following = bisect_right(runs, at)
+        close = runs[following] + length if following < len(runs) else end + 1
+        return close if close <= end and self.same_block(at, close) else -1
+
+    def mathematics(self, at: int, end: int) -> int:
+        """Mathematics between single or double dollars. A single one opens before no blank, and closes behind no blank and before no
+        digit."""
+        data = self._data
+        if data.startswith(b"$$", at):
+            close, behind = self.next(_TWO_DOLLARS, at + 2)
+            is_closed = behind <= end
+            if self.borders is None and (not is_closed or close > self.lines.end(at)) and self.lines.is_opened(at):
+                return self.pass_over(at, _line_end(data, close) if is_closed else len(data))
+            return behind if is_closed and self.same_block(at, close) else -1
+        if at + 1 >= end or data[at + 1] in b" \t\r\n":
+            return -1
+        behind = self.next(_DOLLARS, at + 1)[1]
+        return behind if behind <= end and self.same_block(at, behind) else -1
+
+    def html(self, at: int, end: int) -> int:
+        """A tag, a comment, an address in angle brackets, or a block of HTML."""
+        data = self._data
+        if found := _AUTOLINK.match(data, at, end):
+            return found.end()
+        if self.borders is None and _HTML_START.match(data, at) and self.lines.is_opened(at):
+            return self._html_block(at)
+        if data.startswith(b"<!--", at):
+            close, behind = self.next(_COMMENT_END, at + 4)
+            return behind if behind <= end and self.same_block(at, close) else -1
+        found = _HTML_TAG.match(data, at, end)
+        return found.end() if found and self.same_block(at, found.end()) else -1
+
+    def _html_block(self, at: int) -> int:
+        data = self._data
+        if data.startswith(b"<!--", at):
+            close = data.find(b"-->", at + 4)
+            return self.pass_over(at, len(data) if close < 0 else _line_end(data, close))
+        if not _HTML_BLOCK.match(data, at):
+            raise NeedsBlocks
+        blank = _UNQUOTED_BLANK_LINE.search(data, at)
+        return self.pass_over(at, blank.end() if blank else len(data))
+
+
+@lru_cache(maxsize=64)
+def _closing_fence(mark: bytes, length: int) -> re.Pattern[bytes]:
+    return re.compile(rb"\n {0,3}%s{%d,}[ \t]*\r?(?=\n|\Z)" % (mark, length))
+
+
+def _line_end(data: bytes, at: int) -> int:
+    newline = data.find(b"\n", at)
+    return len(data) if newline < 0 else newline
+
+
+# --- the scan ---------------------------------------------------------------------------------------------------------------------
+
 _WIKI, _MARKDOWN, _TAG, _HEADING, _BOX, _BLOCK_ID = 1, 3, 4, 5, 6, 7
 _TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
 
@@ -97,6 +259,7 @@ _EVENT: Final = re.compile(
     |%%()""",
     re.VERBOSE,
 )
+_TEXT_END: Final = re.compile(rb"\]\(")
 _BRACKETS: Final = re.compile(rb"\\[\s\S]|`+|\[|\]")
 _BEFORE_BOX: Final = re.compile(rb"[ \t>]*+(?:[-*+]|([0-9]{1,9})[.)])[ \t]+")
 _BEFORE_NUMBER: Final = re.compile(rb"\n?[ \t>]*+(?:[0-9]{1,9}[.)][ \t]|\r?\n|\Z)")
@@ -131,12 +294,9 @@ class InlineScanner:
         self._data = data
         self._hidden = HiddenSpans(data, borders, tables)
         self._tables = tables
-        self._line = 1
-        self._counted = 0
         self._pairs: dict[int, int] = {}
         self._paired = (0, -1)
         self._depth = 0
-        self._clear_from = self._clear_to = 0
 
     def scan(self, start: int, end: int) -> None:
         """Collect what is in a range."""
@@ -184,12 +344,6 @@ class InlineScanner:
 
     # --- what is found ------------------------------------------------------------------------------------------------------------
 
-    def _line_at(self, offset: int) -> int:
-        if offset > self._counted:
-            self._line += self._data.count(b"\n", self._counted, offset)
-            self._counted = offset
-        return self._line
-
     def _wikilink(self, event: re.Match[bytes], consumed: int) -> None:
         start, end = event.span()
         first = start + 2
@@ -216,7 +370,9 @@ class InlineScanner:
             kind = "embed"
             start -= 1
         form: LinkForm = "table" if escaped else "plain"
-        self.links.append(_new(Link, (kind, target, subpath, display, start, end, first, last, self._line_at(start), form, None)))
+        self.links.append(
+            _new(Link, (kind, target, subpath, display, start, end, first, last, self._hidden.lines.number(start), form, None))
+        )
 
     def _simple_link(self, event: re.Match[bytes], consumed: int) -> None:
         raw = event[3]
@@ -225,7 +381,9 @@ class InlineScanner:
             self._hidden.keep_cells(start, event.end())
         if not is_external(raw):
             embed = start > consumed and self._data[start - 1] == 33
-            link = markdown_link(event[2], raw, start - embed, event.end(), event.start(3), self._line_at(start), embed=embed, angle=False)
+            link = markdown_link(
+                event[2], raw, start - embed, event.end(), event.start(3), self._hidden.lines.number(start), embed=embed, angle=False
+            )
             self.links.append(link)
         if b"#" in event[2]:
             self._inside(event.start(2), event.end(2))
@@ -234,7 +392,7 @@ class InlineScanner:
         if name := tag_name(event[4].decode()):
             start = event.start()
             end = start + 1 + (len(name) if name.isascii() else len(name.encode()))
-            self.tags.append(_new(NoteTag, (name, start, end, self._line_at(start), False)))
+            self.tags.append(_new(NoteTag, (name, start, end, self._hidden.lines.number(start), False)))
 
     def _precedes_tag(self, at: int, start: int, consumed: int) -> bool:
         """Whether a `#` without one of the usual characters before it begins a tag: at the very beginning, right behind another construct,
@@ -251,8 +409,8 @@ class InlineScanner:
         if data[at - 3 : at] == b"\n- " and event.end() == at + 3:
             self.boxes.append((at - 2, at))
             return True
-        line = data.rfind(b"\n", 0, at) + 1
-        lead = _BEFORE_BOX.fullmatch(data, line, at)
+        line = self._hidden.lines.start(at)
+        lead = _BEFORE_BOX.fullmatch(data, line, at) if self._hidden.lines.is_opened(at) else None
         if lead is None or len(event[6].decode(errors="replace")) != 1:
             return False
         if self._hidden.borders is None and lead[1] and lead[1] != b"1":
@@ -292,15 +450,15 @@ class InlineScanner:
     def _comment(self, at: int) -> int:
         """Behind the lines of a comment that begins a line and ends on a later one; its tags are collected. Else -1."""
         data, hiding = self._data, self._hidden
-        if hiding.borders is not None or not opens_line(data, at):
+        if hiding.borders is not None or not hiding.lines.is_opened(at):
             return -1
         close = data.find(b"%%", at + 2)
         if close < 0 or data.find(b"\n", at, close) < 0:
             return -1
-        behind = hiding.pass_over(at, hiding.end_of_line(close))
+        behind = hiding.pass_over(at, _line_end(data, close))
         hiding.borders = ()
         while at < behind:
-            line_end = min(behind, hiding.end_of_line(at) + 1)
+            line_end = min(behind, _line_end(data, at) + 1)
             self.scan_tags(at, line_end)
             at = line_end
         hiding.borders = None
@@ -312,7 +470,11 @@ class InlineScanner:
         limit = self._hidden.limit(at, end)
         close = self._closing_bracket(at, limit)
         if close < 0:
-            if self._hidden.borders is None and limit < end and data.find(b"](", limit, self._blank_line(at, end)) >= 0:
+            if (
+                self._hidden.borders is None
+                and limit < end
+                and self._hidden.next(_TEXT_END, limit)[1] <= self._hidden.next(BLANK_LINE, at)[0]
+            ):
                 raise NeedsBlocks
             return -1
         found = DESTINATION.match(data, close + 2, end) if data.startswith(b"(", close + 1) and close + 1 < end else None
@@ -323,18 +485,11 @@ class InlineScanner:
             return -1
         if not is_external(found[group]):
             embed = at > consumed and data[at - 1] == 33
-            start, raw_start, line = at - embed, found.start(group), self._line_at(at)
+            start, raw_start, line = at - embed, found.start(group), self._hidden.lines.number(at)
             text = data[at + 1 : close]
             self.links.append(markdown_link(text, found[group], start, found.end(), raw_start, line, embed=embed, angle=group == 1))
         self._inside(at + 1, close)
         return found.end()
-
-    def _blank_line(self, at: int, end: int) -> int:
-        """The next blank line, or the end. It is the same for all brackets before it."""
-        if not self._clear_from <= at < self._clear_to or self._clear_to > end:
-            blank = BLANK_LINE.search(self._data, at, end)
-            self._clear_from, self._clear_to = at, blank.start() if blank else end
-        return self._clear_to
 
     def _inside(self, start: int, end: int) -> None:
         """Collect what is in the text of a link."""
@@ -344,12 +499,13 @@ class InlineScanner:
             self._depth -= 1
 
     def _closing_bracket(self, at: int, end: int) -> int:
-        """The bracket that closes the one here, or -1. All pairs up to `end` are found at once, so that many brackets cost no more."""
+        """The bracket that closes the one here, or -1. All pairs up to `end` are found at once, and hold for what is in a pair too."""
         first, last = self._paired
-        if end != last or at < first:
+        if end > last or at < first:
             self._paired = (at, end)
             self._pairs = self._pair(at, end)
-        return self._pairs.get(at, -1)
+        close = self._pairs.get(at, -1)
+        return close if close < end else -1
 
     def _pair(self, at: int, end: int) -> dict[int, int]:
         data = self._data

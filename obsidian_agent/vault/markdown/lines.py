@@ -18,9 +18,6 @@ from obsidian_agent.vault.text import BOM
 ITEM = re.compile(r"(?P<marker>[-*+]|[0-9]{1,9}[.)])(?P<gap>[ \t]+|$)(?P<rest>.*)", re.DOTALL)
 """A list item behind its indentation."""
 
-HEADING = re.compile(r"(?P<marks>#{1,6})(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*$", re.DOTALL)
-"""A heading behind its indentation; marks at its end are not part of its text."""
-
 RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 """A horizontal rule behind its indentation."""
 
@@ -47,7 +44,7 @@ _SPECIAL = frozenset(" \t>-*+#`~%$<=_0123456789")
 _TAB = 4
 _DEEP = 100
 _MOST_ITEMS = 100
-"""List items that one line may begin; nobody writes more, and each costs a look at the rest of the line."""
+"""List items and quotes in them that one line may begin; nobody writes more, and each costs a look at the rest of the line."""
 
 
 class Line(NamedTuple):
@@ -203,7 +200,7 @@ class _Scanner:
         if not content:
             return False
         if content[0] == "#":
-            return HEADING.match(content) is None
+            return read_heading(content) is None
         if content[0] not in "-*_=":
             return True
         return not (RULE.match(content) or (self._after_text and indent < _TAB and UNDERLINE.match(content)))
@@ -307,8 +304,8 @@ def _leave(items: list[_Item], indent: int) -> None:
 def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
     """The text of a list item, of one inside it, and so on; quote marks among the markers count as quotation."""
     content, column, items = body, indent, 0
-    while True:
-        item = ITEM.match(content) if items < _MOST_ITEMS else None
+    for _ in range(_MOST_ITEMS):
+        item = ITEM.match(content)
         if item is not None and not RULE.match(content):
             gap = len(item["gap"].expandtabs(_TAB))
             items += 1
@@ -320,7 +317,8 @@ def _behind_markers(body: str, indent: int, quotes: int) -> _Text:
             quotes += 1
             content = content[1:].removeprefix(" ")
         else:
-            return _Text(content, column, quotes, items, code=False)
+            break
+    return _Text(content, column, quotes, items, code=False)
 
 
 def _columns(blanks: str) -> int:
@@ -330,13 +328,24 @@ def _columns(blanks: str) -> int:
 _NO_PARAGRAPH = re.compile(r"[#>|]|[-*+][ \t]|[0-9]{1,9}[.)][ \t]")
 
 
+def read_heading(body: str) -> tuple[str, int] | None:
+    """Text and level of the heading that a line is, given without indentation; marks at its end are not part of its text."""
+    rest = body.lstrip("#")
+    level = len(body) - len(rest)
+    if not 1 <= level <= 6 or rest[:1] not in ("", " ", "\t"):
+        return None
+    text = rest.strip(" \t")
+    shorter = text.rstrip("#")
+    return (text if shorter[-1:] not in ("", " ", "\t") else shorter).strip(), level
+
+
 def headings_of(lines: Sequence[Line]) -> Iterator[tuple[str, int, Line, Line]]:
     """The headings among the lines of a note: text, level, first and last line."""
     for position, line in enumerate(lines):
         if line.hidden or line.quotes or line.indent > 3 or not line.body:
             continue
-        if line.body[0] == "#" and (mark := HEADING.match(line.body)):
-            yield (mark["text"] or "").strip(), len(mark["marks"]), line, line
+        if line.body[0] == "#" and (found := read_heading(line.body)):
+            yield *found, line, line
         elif line.body[0] in "=-" and (title := _underlined(lines, position)):
             yield title.body, 1 if line.body[0] == "=" else 2, title, line
 
@@ -349,12 +358,12 @@ def _underlined(lines: Sequence[Line], position: int) -> Line | None:
     if title.hidden or title.quotes or title.indent > 3 or not title.body or title.depth is not None or _NO_PARAGRAPH.match(title.body):
         return None
     above = lines[position - 2] if position > 1 else None
-    alone = above is None or above.hidden or not above.body or HEADING.match(above.body) is not None
+    alone = above is None or above.hidden or not above.body or read_heading(above.body) is not None
     return title if alone else None
 
 
 _CHECKBOX = re.compile(r"\[(?P<status>[^\]\r\n])\](?:[ \t]+|$)")
-_BLOCK_ID = re.compile(r"(?:^|[ \t]+)\^[A-Za-z0-9-]+$")
+_BLOCK_ID = re.compile(r"[A-Za-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +427,8 @@ def read_item(body: str) -> Item | None:
 def without_block_id(text: str) -> str:
     """The text of an item without blanks around it, and without the block id at its end."""
     text = text.strip()
-    return _BLOCK_ID.sub("", text).rstrip() if "^" in text else text
+    above, mark, name = text.rpartition("^")
+    return above.rstrip() if mark and above[-1:] in ("", " ", "\t") and _BLOCK_ID.fullmatch(name) else text
 
 
 def _items(lines: Sequence[Line]) -> Iterator[tuple[Line, Item]]:

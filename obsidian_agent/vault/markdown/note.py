@@ -10,13 +10,14 @@ or one of them; several in one string are none.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.frontmatter.properties import find_frontmatter, parse_block, read_block
 from obsidian_agent.vault.markdown import blocks
-from obsidian_agent.vault.markdown.blocks import NeedsBlocks, flat_tables, line_starts, regions
+from obsidian_agent.vault.markdown.blocks import LineFinder, NeedsBlocks, flat_tables, line_starts, regions
 from obsidian_agent.vault.markdown.inline import InlineScanner
 from obsidian_agent.vault.markdown.lines import Line, headings_of, tasks_of
 from obsidian_agent.vault.markdown.lines import scan as scan_lines
@@ -39,7 +40,8 @@ def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any],
     """The links in the block between two offsets, in order. Of a `broken` block, which has no `values`, whatever looks like one."""
     found = [match for match in _QUOTED.finditer(data, start, end) if _is_value(data, start, match.start(), match.end(), end)]
     if broken:
-        return [_link(data, match, None) for match in found]
+        lines = LineFinder(data)
+        return [_link(data, match, None, lines) for match in found]
     links = _matched(data, found, list(_strings(values, "")))
     if len(links) < len(found):
         # The dictionary lacks what a property that is there twice said first.
@@ -52,23 +54,26 @@ def property_links(data: bytes, start: int, end: int, values: Mapping[str, Any],
 def _matched(data: bytes, found: Sequence[re.Match[bytes]], strings: list[tuple[str, str]]) -> list[Link]:
     """The links among what looks like one that are the value of some property; both in the order of the block."""
     links: list[Link] = []
+    lines = LineFinder(data)
+    places: dict[str, list[int]] = {}
+    for place, (_, text) in enumerate(strings):
+        places.setdefault(text, []).append(place)
     position = 0
     for match in found:
-        text = _unquoted(match)
-        index = next((index for index in range(position, len(strings)) if strings[index][1] == text), None)
-        if index is not None:
-            links.append(_link(data, match, strings[index][0]))
-            position = index + 1
+        same = places.get(_unquoted(match), [])
+        if (following := bisect_left(same, position)) < len(same):
+            links.append(_link(data, match, strings[same[following]][0], lines))
+            position = same[following] + 1
     return links
 
 
 def _is_value(data: bytes, first: int, start: int, end: int, last: int) -> bool:
-    before = data[first:start].rstrip(b" \t")[-1:] or b"\n"
+    before = data[max(first, start - 200) : start].rstrip(b" \t")[-1:] or b"\n"
     behind = data[end : end + 200].lstrip(b" \t")[:1] if end < last else b"\n"
     return before[0] in _BEFORE and (not behind or behind[0] in _BEHIND)
 
 
-def _link(data: bytes, found: re.Match[bytes], key: str | None) -> Link:
+def _link(data: bytes, found: re.Match[bytes], key: str | None, lines: LineFinder) -> Link:
     text = _unquoted(found)
     pipe = text.find("|")
     path, display = (text[:pipe], text[pipe + 1 :]) if pipe > 0 else (text, None)
@@ -86,7 +91,7 @@ def _link(data: bytes, found: re.Match[bytes], key: str | None) -> Link:
         found.end(),
         first,
         max(first, found.start(3) + len(piece.rstrip())),
-        data.count(b"\n", 0, found.start()) + 1,
+        lines.number(found.start()),
         "double-quoted" if found[1] == b'"' else "single-quoted",
         key,
     )
@@ -165,7 +170,8 @@ def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[Not
     found = _tags_key(data, start, end)
     if found is None:
         return
-    line = data.count(b"\n", 0, found.start(1)) + 1
+    lines = LineFinder(data)
+    line = lines.number(found.start(1))
     position = found.end()
     following = _NEXT_KEY.search(data, position + 1, end)
     stop = following.start() if following else end
@@ -176,7 +182,7 @@ def _placed(data: bytes, start: int, end: int, names: list[str]) -> Iterator[Not
             yield NoteTag(name, found.start(1), found.end(1), line, in_properties=True)
             continue
         position = at + len(raw)
-        yield NoteTag(name, at, position, line + data.count(b"\n", found.start(1), at), in_properties=True)
+        yield NoteTag(name, at, position, lines.number(at), in_properties=True)
 
 
 __all__ = [

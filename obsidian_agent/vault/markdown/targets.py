@@ -21,6 +21,13 @@ from obsidian_agent.vault.markdown.model import Link
 
 _IN_TAG: Final = r"""[^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]"""
 _NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"
+
+
+def _fenced(marks: str) -> str:
+    """What follows the opening line of a fence: up to the first line that begins with its marks, if that holds nothing else."""
+    return rf"(?:\n(?!\ {{0,3}}{marks})[^\n]*+)*+\n\ {{0,3}}{marks}{marks[0]}*+[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}"
+
+
 _WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?:[^\[\]\n]++|\](?!\])|\[(?!\[))++\]\]"
 
 # As in inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
@@ -34,19 +41,22 @@ _EVENT: Final = re.compile(
     |\#(?<![^ \t\n\r\v\f>(]\#){_IN_TAG}++
     |\#(?<![^\\][0-9A-Za-z_/.,:;=?&"'@!+-]\#)(?={_IN_TAG})
     |`[^`\n|]++`(?!`)
-    |`(?<![^\n]`)``(?!`)[^`\n]*+(?:\n(?!\ {{0,3}}```)[^\n]*+)*+\n\ {{0,3}}```++[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}
+    |`(?<![^\n]`)``(?!`)[^`\n]*+{_fenced("```")}
+    |`(?<![^\n]`)```(?!`)[^`\n]*+{_fenced("````")}
     |`
+    |\$(?<![^\n]\$)\$[^$\n]*+\n[^$]*+(?:\$(?!\$)[^$]*+)*+\$\$[^\n]*+(?=\n|\Z){_NOT_INDENTED}
     |\$(?![ \t\r\n]|\Z)
     |<[A-Za-z][A-Za-z0-9+.\-]{{1,31}}:[^\s<>|]*+>
     |<(?<=[^\s>]<)/?[A-Za-z][A-Za-z0-9-]*+\ ?/?>
     |<(?=[A-Za-z/!?])
+    |~(?<![^\n]~)~~(?!~)[^\n]*+{_fenced("~~~")}
     |~(?<![^\s>]~)(?=~~)
     |%(?<![^\n]%)%[^%\#\n]*+\n[^%\#]*+%%[^\n\#]*+(?=\n|\Z){_NOT_INDENTED}
     |%(?<![^\s>]%)(?=%)""",
     re.VERBOSE | re.ASCII,
 )
 _TABLE: Final = re.compile(r"\n[ \t>]*+(?:\|[ \t]*+:?-|:?-++:?[ \t]*+\|)")
-_PIPED: Final = re.compile(rb"\[\[[^\[\]\n]*?(?<!\\)\||```")
+_PIPED: Final = re.compile(rb"\[\[[^\[\]\n]*?(?<!\\)\||```|~~~|\$\$")
 
 
 def targets_and_tags(text: str, start: int) -> tuple[list[str], list[str]] | None:
@@ -103,7 +113,7 @@ def _judged(event: str) -> tuple[int, str]:
     elif event[0] == "#":
         name = tag_name(event[1:])
         kind = _IS_TAG if name else _IS_NOTHING
-    elif event[0] == "`" and "|" in event:
+    elif event[0] in "`~$" and "|" in event:
         kind = _IS_PIPED
     if len(event) < _LONG:
         if len(_known) >= _KEPT:
