@@ -15,7 +15,8 @@ from enum import Enum, auto
 from typing import assert_never
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, io_error
+from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles
+from obsidian_agent.vault.filesystem.store import io_error
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
