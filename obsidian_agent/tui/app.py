@@ -113,8 +113,18 @@ class ObsidianAgentApp(App[None]):
 
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
+        self._looked_at(True)
+
+    def on_app_blur(self) -> None:
+        """The person looks elsewhere: what happens in Obsidian is asked when they come back."""
+        self._looked_at(False)
+
+    def _looked_at(self, looking: bool) -> None:
         if self.backend.is_open:
-            self.backend.parts.session.vault.look_again()
+            vault = self.backend.parts.session.vault
+            vault.looked_at(looking)
+            if looking:
+                vault.look_again()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""

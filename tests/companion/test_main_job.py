@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from companion.window import Window, eventually
 from obsidian_agent.bootstrap import Wiring
 from obsidian_agent.cli.main import main
 from obsidian_agent.vault.filesystem.store import VaultStore
-from tui.driving import driving_real
+from tui.driving import Driver, driving_real
 
 pytestmark = pytest.mark.browser
 
@@ -109,33 +110,59 @@ def test_three_selected_bullets_become_notes_and_links_and_one_ctrl_z_takes_the_
     autosaved(window)
 
 
-async def test_the_job_in_the_app_and_its_undo(window: Window, tmp_path: Path) -> None:
+@asynccontextmanager
+async def app(window: Window, tmp_path: Path) -> AsyncIterator[Driver]:
+    """The app beside Obsidian, with the plan for the bullets that are selected there on its screen."""
     with VaultStore.open(window.folder) as store:
-        async with driving_real(Wiring(store, tmp_path / "state")) as driver:
-            await driver.press("ctrl+o", *"daily", "enter", "down", "down", "x", "x", "x")
+        async with driving_real(Wiring(store, tmp_path / "state"), (140, 40)) as driver:
+            await driver.until(lambda: "3 lines · Daily.md in Obsidian" in driver.screen())
             await driver.planned("Create a note for each bullet in 'Projects'")
             assert driver.stage == "plan", driver.transcript()
-            await driver.press("a")
-            assert driver.stage == "result"
-            assert window.text() == window.disk("Daily.md") == (DAILY + TYPED).replace(BULLETS, LINKED)
-            await driver.press("u")
-            await driver.settle()
-            assert window.text() == window.disk("Daily.md") == DAILY + TYPED
-            assert window.actions().count("edit") == 2
+            assert "3 new" in driver.plan_head()
+            yield driver
+
+
+async def test_the_app_takes_the_live_selection_and_its_undo_goes_through_the_editor(window: Window, tmp_path: Path) -> None:
+    after = (DAILY + TYPED).replace(BULLETS, LINKED)
+    async with app(window, tmp_path) as driver:
+        assert window.text() == window.disk("Daily.md") == DAILY + TYPED, "what was typed is saved before the preview"
+        await driver.press("a")
+        assert driver.stage == "result"
+        assert window.text() == window.disk("Daily.md") == after
+        assert files(window) == {"Daily.md", "Other.md", *NOTES}
+        window.press("Control+z")
+        assert (window.text(), window.ask("context")["selected"]) == (DAILY + TYPED, BULLETS)
+        window.press("Control+y")
+        assert window.text() == after
+        await driver.press("u")
+        await driver.settle()
+        assert window.text() == window.disk("Daily.md") == DAILY + TYPED
+        assert files(window) == {"Daily.md", "Other.md"}
+        assert window.actions().count("edit") == 2
+    autosaved(window)
+
+
+async def test_the_app_follows_what_is_selected_with_real_keys(window: Window, tmp_path: Path) -> None:
+    with VaultStore.open(window.folder) as store:
+        async with driving_real(Wiring(store, tmp_path / "state"), (140, 40)) as driver:
+            await driver.until(lambda: "3 lines · Daily.md in Obsidian" in driver.screen())
+            window.press("Shift+ArrowUp")
+            await driver.until(lambda: "2 lines · Daily.md in Obsidian" in driver.screen())
+            window.open("Other.md", new_pane=True)
+            await driver.until(lambda: "Other.md in Obsidian" in driver.screen())
+            await driver.press("ctrl+o", *"daily", "enter", "down", "down", "o")
+            assert window.ask("context")["active"] == "Daily.md"
+            assert window.ask("context")["selections"][0]["head"]["line"] == 2
 
 
 async def test_words_typed_between_approval_and_run_refuse_it_before_anything_happened(window: Window, tmp_path: Path) -> None:
-    with VaultStore.open(window.folder) as store:
-        async with driving_real(Wiring(store, tmp_path / "state")) as driver:
-            await driver.press("ctrl+o", *"daily", "enter", "down", "down", "x", "x", "x")
-            await driver.planned("Create a note for each bullet in 'Projects'")
-            assert driver.stage == "plan", driver.transcript()
-            window.press("Control+End")
-            window.type("!")
-            await driver.press("a")
-            assert files(window) == {"Daily.md", "Other.md"}
-            assert window.text() == window.disk("Daily.md") == DAILY + TYPED + "!"
-            assert "edit" not in window.actions()
+    async with app(window, tmp_path) as driver:
+        window.press("Control+End")
+        window.type("!")
+        await driver.press("a")
+        assert files(window) == {"Daily.md", "Other.md"}
+        assert window.text() == window.disk("Daily.md") == DAILY + TYPED + "!"
+        assert "edit" not in window.actions()
 
 
 # --- kill -9 --------------------------------------------------------------------------------------------------------------------------

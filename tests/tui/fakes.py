@@ -33,6 +33,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.form import Form
 from obsidian_agent.agent.macro import Imported, Macro
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.agent.vault_agents.library import Standing
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
@@ -282,8 +283,15 @@ class FakeSession:
     def settings_changed(self) -> None:
         self.calls.append(("settings_changed",))
 
-    def place_of(self, path: str) -> str:
-        return f"/vault/{path}"
+    def open_outside(self, path: str, line: int | None = None) -> str:
+        self.calls.append(("open_outside", path, line))
+        return "uri"
+
+    def watch_obsidian(self, tell: Callable[[Focus | None], None]) -> None:
+        self.calls.append(("watch_obsidian", tell))
+
+    def looked_at(self, looking: bool) -> None:
+        self.calls.append(("looked_at", looking))
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
         return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
@@ -365,7 +373,7 @@ class FakeSession:
                 return
         yield RunFinished(ExecutionResult("r1", "cancelled", False, "error", done, len(preview.instances), undo_available=done > 0))
 
-    def diff(self, preview: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         self.calls.append(("diff", change.path.text))
         before = None if change.before is None else self.texts.get(change.before.text, "").encode("utf-8", "replace")
         after = None if change.kind == "delete" else change.content if change.content is not None else before

@@ -81,7 +81,7 @@ class Workspace(Screen[None]):
                 self.app.post_message(event)
 
     async def _diff(self, preview: Preview, change: NetChange) -> str:
-        return await asyncio.to_thread(self.session.plans.diff, preview, change)
+        return await asyncio.to_thread(self.session.plans.diff, change)
 
     def key(self, key_id: str) -> str:
         """A key in force, as people read it."""

@@ -27,7 +27,7 @@ from obsidian_agent.errors import Problem
 from obsidian_agent.offline.recipe import SLOT, packaged
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, Step
-from obsidian_agent.plan.scope import CONTEXT_NAMES
+from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.filters import FILTERS
