@@ -48,7 +48,7 @@ class State(Enum):
 class Finding:
     """The state of one action; `actual` is the hash of the content that is there (None: no file), `content` that content as read.
 
-    `path` is the path to name to people and `real` where the file really is when the path is a link.
+    `real` is where the file really is when the path is a link.
     """
 
     state: State
