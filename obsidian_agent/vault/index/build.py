@@ -237,9 +237,9 @@ class _Columns:
         for alias in facts.aliases:
             self._aliases.append((number, alias))
         for name in facts.tags:
-            _note(self._tagged, tag_key(name), number)
+            self._tagged.setdefault(tag_key(name), array(IDS)).append(number)
         for target in facts.targets:
-            _note(self._sources, target, number)
+            self._sources.setdefault(target, array(IDS)).append(number)
 
     def _row(self, facts: bytes, size: int, flags: int) -> None:
         self._facts.append(facts)
@@ -263,14 +263,6 @@ class _Columns:
             sorted((target_name(target), target, ids.tobytes()) for target, ids in self._sources.items()),
             sorted(self._aliases),
         )
-
-
-def _note(lists: dict[str, array[int]], key: str, number: int) -> None:
-    known = lists.get(key)
-    if known is None:
-        lists[key] = array(IDS, (number,))
-    elif known[-1] != number:
-        known.append(number)
 
 
 class _Reader:

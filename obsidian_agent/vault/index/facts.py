@@ -50,14 +50,16 @@ def holds_facts(path: VaultPath) -> bool:
 
 def asks_content(text: str) -> bool:
     """`holds_facts` of a path that is mere text; cheap, for lists of very many."""
-    tail = text[-7:].lower()
-    if tail[-3:] == _NOTE:
-        stem = text[:-3]
-    elif tail == CANVAS:
-        stem = text[:-7]
-    else:
-        return False
-    return stem.rpartition("/")[2].strip(".") != ""
+    return is_note_text(text) or (text[-7:].lower() == CANVAS and _has_stem(text[:-7]))
+
+
+def is_note_text(text: str) -> bool:
+    """Whether a path that is mere text is that of a note."""
+    return text[-3:].lower() == _NOTE and _has_stem(text[:-3])
+
+
+def _has_stem(text: str) -> bool:
+    return text.rpartition("/")[2].strip(".") != ""
 
 
 def facts_of(path: VaultPath, data: bytes) -> Facts:
