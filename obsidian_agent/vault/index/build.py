@@ -11,9 +11,10 @@ import os
 import secrets
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import chain, islice
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -88,20 +89,21 @@ def scan_files(
         enough = len(first) == WORTH_A_PROCESS and (os.cpu_count() or 1) >= CHILDREN
         children = [stack.enter_context(ChildProcess(__name__)) for _ in range(CHILDREN)] if enough else []
         files = sorted(chain(first, walk))
-        paths = [text for text, _ in files]
-        jobs = _jobs(store, paths, folder, len(children) or 1)
-        records = Records.blank(paths, [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
+        jobs = _jobs(store, files, folder, len(children) or 1)
+        records = Records.blank([text for text, _ in files], [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
         chunks = _Chunks(jobs, cancelled, progress).results(children)
     _fill(records, jobs, chunks, first_pack)
     return Built(records, [os.path.basename(job.pack) for job in jobs])
 
 
-def _jobs(store: VaultStore, paths: list[str], folder: Path, parts: int) -> list[Job]:
-    wanted = [number for number, text in enumerate(paths) if asks_content(text)]
-    size = max(-(-len(wanted) // parts), 1)
-    ranges = [wanted[at : at + size] for at in range(0, len(wanted), size)] or [[]]
+def _jobs(store: VaultStore, files: list[tuple[str, Stamp]], folder: Path, parts: int) -> list[Job]:
+    """The files to scan, in parts of about as many bytes."""
+    wanted = [number for number, (text, _) in enumerate(files) if asks_content(text)]
+    ends = list(accumulate(max(files[number][1].size, 0) for number in wanted))
+    cuts = [0, *(bisect_left(ends, ends[-1] * part // parts) for part in range(1, parts) if ends), len(wanted)]
     return [
-        Job(store.real_path, ids, [paths[number] for number in ids], os.path.join(folder, f"{secrets.token_hex(6)}.pack")) for ids in ranges
+        Job(store.real_path, ids, [files[number][0] for number in ids], os.path.join(folder, f"{secrets.token_hex(6)}.pack"))
+        for ids in (wanted[first:last] for first, last in pairwise(cuts))
     ]
 
 

@@ -76,8 +76,10 @@ def canvas_facts(data: bytes) -> Facts:
 
 def note_facts(names: Names, data: bytes) -> Facts:
     """The facts in what a note names, and in its bytes."""
-    references = tuple(dict.fromkeys(link.target for link in references_in(data).links))
-    return Facts(distinct_tags(names.tags), names.aliases, names.properties, names.targets, names.lossy, references)
+    links = references_in(data).links
+    references = tuple(dict.fromkeys([link.target for link in links])) if links else ()
+    tags = distinct_tags(names.tags) if names.tags else ()
+    return Facts(tags, names.aliases, names.properties, names.targets, names.lossy, references)
 
 
 def pack_facts(facts: Facts) -> bytes:
