@@ -22,7 +22,7 @@ from bench.table import Row
 from bench.vaultgen import COMMON, NEEDLE, Generated, generate
 from obsidian_agent.tools.search.search import SearchRequest, search
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot import Snapshot

@@ -20,7 +20,7 @@ from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, T
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.blocks import Blocks, dedented, section_lines
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, add_lines
-from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Task, tasks
 from obsidian_agent.vault.paths.path import PathUse, VaultPath

@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.index.facts import Facts, tag_within, unpack_facts
+from obsidian_agent.vault.index.index import Facts, tag_within, unpack_facts
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot_file import (
     FOLDS_ODDLY,

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.facts import Delta, Facts, KnownPaths, asks_content, is_note_text, tag_key
-from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, asks_content, is_note_text, read_note, tag_key
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot
 from obsidian_agent.vault.index.stamps import Stamp

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index import keeper as index_keeper
-from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.stamps import walk_stamps
 from obsidian_agent.vault.index.stored import StoredIndex
@@ -262,7 +261,7 @@ def test_a_large_vault_is_scanned_by_processes_and_here_where_they_fail(tmp_path
     monkeypatch.chdir(folder)
     whole = said(keeper.refresh())
     assert len(list((tmp_path / "state").glob("*.pack"))) == 2
-    monkeypatch.setattr("obsidian_agent.vault.index.child_process.sys.executable", "/bin/false")
+    monkeypatch.setattr("obsidian_agent.vault.index.build.sys.executable", "/bin/false")
     assert said(keeper.rebuild()) == whole == said(ScanIndex(DiskView(VaultStore.open(folder))))
 
 
