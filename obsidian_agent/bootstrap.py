@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -83,7 +84,7 @@ def build_session(wiring: Wiring) -> Session:
     usage = _vault_state(wiring) / "macro-usage.json"
     saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
-    vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring))
+    vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
     plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
@@ -134,7 +135,14 @@ def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
     from obsidian_agent.agent.privacy.ledger import Ledger
 
-    return Ledger(_vault_state(wiring) / "sent.jsonl", _clock(None))
+    return Ledger(open_record(wiring))
+
+
+def open_record(wiring: Wiring) -> Record:
+    """What was done to a vault and handed over of it."""
+    from obsidian_agent.agent.privacy.record import Record
+
+    return Record(_vault_state(wiring), _clock(None))
 
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:

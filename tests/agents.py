@@ -18,6 +18,7 @@ from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger
+from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.threads.manager import Ended, Happened, ThreadManager
 from obsidian_agent.agent.turn.loop import Agent, Vault
@@ -127,7 +128,7 @@ def json_planner(provider: Provider, policy: Policy | None = None, sampling: Sam
         vault=Vault(no_view, lambda path: path, Scrubber(())),
         rules=SharingRules(),
         approve=Person().approve(),
-        ledger=Ledger(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")) / "sent.jsonl", lambda: NOW),
+        ledger=Ledger(Record(Path(tempfile.mkdtemp(prefix="obsidian-agent-test-")), lambda: NOW)),
         conversation=Conversation(),
         dry_run=no_dry_run,
         sampling=sampling or Sampling(),
@@ -170,7 +171,7 @@ class Desk:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.state / "sent.jsonl", lambda: NOW)
+        return Ledger(Record(self.state, lambda: NOW))
 
     def agent(self, provider: Provider) -> Agent:
         """An agent of this desk over a model."""

@@ -122,7 +122,7 @@ def test_what_was_handed_over_stands_in_the_ledger(served: Served) -> None:
     served.ask(
         ("read_note", {"path": "Shared/Team.md"}), ("read_note", {"path": "Private/Team.md"}), ("preview_plan", {"plan": plan(EDIT)})
     )
-    (ledger,) = (served.folder / "state").rglob("sent.jsonl")
+    (ledger,) = (served.folder / "state").rglob("audit.jsonl")
     entries = [json.loads(line) for line in ledger.read_text().splitlines()]
     assert [(entry["tool"], [file["path"] for file in entry["files"]]) for entry in entries] == [
         ("vault.readFile", ["Shared/Team.md"]),

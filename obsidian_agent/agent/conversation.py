@@ -117,21 +117,14 @@ def new_id() -> str:
 
 
 class Keeper(Protocol):
-    """Who writes a conversation down while it goes on."""
+    """Who writes a conversation down while it goes on: a message was added, all were dropped for the model that comes next, a request is about
+    to go out with what is in it, the first `count` messages are a summary from now on.
+    """
 
     def message(self, message: ChatMessage) -> None: ...
-
-    def moved(self) -> None:
-        """The messages so far were dropped: they are not for the model that comes next."""
-        ...
-
-    def sending(self, conversation: Conversation) -> None:
-        """A request is about to go out with what is in the conversation now."""
-        ...
-
-    def compacted(self, count: int, summary: ChatMessage) -> None:
-        """The first `count` messages are this one from now on."""
-        ...
+    def moved(self) -> None: ...
+    def sending(self, conversation: Conversation) -> None: ...
+    def compacted(self, count: int, summary: ChatMessage) -> None: ...
 
 
 @dataclass(slots=True)

@@ -17,9 +17,8 @@ from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 from obsidian_agent.plan.parameters import bind, typed, with_implied_parameters
-from obsidian_agent.plan.scope import CONTEXT_NAMES, RESERVED_NAMES
-from obsidian_agent.plan.shape import shape
-from obsidian_agent.plan.validate import validate
+from obsidian_agent.plan.references import CONTEXT_NAMES, RESERVED_NAMES
+from obsidian_agent.plan.validate import shape, validate
 from obsidian_agent.tools.core.tool import Tool
 
 MAX_NAME = 100

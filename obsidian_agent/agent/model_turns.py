@@ -80,7 +80,7 @@ class ModelTurns:
     def agent(
         self,
         approve: ApproveShare,
-        conversation: Conversation,
+        conversation: Conversation | None = None,
         *,
         propose: bool = True,
         model: str | None = None,
@@ -97,22 +97,20 @@ class ModelTurns:
             provider=models.providers.get(choice.spec),
             tools=self.plans.tools,
             policy=self.plans.policy,
-            vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.file.parent))),
+            vault=Vault(self.vault.view, self.vault.resolve, Scrubber.of(self.vault.store.real_path, str(models.ledger.record.folder))),
             rules=models.rules,
             approve=approve,
             ledger=models.ledger,
-            conversation=conversation,
+            conversation=conversation or Conversation(),
             dry_run=self.plans.proposed if propose else None,
             sampling=models.sampling,
             config=replace(config, notices=(*config.notices, *choice.notices)),
         )
 
-    def menu(self, agent: Agent, *, questions: bool) -> MenuPlanner:
-        """The agent, behind the menu where its model picks from that; what such a model plans is doubted as on the command line.
-
-        `questions`: nothing may be changed.
-        """
-        return replace(self._menu(agent.name, lambda: agent.provider, agent), questions=questions, conversation=agent.conversation.id)
+    def menu(self, agent: Agent) -> MenuPlanner:
+        """The agent, behind the menu where its model picks from that; what such a model plans is doubted as on the command line."""
+        menu = self._menu(agent.name, lambda: agent.provider, agent)
+        return replace(menu, questions=agent.dry_run is None, conversation=agent.conversation.id)
 
     def planner(self) -> MenuPlanner:
         """The planner that asks the model without letting it look around. Raises `ConfigError` when there is no such model."""
@@ -158,7 +156,7 @@ class UnaskedAgent:
 
     def agent(self) -> Agent:
         """The agent of one turn. Raises `ConfigError`. May block."""
-        agent = self.turns.agent(self.approve, Conversation())
+        agent = self.turns.agent(self.approve)
         return replace(agent, config=replace(agent.config, tools=False, gatherer=None))
 
 
@@ -235,7 +233,7 @@ async def _menu_first(turns: ModelTurns, agent: Agent, request: PlanRequest) -> 
     """What a model that picks from the menu is asked before; "" for any other, and for words that are certain without a model."""
     if not picks(turns.models.planning, agent.provider):
         return ""
-    planner = turns.menu(agent, questions=False)
+    planner = turns.menu(agent)
     known = await asyncio.to_thread(planner.offline.decide, request)
     if not isinstance(known, NeedsInput):
         return "=== nothing: this needs no model"

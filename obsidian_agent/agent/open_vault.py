@@ -6,17 +6,19 @@ its thread has started. Scanning many files is left to processes: the screen wou
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.vault_agents.library import files_below
-from obsidian_agent.errors import PathRefused, ToolError, VaultError
+from obsidian_agent.errors import ObsidianError, PathRefused, ToolError, VaultError
+from obsidian_agent.obsidian.transport import find_transport
+from obsidian_agent.obsidian.watcher import Watcher
 from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
 from obsidian_agent.tools.editor import offset_of
@@ -30,6 +32,8 @@ from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.journal.records import Effects
+    from obsidian_agent.obsidian.companion_client import LiveContext
+    from obsidian_agent.obsidian.live import Obsidian
     from obsidian_agent.vault.index.index import VaultIndex
     from obsidian_agent.vault.index.keeper import IndexKeeper, IndexStatus
     from obsidian_agent.vault.index.watcher import VaultWatcher
@@ -120,6 +124,22 @@ class Focus:
     cursor: Position | None = None
     has_screen: bool = False
     """Whether an app shows this, and can open notes."""
+    file_hash: str | None = None
+    """Of an open note in Obsidian: the SHA-256 of its text."""
+    open_files: tuple[str, ...] = ()
+    """Notes that are open beside it."""
+
+
+def live_focus(context: LiveContext) -> Focus:
+    """What the person looks at in Obsidian. Of several selections the place is not kept: they are one text."""
+    cursor = selection = None
+    if context.mode == "source" and context.selections:
+        ends = [Position(end.line, end.ch) for end in (context.selections[0].anchor, context.selections[0].head)]
+        cursor = ends[1]
+        if context.selected:
+            start, end = sorted(ends, key=lambda place: (place.line, place.ch)) if len(context.selections) == 1 else (None, None)
+            selection = Selection(context.selected, start, end)
+    return Focus(context.active, selection, cursor, file_hash=context.hash, open_files=context.open)
 
 
 def run_context(
@@ -136,7 +156,9 @@ def run_context(
         active_file=active,
         selection=focus.selection if active is not None or (focus.selection and focus.selection.start is None) else None,
         cursor=focus.cursor if active is not None else None,
-        open_files=(active,) if active is not None else (),
+        open_files=tuple(
+            dict.fromkeys(path for path in (active, *(_existing(view, name) for name in focus.open_files)) if path is not None)
+        ),
         recent_files=recent,
         has_screen=focus.has_screen,
         runs_commands=runs_commands,
@@ -192,10 +214,20 @@ def _existing(view: VaultView, name: str | None) -> VaultPath | None:
 class OpenVault:
     """The vault behind a session. Without `make_keeper` every question makes the index it needs."""
 
-    def __init__(self, store: VaultStore, clock: Callable[[], datetime], make_keeper: Callable[[], IndexKeeper] | None = None) -> None:
+    def __init__(
+        self,
+        store: VaultStore,
+        clock: Callable[[], datetime],
+        make_keeper: Callable[[], IndexKeeper] | None = None,
+        open_obsidian: Callable[[], Obsidian] | None = None,
+    ) -> None:
         self.store = store
         self.clock = clock
         self.focus = Focus()
+        self.live: Focus | None = None
+        """What the person looks at in Obsidian, as far as is known."""
+        self._open_obsidian = open_obsidian
+        self._watcher: Watcher | None = None
         self._make_keeper = make_keeper
         self._follower: IndexFollower | None = None
 
@@ -232,10 +264,6 @@ class OpenVault:
         where = parse(path, PathUse.READ)
         return decode(self.view().read(where), where.text)
 
-    def place_of(self, path: str) -> str:
-        """Where a note lies on this machine, as an absolute path. Raises `VaultError` for what is no path in the vault. May block."""
-        return os.path.join(self.store.real_path, self.store.resolve(parse(path, PathUse.READ)).text)
-
     def files_below(self, start: str) -> Iterator[VaultPath]:
         """The files below a folder ("": all), or the file itself. All of them as the index has them, if it is there. May block."""
         latest = self.keeper.latest if self._follower is not None and self.keeper is not None else None
@@ -243,7 +271,40 @@ class OpenVault:
 
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn."""
-        self.focus = Focus(active_file, selection, cursor, has_screen=True)
+        live = self.live if self.live is not None and self.live.active_file == active_file else Focus()
+        self.focus = Focus(active_file, selection, cursor, has_screen=True, file_hash=live.file_hash, open_files=live.open_files)
+
+    # --- Obsidian beside the screen ---------------------------------------------------------------------------------------------------
+
+    def focus_on_obsidian(self) -> None:
+        """Take what the person looks at in Obsidian for what they look at, if one with the companion runs. May block."""
+        with suppress(ObsidianError):
+            find_transport()
+            if self._open_obsidian is not None and (context := self._open_obsidian().context()) is not None:
+                self.focus = live_focus(context)
+
+    def watch_obsidian(self, tell: Callable[[Focus | None], None]) -> None:
+        """Keep up with what the person looks at in Obsidian; `tell` is called in a thread. Does not block, and may be done once."""
+
+        def seen(context: LiveContext | None) -> None:
+            self.live = None if context is None else live_focus(context)
+            tell(self.live)
+
+        if self._open_obsidian is not None and self._watcher is None:
+            self._watcher = Watcher(self._open_obsidian, seen)
+            self._watcher.look(True)
+
+    def looked_at(self, looking: bool) -> None:
+        """Whether the person looks at this program: else Obsidian is not asked. Does not block."""
+        if self._watcher is not None:
+            self._watcher.look(looking)
+
+    def open_outside(self, path: str, line: int | None = None, *, new_pane: bool = False) -> str:
+        """Show a file in Obsidian, at a line (from 1) where that is possible; by which way. ObsidianError when there is none. May block."""
+        place = self.store.resolve(parse(path, PathUse.READ))
+        if self._open_obsidian is None:
+            raise ObsidianError("Obsidian is not asked here.")
+        return self._open_obsidian().open(place.text, line, new_pane=new_pane)
 
     # --- the index behind the screen -------------------------------------------------------------------------------------------------
 
@@ -255,8 +316,11 @@ class OpenVault:
             self._follower.start()
 
     def unfollow(self) -> None:
+        """End what `follow` and `watch_obsidian` began."""
         if self._follower is not None:
             self._follower.stop()
+        if self._watcher is not None:
+            self._watcher.stop()
 
     def look_again(self) -> None:
         """Somebody else may have changed the vault: compare the index with it. Does not block."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from obsidian_agent.agent.document import effects_document
 from obsidian_agent.agent.events import (
     AgentEvent,
     Emit,
@@ -113,7 +114,13 @@ class Plans:
         with no_collection(), self.runs.journal() as journal:
             result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self.run_command)
         self.vault.learn(result.effects)
-        return result
+        if result.run_id is None:
+            return result
+        counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
+        more = self.runs.record(
+            "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
+        )
+        return replace(result, warnings=(*result.warnings, *more))
 
     def execute(self, approved: Preview, cancel: threading.Event) -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
@@ -123,7 +130,7 @@ class Plans:
 
         return stream(lambda emit: in_thread(work, emit))
 
-    def diff(self, previewed: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         """Unified diff of one change; "" for folders, pure renames and binary content. May block."""
         return diff_of(change, self.vault.view())
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.offline import OfflinePlanner
     from obsidian_agent.agent.planner import Planner, PlanRequest
     from obsidian_agent.agent.privacy.consent import ApproveShare
+    from obsidian_agent.agent.turn.loop import Agent
     from obsidian_agent.offline.recipe import Recipe
 
 
@@ -199,7 +200,8 @@ class Session:
 
         async def work(emit: Emit) -> None:
             if approve is not None and await asyncio.to_thread(lambda: self.models) is not None:
-                await self._answer(message, approve, emit, conversation=self.conversation)
+                asked = approve
+                await self._answer(message, lambda turns: turns.agent(asked, self.conversation), emit)
             else:
                 await emit(TurnStarted(message))
                 planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message)))
@@ -228,33 +230,21 @@ class Session:
         Ends with Answer, PreviewReady (of a plan that the model proposes; without `propose` none is offered to it), NeedsInput (actions to
         pick from, values of the plan), RoundsUsedUp or TurnFailed. Nothing of the vault is sent that the rules or `approve` do not allow.
         """
-        return stream(
-            lambda emit: self._answer(
-                question,
-                approve,
-                emit,
-                conversation=conversation,
-                propose=propose,
-                model=model,
-                assistant=assistant,
-                pick=pick,
-                params=params,
-            )
-        )
+
+        def agent(turns: ModelTurns) -> Agent:
+            return turns.agent(approve, conversation, propose=propose, model=model, assistant=assistant)
+
+        return stream(lambda emit: self._answer(question, agent, emit, pick=pick, params=params))
 
     async def _answer(
         self,
         question: str,
-        approve: ApproveShare,
+        make_agent: Callable[[ModelTurns], Agent],
         emit: Emit,
         *,
-        conversation: Conversation | None = None,
-        propose: bool = True,
         pick: int | None = None,
         params: Mapping[str, str] | None = None,
-        **chosen: str | None,
     ) -> None:
-        from obsidian_agent.agent.conversation import Conversation
         from obsidian_agent.agent.model_turns import traced
 
         await emit(TurnStarted(question))
@@ -262,13 +252,12 @@ class Session:
             turns = await asyncio.to_thread(lambda: self.model_turns)
             if turns is None:
                 raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
-            talk = conversation or Conversation()
-            agent = await asyncio.to_thread(lambda: turns.agent(approve, talk, propose=propose, **chosen))
+            agent = await asyncio.to_thread(make_agent, turns)
         except ConfigError as error:
             await emit(TurnFailed(error.problem()))
             return
         request = await asyncio.to_thread(self.request, question, params, pick)
-        planner = turns.menu(agent, questions=not propose)
+        planner = turns.menu(agent)
         verdict = await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
         await self._follow(verdict, question, emit)
 

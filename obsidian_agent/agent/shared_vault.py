@@ -93,6 +93,7 @@ class SharedVault:
         except (PlanError, MissingInput):
             preview = None  # it touches what is not shared, or the person has to give values first
         plan_id = keep_proposal(self.proposals, {"client": self.client, "plan": checked.plan.to_json()})
+        self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "goal": checked.plan.goal[:200]}])
         told = f"Nothing was changed. The person sees the whole preview and decides: obsidian-agent run --plan {plan_id}"
         return {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
 

@@ -18,6 +18,7 @@ from obsidian_agent.errors import JournalError
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects
     from obsidian_agent.agent.execution.runs import Runs
+    from obsidian_agent.agent.privacy.record import Verified
     from obsidian_agent.journal.records import HistoryEntry
     from obsidian_agent.journal.recovery import InterruptedRun, Recovery
     from obsidian_agent.journal.undo import UndoResult
@@ -43,6 +44,7 @@ def arguments(commands: Commands) -> None:
     which.add_argument("--roll-back", action="store_true", help="bring every file back")
     command = commands.add("audit", audit_command, examples=["audit --tail 20"])
     command.add_argument("--tail", type=int, metavar="N", help="the newest N")
+    command.add_argument("--verify", action="store_true", help="check that no line of the record was changed or taken away")
 
 
 def history_command(options: argparse.Namespace, out: Output) -> Exit:
@@ -227,12 +229,15 @@ def recovery_document(recovery: Recovery) -> dict[str, Any]:
 
 def audit_command(options: argparse.Namespace, out: Output) -> Exit:
     """The last entries, oldest first, so that the newest are at the bottom of a screen."""
-    from obsidian_agent.bootstrap import build_session, open_ledger
+    from obsidian_agent.bootstrap import build_session, open_record
 
     wiring = wiring_of(options)
+    record = open_record(wiring)
+    if options.verify:
+        return _verified(record.verify(), out)
     runs = [{"kind": "run", **history_document(entry)} for entry in build_session(wiring).runs.history(ALL_RUNS)]
-    sent = [{"kind": "sent", **entry} for entry in open_ledger(wiring).entries()]
-    entries = sorted([*runs, *sent], key=lambda entry: str(entry.get("time", "")))
+    others = [entry for entry in record.entries() if entry.get("kind") != "run"]
+    entries = sorted([*runs, *others], key=lambda entry: str(entry.get("time", "")))
     if options.tail is not None:
         entries = entries[-options.tail :] if options.tail > 0 else []
     if out.as_json:
@@ -245,12 +250,29 @@ def audit_command(options: argparse.Namespace, out: Output) -> Exit:
     return Exit.DONE
 
 
+def _verified(verified: Verified, out: Output) -> Exit:
+    ok = verified.first_bad is None
+    if out.as_json:
+        out.document({"ok": ok, "entries": verified.entries} | ({} if ok else {"firstBad": verified.first_bad, "reason": verified.reason}))
+    if ok:
+        out.line(f"The record is whole: {verified.entries} entries.")
+        return Exit.DONE
+    out.line(
+        f"Entry {verified.first_bad} of the record is not as it was written: {verified.reason}. {verified.entries} before it are whole."
+    )
+    return Exit.FAILED
+
+
 def _entry_lines(entry: Mapping[str, Any]) -> Iterator[str]:
     when = str(entry.get("time", ""))[:19].replace("T", " ")
     if entry["kind"] == "run":
         effects = entry["effects"]
         counts = ", ".join(f"{len(names)} {word}" for word, names in effects.items() if names) or "nothing changed"
         yield f"{when}  run   {entry['status']}{' (undone)' if entry['undone'] else ''}: {entry['goal']} [{counts}]"
+        return
+    if entry["kind"] != "sent":
+        told = ", ".join(f"{name} {value}" for name, value in entry.items() if name not in ("n", "time", "kind") and value not in (None, 0))
+        yield f"{when}  {entry['kind']}  {told}"
         return
     files = entry.get("files") or []
     yield f"{when}  sent  to {entry.get('provider', '?')} by {entry.get('tool', '?')}: {entry.get('characters', 0)} characters"

@@ -72,7 +72,10 @@ def open_session(options: argparse.Namespace) -> Session:
 
     wiring = wiring_of(options)
     session = build_session(wiring)
-    session.vault.focus = focus_of(options, wiring.store)
+    if given_context(options):
+        session.vault.focus = focus_of(options, wiring.store)
+    elif hasattr(options, "active_file"):
+        session.vault.focus_on_obsidian()
     return session
 
 
@@ -100,6 +103,11 @@ def wiring_of(options: argparse.Namespace, *, app: bool = False) -> Wiring:
         settings=settings,
         config=folders.config.parent,
     )
+
+
+def given_context(options: argparse.Namespace) -> bool:
+    """Whether options say what is open or selected."""
+    return any(getattr(options, name, None) is not None for name in ("active_file", "selection_range", "selection_file", "selection"))
 
 
 def focus_of(options: argparse.Namespace, store: VaultStore) -> Focus:

@@ -50,6 +50,15 @@ def is_locked(file: Path) -> bool:
         close_quietly(fd)
 
 
+def wait_for_lock(fd: int, seconds: float = 10.0) -> None:
+    """Hold a lock on an open file, which lasts until it is closed. Raises OSError (EAGAIN) when somebody else holds it all that time."""
+    end = time.monotonic() + seconds
+    while not _try_lock(fd):
+        if time.monotonic() > end:
+            raise OSError(errno.EAGAIN, "another process holds it")
+        time.sleep(_PAUSE)
+
+
 @contextlib.contextmanager
 def _folder_lock(vault_fd: int) -> Iterator[None]:
     if sys.platform == "win32":

@@ -13,8 +13,7 @@ from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.plan.arguments import marks_of
 from obsidian_agent.plan.model import ActionPlan, Parameter, ParameterType
 from obsidian_agent.plan.nearest import did_you_mean
-from obsidian_agent.plan.references import compile_step
-from obsidian_agent.plan.scope import CONTEXT_NAMES
+from obsidian_agent.plan.references import CONTEXT_NAMES, compile_step
 from obsidian_agent.tools.core.tool import Tool
 
 _TRUE = frozenset({"true", "yes", "on", "1"})

@@ -20,9 +20,8 @@ from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.flags import Policy, flags_of, links_astray, opaque_flags, refusals
 from obsidian_agent.plan.model import MAX_INSTANCES, ActionPlan, Foreach, Step
 from obsidian_agent.plan.parameters import MissingInput, bind
-from obsidian_agent.plan.references import CompiledStep
+from obsidian_agent.plan.references import CompiledStep, Scope, context_values, path_parameters
 from obsidian_agent.plan.result import Instance, Preview, Timings, diff_of
-from obsidian_agent.plan.scope import Scope, context_values, path_parameters
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter
 from obsidian_agent.tools.core.tool import Proposal, RunContext, Tool, ToolContext

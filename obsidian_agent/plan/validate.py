@@ -1,28 +1,237 @@
 """Everything about a plan that can be judged without looking into the vault, and the order in which its steps run.
 
-Nothing here raises for bad input: all problems are listed.
-"""
+From a document to an `ActionPlan` (`shape`): the schema of plans, said in sentences, and what is clamped instead of refused; then the
+names a plan gives and the references that use them; then what its tools may do. Nothing here raises for bad input: all problems are listed."""
 
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from obsidian_agent.errors import PathRefused, PlanError, Problem
-from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, control_characters, marks_of
+from obsidian_agent.plan import arguments
+from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, argument_problems, check, control_characters, marks_of
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
-from obsidian_agent.plan.grammar import pieces
-from obsidian_agent.plan.model import ActionPlan, Step
-from obsidian_agent.plan.names import dependency_problems, name_problems, reference_problems
-from obsidian_agent.plan.nearest import nearest
+from obsidian_agent.plan.grammar import Malformed, Reference, pieces
+from obsidian_agent.plan.model import MAX_BACKOFF_MS, MAX_INSTANCES, MAX_STEPS, ActionPlan, Step
+from obsidian_agent.plan.nearest import did_you_mean, nearest
 from obsidian_agent.plan.parameters import default_problems
-from obsidian_agent.plan.references import CompiledStep, compile_step
+from obsidian_agent.plan.references import BUILTIN_VARS, CONTEXT_NAMES, RESERVED_NAMES, CompiledStep, compile_step
 from obsidian_agent.plan.result import Flag
-from obsidian_agent.plan.scope import CONTEXT_NAMES
-from obsidian_agent.plan.shape import shape
 from obsidian_agent.tools.core.tool import Risk, Tool
 from obsidian_agent.vault.paths import path
+
+VERSION: Final = "1.0"
+_MAX_ATTEMPTS: Final = 5
+_PATH_ARGUMENT = re.compile(r"/steps/\d+/args/(?:path|from|to|folder)")
+
+
+@dataclass(slots=True)
+class Shaped:
+    """The plan, or what is wrong. `final`: no other answer of a model would help, or the plan is beyond all bounds."""
+
+    plan: ActionPlan | None = None
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    final: bool = False
+
+
+def shape(document: object) -> Shaped:
+    """Judge a document's form. Never raises."""
+    if not isinstance(document, dict):
+        return Shaped(problems=[Problem("SCHEMA_INVALID", "A plan is a JSON object.", path="/")])
+    if too_large := _too_large(document):
+        return Shaped(problems=too_large, final=True)
+    if flaw := arguments.flaw(document):
+        code = "PATH_INVALID" if _PATH_ARGUMENT.fullmatch(flaw.pointer) else "SCHEMA_INVALID"
+        return Shaped(problems=[Problem(code, flaw.message, path=flaw.pointer)], final=flaw.code == "TOO_DEEP")
+    version = document.get("version")
+    if isinstance(version, str) and version != VERSION:
+        message = f"Version {version[:20]!r} of the plan language is not known; this program reads version {VERSION!r}."
+        return Shaped(problems=[Problem("SCHEMA_INVALID", message, path="/version")], final=True)
+    clamped, warnings = _clamped(document)
+    plan, problems = check(ActionPlan, clamped, code="SCHEMA_INVALID")
+    return Shaped(plan, [_placed(problem, document) for problem in problems], warnings)
+
+
+def _too_large(document: dict[Any, Any]) -> list[Problem]:
+    steps = document.get("steps")
+    if not isinstance(steps, list):
+        return []
+    if len(steps) > MAX_STEPS:
+        return [Problem("PLAN_TOO_LARGE", f"The plan has {len(steps)} steps; at most {MAX_STEPS} are allowed.", path="/steps")]
+    lists = [_literal_items(step) for step in steps]
+    if sum(lists) > MAX_INSTANCES:
+        largest = max(range(len(lists)), key=lists.__getitem__)
+        message = f"The plan's lists make {sum(lists)} instances; at most {MAX_INSTANCES} are allowed."
+        return [Problem("PLAN_TOO_LARGE", message, _step_id(steps[largest]), path=f"/steps/{largest}/foreach/from")]
+    return []
+
+
+def _literal_items(step: object) -> int:
+    foreach = step.get("foreach") if isinstance(step, dict) else None
+    items = foreach.get("from") if isinstance(foreach, dict) else None
+    return len(items) if isinstance(items, list) else 0
+
+
+def _clamped(document: dict[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Retry policies beyond the bounds are brought to them: less often is never more than what was asked for."""
+    warnings: list[Problem] = []
+    clamped = dict(document)
+    if "defaults" in document:
+        clamped["defaults"] = _clamp_retry(document["defaults"], "/defaults", warnings)
+    if isinstance(steps := document.get("steps"), list):
+        clamped["steps"] = [_clamp_retry(step, f"/steps/{index}", warnings) for index, step in enumerate(steps)]
+    return clamped, warnings
+
+
+def _clamp_retry(holder: Any, place: str, warnings: list[Problem]) -> Any:
+    retry = holder.get("retry") if isinstance(holder, dict) else None
+    if not isinstance(retry, dict):
+        return holder
+    clamped = dict(retry)
+    for name, most in (("maxAttempts", _MAX_ATTEMPTS), ("backoffMs", MAX_BACKOFF_MS)):
+        given = retry.get(name)
+        if isinstance(given, int | float) and not isinstance(given, bool) and given > most:
+            clamped[name] = most
+            message = f"{name} is lowered from {given} to {most}."
+            warnings.append(Problem("RETRY_LIMIT", message, _step_id(holder), path=f"{place}/retry/{name}"))
+    return {**holder, "retry": clamped}
+
+
+def _placed(problem: Problem, document: dict[str, Any]) -> Problem:
+    """The problem with the id of the step that its pointer leads to."""
+    parts = (problem.path or "").split("/")
+    steps = document.get("steps")
+    if len(parts) < 3 or parts[1] != "steps" or not parts[2].isdigit() or not isinstance(steps, list) or int(parts[2]) >= len(steps):
+        return problem
+    step_id = _step_id(steps[int(parts[2])])
+    return problem.at(step_id) if step_id else problem
+
+
+def _step_id(step: object) -> str | None:
+    found = step.get("id") if isinstance(step, dict) else None
+    return found if isinstance(found, str) else None
+
+
+_PARAMETER_NAME = re.compile(r"[^\W\d][\w-]*")
+_STEP_OF = re.compile(r"\$\{\s*\$?steps\.(\w+)")
+
+
+def name_problems(plan: ActionPlan) -> Iterator[Problem]:
+    """Duplicate, reserved and hidden names."""
+    yield from _id_problems(plan)
+    captured: dict[str, str] = {}
+    for index, step in enumerate(plan.steps):
+        yield from _loop_problems(plan, step, f"/steps/{index}/foreach")
+        if (name := step.capture_as) is None:
+            continue
+        if name in captured:
+            message = f"'{name}' is captured by the steps '{captured[name]}' and '{step.id}': give each its own name."
+            yield Problem("DUPLICATE_ID", message, step.id, path=f"/steps/{index}/captureAs")
+        elif name in BUILTIN_VARS:
+            message = f"'{name}' is always there as $vars.{name}: capture as another name."
+            yield Problem("DUPLICATE_ID", message, step.id, path=f"/steps/{index}/captureAs")
+        captured.setdefault(name, step.id)
+    for name in plan.parameters:
+        if not _PARAMETER_NAME.fullmatch(name) or name in ("steps", "vars"):
+            message = f"{name!r} cannot be the name of a parameter: no reference could name it."
+            yield Problem("SCHEMA_INVALID", message, path=f"/parameters/{name}")
+
+
+def _id_problems(plan: ActionPlan) -> Iterator[Problem]:
+    loops = {step.id for step in plan.steps if step.foreach is not None}
+    seen: set[str] = set()
+    for index, step in enumerate(plan.steps):
+        where = f"/steps/{index}/id"
+        if step.id in RESERVED_NAMES:
+            yield Problem("SCHEMA_INVALID", f"'{step.id}' is a name of the plan language and cannot be a step's id.", step.id, path=where)
+        if step.id in seen:
+            yield Problem("DUPLICATE_ID", f"Two steps have the id '{step.id}'.", step.id, path=where)
+        seen.add(step.id)
+        stem, _, number = step.id.rpartition("_")
+        if stem in loops and re.fullmatch(r"0|[1-9][0-9]*", number):
+            yield Problem("DUPLICATE_ID", f"'{step.id}' is also the id of an instance of the foreach step '{stem}'.", step.id, path=where)
+
+
+def _loop_problems(plan: ActionPlan, step: Step, where: str) -> Iterator[Problem]:
+    if step.foreach is None:
+        return
+    for argument, name in (("itemName", step.foreach.item_name), ("indexName", step.foreach.index_name)):
+        hidden = "a parameter" if name in plan.parameters else "a name of the plan language" if name in RESERVED_NAMES else None
+        if hidden:
+            yield Problem(
+                "SCHEMA_INVALID", f"{argument} '{name}' would hide {hidden}: take another name.", step.id, path=f"{where}/{argument}"
+            )
+    if step.foreach.item_name == step.foreach.index_name:
+        yield Problem("SCHEMA_INVALID", f"itemName and indexName are both '{step.foreach.item_name}'.", step.id, path=where)
+
+
+def dependency_problems(plan: ActionPlan) -> Iterator[Problem]:
+    """Names in `dependsOn` that no step has."""
+    ids = {step.id for step in plan.steps}
+    for index, step in enumerate(plan.steps):
+        for place, name in enumerate(step.depends_on):
+            if name not in ids:
+                message = f"dependsOn names '{name}', but no step has that id.{did_you_mean(name, ids)}"
+                yield Problem("UNKNOWN_DEPENDENCY", message, step.id, path=f"/steps/{index}/dependsOn/{place}")
+
+
+def reference_problems(plan: ActionPlan, compiled: Mapping[str, CompiledStep], unjudged: frozenset[str]) -> Iterator[tuple[bool, Problem]]:
+    """What is wrong with references, each with whether it is an error (else a warning).
+
+    Steps in `unjudged` have no known tool, so nobody knows which of their texts are long; only their `$steps` and `$vars` are judged.
+    """
+    captured = {step.capture_as for step in plan.steps if step.capture_as is not None} | set(BUILTIN_VARS)
+    ids = {step.id for step in plan.steps}
+    for index, step in enumerate(plan.steps):
+        loop = {step.foreach.item_name, step.foreach.index_name} if step.foreach is not None else set()
+        for place, template in compiled[step.id].templates():
+            known = CONTEXT_NAMES | set(plan.parameters) | (loop if place != "foreach/from" else set())
+            where = f"/steps/{index}/{place}"
+            for reference in template.references:
+                if reference.kind == "name" and reference.head not in known:
+                    if step.id not in unjudged:
+                        yield _unknown_head(plan, reference, known, ids, step.id, where)
+                elif why := reference.flaw or _unknown_target(reference, ids, captured):
+                    yield True, Problem("UNKNOWN_REFERENCE", f"{reference.source}: {why}", step.id, path=where)
+            for malformed in template.malformed if step.id not in unjudged else ():
+                yield _malformed(malformed, ids, step.id, where)
+
+
+def _unknown_target(reference: Reference, ids: set[str], captured: set[str]) -> str | None:
+    if reference.kind == "steps" and reference.head not in ids:
+        return f"no step has the id '{reference.head}'.{did_you_mean(reference.head, ids)}"
+    if reference.kind == "vars" and reference.head not in captured:
+        return f"no step has captureAs '{reference.head}'.{did_you_mean(reference.head, captured)}"
+    return None
+
+
+def _unknown_head(plan: ActionPlan, reference: Reference, known: Set[str], ids: Set[str], step_id: str, where: str) -> tuple[bool, Problem]:
+    if reference.long_text:
+        message = f"{reference.source} stays as text: nothing is called '{reference.head}'."
+        return False, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)
+    hint = did_you_mean(reference.head, known)
+    if reference.head in ids:
+        hint = f" Write $steps.{reference.head} for the output of that step."
+    elif any(step.foreach is not None and reference.head in (step.foreach.item_name, step.foreach.index_name) for step in plan.steps):
+        hint = " It is the name of an item in another place; loop names hold only in args and when of their own step."
+    elif reference.head.lstrip("$") == "vars":
+        hint = " Captured values are written $vars.name."
+    message = f"{reference.source}: nothing is called '{reference.head}'.{hint} Write $${{ for a literal ${{."
+    return True, Problem("UNKNOWN_REFERENCE", message, step_id, path=where)
+
+
+def _malformed(malformed: Malformed, ids: Set[str], step_id: str, where: str) -> tuple[bool, Problem]:
+    """Notes hold code, so what is no reference stays in long text; but nobody's code asks for a step of this plan."""
+    meant = _STEP_OF.match(malformed.source)
+    wrong = not malformed.long_text or (meant is not None and meant[1] in ids)
+    said = ". Write $${ for a literal ${." if wrong else " and stays as text."
+    return wrong, Problem("UNKNOWN_REFERENCE", f"{malformed.source[:60]} is no reference{said}", step_id, path=where)
+
 
 _RISKS = (Risk.READ_ONLY, Risk.WRITES, Risk.COMMANDS)
 

@@ -119,7 +119,7 @@ def from_exception(service: Service, error: BaseException) -> ProviderError:
     names = {cls.__name__ for cause in _causes(error) for cls in type(cause).__mro__}
     text = _clean(" ".join(str(cause) for cause in _causes(error)), service.secrets)
     if names & {"TimeoutException", "Timeout", "TimeoutError", "APITimeoutError"}:
-        return timed_out(service)
+        return _error(service, "API_TIMEOUT", "sent nothing for too long", "", "Try again, or raise the timeout.", retryable=True)
     if "ResponseTooLarge" in names:
         return too_large(service)
     if "NotAModelService" in names:
@@ -127,7 +127,10 @@ def from_exception(service: Service, error: BaseException) -> ProviderError:
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) or "CERTIFICATE_VERIFY_FAILED" in text:
         return _error(service, "API_NETWORK", "cannot be reached safely (TLS)", text, "Check the base URL and the machine's certificates.")
     if names & {"ConnectError", "ConnectionFailed", "ConnectionRefusedError", "gaierror"}:
-        return unreachable(service, _clean(str(list(_causes(error))[-1]), service.secrets))
+        detail = _clean(str(list(_causes(error))[-1]), service.secrets)
+        where = f" at {service.address}" if service.address else ""
+        hint = "Is it running?" if service.local else "Check the network and the base URL."
+        return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
     if names & {"NetworkError", "ProtocolError", "TransportError", "OSError"}:
         return stream_cut(service, _last_text(error, service))
     named = _named_by_text(service, text)
@@ -155,16 +158,6 @@ def from_error_event(service: Service, error: BaseException) -> ProviderError:
 def key_missing(service: Service) -> ProviderError:
     """No key is known for a service that wants one."""
     return _error(service, "API_KEY_MISSING", "needs an API key, and none is set", "", service.key_hint)
-
-
-def timed_out(service: Service) -> ProviderError:
-    return _error(service, "API_TIMEOUT", "sent nothing for too long", "", "Try again, or raise the timeout.", retryable=True)
-
-
-def unreachable(service: Service, detail: str = "") -> ProviderError:
-    hint = "Is it running?" if service.local else "Check the network and the base URL."
-    where = f" at {service.address}" if service.address else ""
-    return _error(service, "API_NETWORK", f"cannot be reached{where}", detail, hint, retryable=True)
 
 
 def hung_up(service: Service, detail: str = "") -> ProviderError:

@@ -191,11 +191,12 @@ class Merger:
 
     def take(self, data: bytes) -> bytes:
         """What can be passed on by now."""
+        seen = max(0, len(self._rest) - 3)  # in what was held back there is no event's end, at most the beginning of one
         data = self._rest + data
         out: list[bytes] = []
         held: list[tuple[bytes, _Piece]] = []
         start = 0
-        for end in _EVENT_END.finditer(data):
+        for end in _EVENT_END.finditer(data, seen):
             event = data[start : end.end()]
             start = end.end()
             piece = _piece(event)

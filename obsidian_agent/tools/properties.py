@@ -10,7 +10,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, open_note, read_text, unread, written
-from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
@@ -134,7 +134,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
     for path in args.notes(ctx):
-        if args.from_ not in index.facts(path).properties:
+        if args.from_ not in index.index(path).properties:
             continue
         paths.parse(path.text, PathUse.UPDATE)
         text = read_text(ctx.view, path)
@@ -249,25 +249,20 @@ class CountedTag(ToolModel):
     count: int = Field(description="The number of notes.")
 
 
-class ListTagsOutput(ToolModel):
-    items: list[CountedTag]
-    count: int
-
-
 @tool("vault.listTags", Risk.READ_ONLY)
-def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]:
+def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTag]]:
     """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
     index = ctx.view.index
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     notes = args.notes(ctx)
     for path in notes:
-        for tag in index.facts(path).tags:
+        for tag in index.index(path).tags:
             key = tag_key(tag)
             names.setdefault(key, tag)
             counts[key] = counts.get(key, 0) + 1
     items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
-    return Proposal(ListTagsOutput(items=items, count=len(items)), warnings=unread(index, notes))
+    return Proposal(Items.of(items), warnings=unread(index, notes))
 
 
 class RenameTagInput(ToolModel):
@@ -276,22 +271,12 @@ class RenameTagInput(ToolModel):
     folder: PathText | None = None
 
 
-class RetaggedFile(ToolModel):
-    path: str
-    count: int
-
-
-class RenameTagOutput(ToolModel):
-    files: list[RetaggedFile]
-    total: int
-
-
 @tool("vault.renameTag", Risk.WRITES)
-def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutput]:
+def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Rename a tag everywhere, in properties and text; nested tags follow."""
     rename = TagRename.checked(args.from_, args.to)
     index = ctx.view.index
-    files: list[RetaggedFile] = []
+    files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
     folder = find_folder(ctx.view, args.folder)
@@ -303,12 +288,11 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutp
             warnings.append(Problem(error.code, f"The tags of {path} are left alone: {error.message}", path=path.text))
             continue
         if count:
-            files.append(RetaggedFile(path=path.text, count=count))
+            files.append(ChangedFile(path=path.text, count=count))
             changes.append(ModifyFile(path, content))
     if not files and not warnings:
         warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed."))
-    output = RenameTagOutput(files=files, total=sum(file.count for file in files))
-    return Proposal(output, tuple(changes), (*warnings, *unread(index, index.notes(folder))))
+    return Proposal(ChangedFiles.of(files), tuple(changes), (*warnings, *unread(index, index.notes(folder))))
 
 
 class RemoveTagsInput(ToolModel):

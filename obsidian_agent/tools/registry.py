@@ -23,17 +23,17 @@ _PLACES: Final[Mapping[str, str]] = {
     "editor.linkSelection": "editor", "editor.getActiveFilePath": "editor", "workspace.openFile": "workspace",
     "workspace.getContext": "workspace", "commands.list": "workspace", "commands.run": "workspace",
     "util.parseMarkdownBullets": "text.lists", "util.parseHeadings": "text.sections", "util.parseTasks": "text.tasks",
-    "util.formatList": "text.items", "util.slugifyTitle": "files.names", "util.linkBullets": "links.convert",
+    "util.formatList": "text.items", "util.slugifyTitle": "files.create", "util.linkBullets": "links.rewrite",
     "util.noteBody": "text.sections", "vault.markTasks": "text.tasks", "vault.takeTasks": "text.tasks", "vault.addTask": "text.tasks",
     "vault.setTaskDue": "text.tasks", "vault.find": "search.find", "vault.listTasks": "text.tasks", "vault.listTags": "properties",
-    "vault.listUnresolved": "links.links", "vault.suggestLinks": "links.links", "vault.retargetLinks": "links.retarget",
-    "vault.removeLinks": "links.retarget", "vault.linkMentions": "links.convert", "vault.findDuplicates": "search.find",
-    "vault.convertLinks": "links.convert", "vault.inlineToProperties": "properties", "vault.renameProperty": "properties",
+    "vault.listUnresolved": "links.links", "vault.suggestLinks": "links.links", "vault.retargetLinks": "links.rewrite",
+    "vault.removeLinks": "links.rewrite", "vault.linkMentions": "links.rewrite", "vault.findDuplicates": "search.find",
+    "vault.convertLinks": "links.rewrite", "vault.inlineToProperties": "properties", "vault.renameProperty": "properties",
     "vault.addValues": "properties", "vault.removeValues": "properties", "vault.removeTags": "properties",
     "vault.takeSection": "text.sections", "vault.changeHeading": "text.sections", "vault.shiftHeadings": "text.sections",
-    "util.outline": "text.sections", "util.parseTable": "text.tables", "util.formatTable": "text.tables", "util.newNames": "files.names",
+    "util.outline": "text.sections", "util.parseTable": "text.tables", "util.formatTable": "text.tables", "util.newNames": "files.create",
     "vault.addTableRow": "text.tables", "vault.countWords": "files.read", "util.summarize": "text.items", "util.sortItems": "text.items",
-    "util.fieldValues": "text.items", "util.groupItems": "text.items", "template.render": "files.create", "util.periodNote": "files.names",
+    "util.fieldValues": "text.items", "util.groupItems": "text.items", "template.render": "files.create", "util.periodNote": "files.create",
 }  # fmt: skip
 """The modules of the tools, in the order in which tools are listed. What is missing here is found too, but only by importing them all."""
 

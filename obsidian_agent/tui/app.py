@@ -103,6 +103,11 @@ class ObsidianAgentApp(App[None]):
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
         self.backend.session.vault.look_again()
+        self.backend.session.vault.looked_at(True)
+
+    def on_app_blur(self) -> None:
+        """The person looks elsewhere: what happens in Obsidian is asked when they come back."""
+        self.backend.session.vault.looked_at(False)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""

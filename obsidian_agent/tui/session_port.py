@@ -280,10 +280,6 @@ class Vault(Protocol):
         """The text of a note, line ends as they are."""
         ...
 
-    def place_of(self, path: str) -> str:
-        """Where a note lies on this machine."""
-        ...
-
     def follow(self, tell: Callable[[IndexStatus], None]) -> None:
         """Load or build the index behind the screen and keep it fresh; `tell` is called in threads. Does not block."""
         ...
@@ -296,9 +292,32 @@ class Vault(Protocol):
         """Somebody else may have changed the vault. Does not block."""
         ...
 
+    def watch_obsidian(self, tell: Callable[[LiveFocus | None], None]) -> None:
+        """Keep up with what the person looks at in Obsidian; `tell` is called in a thread. Does not block."""
+        ...
+
+    def looked_at(self, looking: bool) -> None:
+        """Whether the person looks at this program. Does not block."""
+        ...
+
+    def open_outside(self, path: str, line: int | None = None) -> str:
+        """Show a file in Obsidian; by which way. Raises `ObsidianError` when there is none."""
+        ...
+
     def set_focus(self, active_file: str | None, selection: Selection | None, cursor: Position | None) -> None:
         """What the person looks at; frozen into the next turn. Does not block."""
         ...
+
+
+class LiveFocus(Protocol):
+    """What the person looks at in Obsidian."""
+
+    @property
+    def active_file(self) -> str | None: ...
+    @property
+    def selection(self) -> Selection | None: ...
+    @property
+    def cursor(self) -> Position | None: ...
 
 
 class Plans(Protocol):
@@ -312,7 +331,7 @@ class Plans(Protocol):
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
         ...
 
-    def diff(self, previewed: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         """Unified diff of one change, "" for binary content."""
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +11,23 @@ from typing import Any
 
 import pytest
 
-from agents import NOTES, Person, call, calls, no, played, propose, yes
+from agents import NOTES, Person, call, calls, model_turns, no, played, propose, yes
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Answer, NeedsInput, PlanReady, PreviewReady, TextDelta, TurnFailed, TurnStarted
 from obsidian_agent.agent.menu_planner import MenuPlanner
-from obsidian_agent.agent.model_turns import UnaskedAgent
+from obsidian_agent.agent.model_turns import UnaskedAgent, choose, may_choose, preview_request, wish_of
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.agent.session import Session
+from obsidian_agent.agent.turn.prompts import exact_text
 from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.config.settings import Settings
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.tool import Position, Selection
+from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.views.disk import DiskView
 from support import MakeVault
 
@@ -72,7 +77,7 @@ async def test_a_question_is_answered_with_its_sources(make_session: MakeSession
     assert events[0] == TurnStarted("What about the garden?")
     assert events[-1] == Answer("Water.", ("Garden.md",))
     assert shared(session) == ["Garden.md"]
-    (ledger,) = (tmp_path / "state" / "vaults").rglob("sent.jsonl")
+    (ledger,) = (tmp_path / "state" / "vaults").rglob("audit.jsonl")
     assert ledger.is_file()
 
 
@@ -195,3 +200,111 @@ def test_the_open_note_may_wish_for_the_model_that_plans(
     made = session.planner.otherwise.agent()
     assert made.provider.name == name
     assert [problem.code for problem in made.config.notices] == told
+
+
+SETTINGS = "openai/gpt-5"
+
+
+@pytest.mark.parametrize(
+    ("properties", "wish"),
+    [
+        ("ai-model: anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("aiService: OpenRouter\nmodel: openai/gpt-5", "openrouter/openai/gpt-5"),
+        ("aiService: ollama", None),
+        ("model: gpt-5", None),
+        ("ai-model: 5", None),
+        ("ai-model: https://evil.test/v1", None),
+        ("aiService: openai\nmodel: a b", None),
+        ("aiService: https://evil.test\nmodel: x", None),
+        ("ai-model: [a, b]", None),
+        ("x: [", None),
+    ],
+)
+def test_what_a_note_wishes_for(properties: str, wish: str | None, make_vault: MakeVault) -> None:
+    store = make_vault({"A.md": f"---\n{properties}\n---\n# A\n", "b.canvas": "{}"})
+    assert wish_of(DiskView(store), parse("A.md", PathUse.READ)) == wish
+    assert wish_of(DiskView(store), parse("b.canvas", PathUse.READ)) is None
+    assert wish_of(DiskView(store), None) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "allowed"),
+    [
+        ("openai/gpt-4o", True),
+        ("anthropic/claude", False),
+        ("ollama/qwen3", True),
+        ("evil/gpt-5", False),
+        ("scripted//tmp/x.jsonl", False),
+    ],
+)
+def test_what_vaults_may_choose_is_the_persons_to_say(spec: str, allowed: bool) -> None:
+    assert may_choose(spec, SETTINGS, ("ollama/*",)) == allowed
+
+
+def test_the_thread_comes_first_then_the_note_then_the_agent() -> None:
+    assert choose(SETTINGS, "x/y", "openai/a", "openai/b", ()).spec == "x/y"
+    assert choose(SETTINGS, None, "openai/a", "openai/b", ()).spec == "openai/a"
+    assert choose(SETTINGS, None, None, "openai/b", ()).spec == "openai/b"
+    assert choose(SETTINGS, None, None, None, ()).spec == SETTINGS
+
+
+def test_what_is_not_allowed_is_told_and_does_not_count() -> None:
+    choice = choose(SETTINGS, None, "openrouter/evil", "openai/b", ())
+    assert choice.spec == "openai/b"
+    assert [notice.code for notice in choice.notices] == ["MODEL_NOT_ALLOWED", "MODEL_CHOSEN"]
+    assert "openrouter/evil" in choice.notices[0].message
+
+
+@pytest.fixture
+def session(make_vault: MakeVault, tmp_path: Path) -> Session:
+    script = tmp_path / "answers.jsonl"
+    script.write_text("\n".join(json.dumps({"text": "Water.", "usage": [10, 2]}) for _ in range(3)), encoding="utf-8")
+    return build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{script}", share_allow=("Garden.md",)))
+
+
+def unmarked(text: str) -> list[str]:
+    """Without the marks of fences."""
+    return re.split(r"(?<=DATA )[0-9a-f]{16}", re.sub(r"\d\d:\d\d", "", text))
+
+
+async def test_it_is_exactly_what_is_sent_then(session: Session) -> None:
+    conversation = Conversation()
+    provider = session.models.provider if session.models else None
+    assert isinstance(provider, ScriptedProvider)
+    async for _ in session.answer("First?", Person(yes).approve(), conversation=conversation):
+        pass
+    before = list(conversation.messages)
+    seen = await preview_request(model_turns(session), conversation, "What about @Garden?")
+    assert len(provider.requests) == 1, "nothing was sent"
+    assert (conversation.messages, conversation.unsent) == (before, [])
+    assert not seen.questions
+    async for _ in session.answer("What about @Garden?", Person(yes).approve(), conversation=conversation):
+        pass
+    assert unmarked(seen.text) == unmarked(exact_text(provider.requests[1]))
+    assert "Tomatoes need water" in seen.text
+    assert seen.use.prompt > seen.use.context > 0
+    assert seen.cost == 0.0
+
+
+async def test_what_would_be_asked_about_is_told_and_not_shown(session: Session) -> None:
+    seen = await preview_request(model_turns(session), Conversation(), "@Plan and @Nothing")
+    assert [[item.path.text for item in request.items] for request in seen.questions] == [["Projects/Plan.md"]]
+    assert "Buy garden soil" not in seen.text
+    assert [problem.code for problem in seen.notices] == ["MENTION_NOT_FOUND"]
+
+
+@pytest.mark.parametrize("settings", [{"tool_calling": False}, {"prompt": "short"}, {"tool_calling": False, "prompt": "short"}])
+async def test_it_is_exact_in_every_form(make_vault: MakeVault, tmp_path: Path, settings: dict[str, object]) -> None:
+    script = tmp_path / "answers.jsonl"
+    script.write_text("\n".join(json.dumps({"text": "Done."}) for _ in range(3)), encoding="utf-8")
+    live = LiveSettings(None, Settings.model_validate(settings))
+    session = build_session(Wiring(make_vault(NOTES), tmp_path / "state", model=f"scripted/{script}", settings=live))
+    provider = session.models.provider if session.models else None
+    assert isinstance(provider, ScriptedProvider)
+    conversation = Conversation()
+    for number, said in enumerate(("Tick all open tasks in Plan", "Rename the tag #project to #work")):
+        seen = await preview_request(model_turns(session), conversation, said)
+        async for _ in session.answer(said, Person(yes).approve(), conversation=conversation):
+            pass
+        assert unmarked(seen.text) == unmarked(exact_text(provider.requests[number]))
+        assert ("# More tools" in seen.text) == ("prompt" in settings)

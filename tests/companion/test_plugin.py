@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.conftest import OpenWindow
-from companion.window import ID, Refused, Window, sha256
+from companion.window import ID, Refused, Window, eventually, sha256
 
 pytestmark = pytest.mark.browser
 
@@ -38,18 +38,11 @@ def refusal(window: Window, action: str, **fields: Any) -> str:
     return str(refused.value.code)
 
 
-def eventually(told: Callable[[], bool], seconds: float = 5.0) -> bool:
-    end = time.monotonic() + seconds
-    while not told() and time.monotonic() < end:
-        time.sleep(0.02)
-    return told()
-
-
 def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
     window.press("Control+End")
-    window.type("not yet saved")
+    window.type("not yet saved: ü 🎉")
     window.at(2)
     window.press("Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown")
     told = window.ask("context", text=True)
@@ -58,7 +51,7 @@ def test_real_keys_select_three_bullets_while_unsaved_words_stand_below(open_win
     assert told["open"] == ["Daily.md"]
     assert told["selected"] == "- call Ada\n- write to Grace\n- ask Edsger\n"
     assert told["selections"] == [{"anchor": {"line": 2, "ch": 0}, "head": {"line": 5, "ch": 0}, "from": 9, "to": 50}]
-    assert told["text"] == DAILY + "not yet saved"
+    assert told["text"] == DAILY + "not yet saved: ü 🎉"
     assert told["hash"] == sha256(told["text"])
     assert told["length"] == units(told["text"])
     assert window.disk("Daily.md") == DAILY
@@ -147,8 +140,8 @@ def test_an_edit_is_a_step_apart_from_what_is_typed_before_and_after_it(open_win
     window.type(" typed")
     before = "start typed"
     window.ask("edit", path="Note.md", **replacing(before, " typed", " typed and changed"))
-    window.press("Control+End")
     window.type("!")
+    assert window.text() == "start typed and changed!"
     window.press("Control+z")
     assert window.text() == "start typed and changed"
     window.press("Control+z")
@@ -171,19 +164,21 @@ def test_changes_that_do_not_give_what_was_approved_change_nothing(open_window: 
     assert window.depths() == (0, 0)
 
 
-def test_an_edit_that_another_plugin_alters_is_taken_back(open_window: OpenWindow) -> None:
+@pytest.mark.parametrize(
+    "another",
+    [
+        "transactionFilter.of((tr) => tr.isUserEvent('agent') ? [tr, {changes: {from: 0, insert: '!'}}] : tr)",
+        "changeFilter.of((tr) => !tr.isUserEvent('agent'))",
+    ],
+    ids=["alters", "prevents"],
+)
+def test_an_edit_that_another_plugin_alters_or_prevents_leaves_nothing_behind(open_window: OpenWindow, another: str) -> None:
     window = open_window({"Note.md": "hello\n"})
     window.open("Note.md")
-    window.press("Control+Home")
     window.type("oh ")
-    window.js(
-        "app.extend(cm.state.EditorState.transactionFilter.of((tr) => tr.isUserEvent('agent') ? [tr, {changes: {from: 0, insert: '!'}}] : tr))"
-    )
+    window.js(f"app.extend(cm.state.EditorState.{another})")
     assert refusal(window, "edit", path="Note.md", **replacing("oh hello\n", "hello", "bye")) == "DIFFERENT"
-    assert window.text() == "oh hello\n"
-    window.js("app.extend(cm.state.EditorState.changeFilter.of((tr) => !tr.isUserEvent('agent')))")
-    assert refusal(window, "edit", path="Note.md", **replacing("oh hello\n", "hello", "bye")) == "DIFFERENT"
-    assert window.text() == "oh hello\n", "what was not done is not undone"
+    assert window.text() == "oh hello\n", "and what was typed before is not undone"
     assert window.ask("settle", paths=["Note.md"])["files"][0]["saved"]
     assert window.disk("Note.md") == "oh hello\n"
 
@@ -285,6 +280,30 @@ def test_panes_that_hold_different_words_are_neither_saved_nor_changed(open_wind
     assert window.disk("Daily.md") == DAILY
 
 
+def test_a_pane_that_does_not_show_what_was_saved_yet_is_told(open_window: OpenWindow) -> None:
+    window = open_window({"Daily.md": DAILY})
+    window.open("Daily.md")
+    window.open("Daily.md", new_pane=True)
+    window.js(
+        "app.changed = () => {}; for (const leaf of app.workspace.leaves) leaf.view.follow = () => {}; app.workspace.setActiveLeaf(app.workspace.leaves[0], {focus: true})"
+    )
+    window.type("first ")
+    assert window.ask("settle", paths=["Daily.md"])["files"][0]["saved"] is False
+    assert window.disk("Daily.md") == "first " + DAILY
+
+
+def test_a_note_in_reading_view_beside_its_editor_is_changed_in_the_editor(open_window: OpenWindow) -> None:
+    window = open_window({"Daily.md": DAILY})
+    window.open("Daily.md")
+    window.js("app.workspace.active.view.setMode('preview')")
+    window.open("Daily.md", new_pane=True)
+    assert window.ask("settle", paths=["Daily.md"])["files"][0]["mode"] == "source"
+    window.ask("edit", path="Daily.md", **replacing(DAILY, "Ada", "Eve"))
+    assert window.js("app.workspace.leaves.map((leaf) => leaf.view.getViewData())") == [DAILY.replace("Ada", "Eve")] * 2
+    window.press("Control+z")
+    assert window.text() == DAILY
+
+
 def test_what_another_program_wrote_is_not_overwritten_before_the_app_sees_it(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
@@ -326,8 +345,8 @@ def test_a_note_closed_meanwhile_is_not_open(open_window: OpenWindow) -> None:
 def test_a_note_renamed_in_the_app_is_open_by_its_new_name_only(open_window: OpenWindow) -> None:
     window = open_window({"Daily.md": DAILY})
     window.open("Daily.md")
-    version = window.ask("context")["version"]
     window.type("unsaved ")
+    version = window.ask("context")["version"]
     window.js("app.rename('Daily.md', 'Today & #1 50%.md')")
     told = window.ask("context")
     assert told["active"] == "Today & #1 50%.md"
@@ -359,6 +378,8 @@ def test_open_shows_the_pane_that_is_there_at_the_line(open_window: OpenWindow) 
     told = window.ask("context")
     assert (told["active"], told["selections"][0]["head"]) == ("Daily.md", {"line": 3, "ch": 0})
     assert window.js("app.workspace.leaves.length") == 2
+    window.ask("open", path="Daily.md", newPane=True)
+    assert window.js("app.workspace.leaves.length") == 3
     window.ask("open", path=odd)
     assert window.ask("context")["active"] == odd
     window.ask("edit", path=odd, **replacing("y\n", "y", "z"))
@@ -406,7 +427,10 @@ def test_watch_answers_when_something_moves_and_when_the_time_is_up(open_window:
 
     assert moved(lambda: window.press("Shift+ArrowDown"))["selected"] == "# Daily\n"
     assert moved(lambda: window.type("z"))["selected"] == ""
-    assert moved(lambda: window.open("Other.md"))["active"] == "Other.md"
+    assert moved(lambda: window.js("app.workspace.active.view.cm.dispatch({changes: {from: 9, insert: 'y'}})"))["length"] == len(DAILY) - 6
+    window.open("Other.md", new_pane=True)
+    assert moved(lambda: window.js("app.workspace.setActiveLeaf(app.workspace.leaves[0])"))["active"] == "Daily.md"
+    assert moved(lambda: window.js("app.workspace.active.openFile(app.vault.getFileByPath('Other.md'))"))["active"] == "Other.md"
     assert moved(lambda: window.js("app.workspace.active.view.setMode('preview')"))["mode"] == "preview"
     assert window.ask("watch", since=version, wait=20_000)["version"] != version, "at once"
     began = time.monotonic()

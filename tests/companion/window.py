@@ -8,7 +8,8 @@ import json
 import shutil
 import socket
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +36,14 @@ def missing() -> str | None:
 def browser() -> str | None:
     """The browser's program."""
     return next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+
+
+def eventually(told: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether something comes to be so."""
+    end = time.monotonic() + seconds
+    while not told() and time.monotonic() < end:
+        time.sleep(0.02)
+    return told()
 
 
 def sha256(text: str) -> str:
@@ -160,12 +169,18 @@ class Window:
         return shown
 
     def fault(self, name: str | None) -> None:
-        """Have the command line fail: off, hang, half, or serve one call at a time (serial)."""
+        """Have the command line fail: off, hang, half; serve one call at a time (serial); not do an edit, or not answer one (edit unheard, edit
+        unanswered)."""
         self._rig.do("fault", name=name)
 
     def calls(self) -> list[list[str]]:
         """What the command line was asked since the last look."""
         asked: list[list[str]] = self._rig.do("calls")
+        return asked
+
+    def actions(self) -> list[str | None]:
+        """What the plugin was asked since then; None for what is no request to it."""
+        asked: list[str | None] = self._rig.do("actions")
         return asked
 
     def errors(self) -> list[str]:

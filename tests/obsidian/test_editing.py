@@ -202,3 +202,19 @@ def test_without_an_obsidian_notes_are_written_as_ever(home: Path, folder: Path,
     result = cli("run", plan, "--yes")
     assert (result["exit"], result["warnings"]) == (0, [])
     assert (folder / "Day.md").read_text() == NEW
+
+
+def test_a_command_takes_the_note_and_the_selection_from_obsidian_unless_options_name_one(
+    running: StandIn, folder: Path, tmp_path: Path, cli: Cli
+) -> None:
+    (folder / "Day.md").write_text(OLD)
+    (folder / "Other.md").write_text("other\n")
+    running.open_note("Day.md").text += "unsaved\n"
+    running.select("Day.md", (1, 0), (2, 6), "- Alpha\n- Beta")
+    steps = [{"id": "s", "tool": "editor.replaceSelection", "args": {"text": "instead"}}]
+    file = tmp_path / "selection.json"
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "writes", "steps": steps}))
+    assert cli("run", str(file), "--yes")["exit"] == 0
+    assert (folder / "Day.md").read_text() == "# Day 😀\ninstead\nunsaved\n"
+    assert cli("run", str(file), "--yes", "--active-file", "Other.md", "--selection-range", "0:0-0:5")["exit"] == 0
+    assert (folder / "Other.md").read_text() == "instead\n"

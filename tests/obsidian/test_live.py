@@ -32,7 +32,7 @@ def desktop(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def lines_of(log: Path) -> list[str]:
     end = time.monotonic() + 10
-    while not log.exists() and time.monotonic() < end:
+    while not (log.exists() and log.read_text().endswith("\n")) and time.monotonic() < end:
         time.sleep(0.02)
     return log.read_text().splitlines()
 

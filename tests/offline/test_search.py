@@ -119,7 +119,7 @@ def filled(sentence: str, around: Surroundings, name: str) -> dict[str, str]:
         (
             "Delete everything in Projects except Thesis",
             "delete",
-            {"notes": "folder:Projects -note:Projects/Thesis.md -folder:Projects/Thesis"},
+            {"notes": "folder:Projects -folder:Projects/Thesis -note:Projects/Thesis.md"},
         ),
         ("Move #recipe not in Projects to Empty", "move", {"notes": "tag:#recipe -folder:Projects", "folder": "Empty"}),
         ("Move #recipe but not to Projects", "move", {"notes": "tag:#recipe -folder:Projects"}),

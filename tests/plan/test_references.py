@@ -15,8 +15,7 @@ from obsidian_agent.errors import ObsidianAgentError, ToolError
 from obsidian_agent.plan.arguments import NO_MARKS, ArgMarks, marks_of
 from obsidian_agent.plan.grammar import filter_flaw
 from obsidian_agent.plan.model import Step
-from obsidian_agent.plan.references import compile_step, compile_value
-from obsidian_agent.plan.scope import Scope, context_values
+from obsidian_agent.plan.references import Scope, compile_step, compile_value, context_values
 from obsidian_agent.tools.core.filters import FilterCall, FilterContext
 from obsidian_agent.tools.core.models import ToolModel
 from obsidian_agent.tools.core.tool import LongText, PathText, RunContext, Selection

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
+from pydantic import SecretStr
 
-from llm_server import LlmServer, Reply
-from obsidian_agent.providers.registry import VENDORS
+from llm_server import KEY, LlmServer, Reply
+from obsidian_agent.providers.litellm_client import LiteLLMProvider
+from obsidian_agent.providers.middleware import RetryingProvider
+from obsidian_agent.providers.registry import VENDORS, open_provider
 
 
 @pytest.fixture
@@ -15,6 +19,22 @@ def llm_server() -> Iterator[LlmServer]:
     """A service that answers "ok" until told otherwise with `play`."""
     with LlmServer([Reply("ok")]) as server:
         yield server
+
+
+@pytest.fixture
+def connect(llm_server: LlmServer) -> Callable[[str], LiteLLMProvider]:
+    """The client for a vendor's service, without anything around it, asking the fixture's."""
+
+    def connect(vendor: str) -> LiteLLMProvider:
+        url = llm_server.openai_url if vendor in ("openai", "custom") else llm_server.url
+        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
+        assert isinstance(provider, RetryingProvider)
+        assert isinstance(provider.inner, LiteLLMProvider)
+        inner = provider.inner
+        inner.endpoint = replace(inner.endpoint, patience=1.0)
+        return inner
+
+    return connect
 
 
 @pytest.fixture(autouse=True)

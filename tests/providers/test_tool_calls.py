@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from llm_server import KEY, Call, Failure, LlmServer, Raw, Reply
+from llm_server import Call, Failure, LlmServer, Raw, Reply
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatMessage, ChatRequest, Finished, TextChunk, ToolCall, ToolCallChunk, ToolOffer
 from obsidian_agent.providers.litellm_client import CallReading, LiteLLMProvider
-from obsidian_agent.providers.middleware import RetryingProvider
-from obsidian_agent.providers.registry import open_provider
 
 VENDORS = ("openai", "anthropic", "ollama")
 OFFER = ToolOffer(
@@ -26,20 +22,6 @@ OFFER = ToolOffer(
 )
 ASKED = (ChatMessage("system", "Be brief."), ChatMessage("user", "Where is the garden?"))
 Open = Callable[[str], LiteLLMProvider]
-
-
-@pytest.fixture
-def connect(llm_server: LlmServer) -> Open:
-    def connect(vendor: str) -> LiteLLMProvider:
-        url = llm_server.openai_url if vendor == "openai" else llm_server.url
-        provider = open_provider(f"{vendor}/test-model", base_url=url, find_key=lambda _: SecretStr(KEY))
-        assert isinstance(provider, RetryingProvider)
-        assert isinstance(provider.inner, LiteLLMProvider)
-        inner = provider.inner
-        inner.endpoint = replace(inner.endpoint, patience=1.0)
-        return inner
-
-    return connect
 
 
 async def ask(provider: LiteLLMProvider, *more: ChatMessage) -> list[ChatDelta]:

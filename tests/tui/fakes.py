@@ -39,6 +39,7 @@ from obsidian_agent.offline.recipe import Recipe
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection
+from obsidian_agent.tui.session_port import LiveFocus
 from obsidian_agent.vault.index.keeper import IndexStatus
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange
@@ -318,8 +319,15 @@ class FakeSession:
     def settings_changed(self) -> None:
         self.calls.append(("settings_changed",))
 
-    def place_of(self, path: str) -> str:
-        return f"/vault/{path}"
+    def open_outside(self, path: str, line: int | None = None) -> str:
+        self.calls.append(("open_outside", path, line))
+        return "uri"
+
+    def watch_obsidian(self, tell: Callable[[LiveFocus | None], None]) -> None:
+        self.calls.append(("watch_obsidian", tell))
+
+    def looked_at(self, looking: bool) -> None:
+        self.calls.append(("looked_at", looking))
 
     def check_call(self, tool: str, args: Mapping[str, Any]) -> list[Problem]:
         return [] if args.get("query") else [Problem("ARGUMENT_INVALID", "'query' is missing.")]
@@ -401,7 +409,7 @@ class FakeSession:
                 return
         yield RunFinished(ExecutionResult("r1", "cancelled", False, "error", done, len(preview.instances), undo_available=done > 0))
 
-    def diff(self, preview: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         self.calls.append(("diff", change.path.text))
         before = None if change.before is None else self.texts.get(change.before.text, "").encode("utf-8", "replace")
         after = None if change.kind == "delete" else change.content if change.content is not None else before

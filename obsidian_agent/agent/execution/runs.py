@@ -1,11 +1,15 @@
-"""The runs of a vault: what was done, and how to take it back."""
+"""The runs of a vault: what was done, and how to take it back. The journal is the proof; the record only tells that it happened."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.journal.records import Cut, HistoryEntry
@@ -22,9 +26,20 @@ from obsidian_agent.vault.views.diff import unified_diff
 class Runs:
     """History, undo, redo and recovery of one vault. Every method may block; each opens the journal for itself."""
 
-    def __init__(self, store: VaultStore, state: Path) -> None:
+    def __init__(self, store: VaultStore, state: Path, clock: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._store = store
         self._state = state
+        self._clock = clock
+
+    def record(self, kind: str, run_id: str | None, **details: Any) -> tuple[Problem, ...]:
+        """Add to the record what was done to the vault; why that was not possible, which takes nothing back."""
+        record = Record(state_folder.find(self._state, self._store), self._clock)
+        try:
+            record.append([{"kind": kind, "runId": run_id, **details}])
+        except OSError as error:
+            message = f"This cannot be written into the record {record.file} ({error.strerror or type(error).__name__})."
+            return (Problem("RECORD_ERROR", message, path=None),)
+        return ()
 
     @contextmanager
     def journal(self) -> Iterator[Journal]:
@@ -68,7 +83,11 @@ class Runs:
         Nothing that changed since is overwritten, except the paths in `force`.
         """
         with self.journal() as journal:
-            return undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step)
+            return self._taken_back("undo", undo(journal, self._store, run_id, force=force, skip=skip, to_step=to_step))
+
+    def _taken_back(self, kind: str, result: UndoResult) -> UndoResult:
+        counts = {"restored": len(result.restored), "conflicts": len(result.conflicts), "errors": len(result.errors)}
+        return replace(result, warnings=(*result.warnings, *self.record(kind, result.run_id, **counts)))
 
     def undo_preview(self, run_id: str | None, *, redoing: bool = False, to_step: str | None = None) -> UndoResult:
         """What undo (or redo) would do just now."""
@@ -83,7 +102,7 @@ class Runs:
     def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         """Redo what was undone last, or what is left of it, unless a later run changed the vault. Otherwise as `undo`."""
         with self.journal() as journal:
-            return redo(journal, self._store, force=force, skip=skip)
+            return self._taken_back("redo", redo(journal, self._store, force=force, skip=skip))
 
     def conflict_diff(self, run_id: str | None, path: str, *, redoing: bool = False) -> str:
         """Unified diff from a file as it is now to what undoing the run (or redoing) would put there; "" for binary content."""
@@ -101,4 +120,7 @@ class Runs:
     def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
         """Finish interrupted runs, or roll them back; None: all of them."""
         with self.journal() as journal:
-            return recover(journal, self._store, finish=finish, run_id=run_id)
+            ended = recover(journal, self._store, finish=finish, run_id=run_id)
+        for one in ended:
+            self.record("recover", one.run_id, finished=finish, problems=len(one.problems))
+        return ended

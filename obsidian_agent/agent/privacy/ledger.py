@@ -1,21 +1,18 @@
-"""The list of what went where: one line of JSON for each thing of the vault that was sent to a model, written before it was sent.
+"""The list of what went where: an entry of the record for each thing of the vault that was sent to a model, written before it was sent.
 
-The file lies in the person's state folder, is readable by nobody else, and only grows. It names files and says how much of them went; it
-does not repeat their text. What cannot be written down is not sent.
+It names files and says how much of them went; it does not repeat their text. What cannot be written down is not sent.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.agent.privacy.consent import AllowedBy, Level, Part
+from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.errors import ConfigError
-from obsidian_agent.state_files import append_json, json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +40,21 @@ _LEVELS: Final[Mapping[str, int]] = {level.name.lower(): int(level) for level in
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The ledger of one vault. `clock` tells the time of entries."""
+    """The ledger of one vault."""
 
-    file: Path
-    clock: Callable[[], datetime]
+    record: Record
 
     def write(self, sendings: Iterable[Sending], *, provider: str, address: str, conversation: str) -> None:
         """Append what is about to be sent to a provider, durably. Raises `ConfigError` LEDGER_ERROR when that is not possible."""
-        now = self.clock().isoformat(timespec="milliseconds")
-        head = {"time": now, "provider": provider, "address": address, "conversation": conversation}
+        head = {"kind": "sent", "provider": provider, "address": address, "conversation": conversation}
         entries = [{**head, **_entry(sending)} for sending in sendings if sending.parts]
         if not entries:
             return
         try:
-            append_json(self.file, entries, durable=True)
+            self.record.append(entries)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            message = f"What would be sent cannot be written down in {self.file} ({reason}), so nothing was sent."
+            message = f"What would be sent cannot be written down in {self.record.file} ({reason}), so nothing was sent."
             raise ConfigError(message, code="LEDGER_ERROR", hint="Make room, or correct the permissions of that file.") from error
 
     def files_read(self, conversation: str) -> list[FileRead]:
@@ -78,8 +73,8 @@ class Ledger:
         return sorted(found.values(), key=lambda each: (-_LEVELS.get(each.shared, 0), each.path))
 
     def entries(self) -> list[Mapping[str, Any]]:
-        """Everything that was sent, oldest first; a line that a crash cut off is left out."""
-        return [*json_lines(self.file)]
+        """Everything that was sent, oldest first."""
+        return [entry for entry in self.record.entries() if entry.get("kind") == "sent"]
 
 
 def _entry(sending: Sending) -> dict[str, Any]:

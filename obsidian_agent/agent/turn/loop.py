@@ -38,7 +38,7 @@ from obsidian_agent.agent.turn.prompts import (
 )
 from obsidian_agent.agent.turn.proposals import FAILED, DryRun, Proposals, Rejected, plan_in, planned
 from obsidian_agent.agent.turn.read_calls import Asker
-from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound, TurnScope
+from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
 from obsidian_agent.plan.flags import Policy
@@ -278,11 +278,10 @@ class _Turn:
 
     async def _rounds(self, history: tuple[ChatMessage, ...]) -> Verdict:
         agent, prepared = self.agent, self.prepared
-        scope = TurnScope(agent.provider, prepared.asker, agent.open_view, prepared.context, agent.vault.scrubber, prepared.mark)
         proposals = None
         if agent.dry_run is not None:
             whole = not agent.rules.deny
-            proposals = Proposals(agent.tools, agent.policy, agent.dry_run, scope, self.request.message, whole)
+            proposals = Proposals(agent.tools, agent.policy, agent.dry_run, prepared, self.request.message, whole)
         for _ in range(MAX_ROUNDS):
             self.reply = Reply()
             try:
@@ -300,7 +299,7 @@ class _Turn:
             calls = tuple(self.conversation.fresh(call) for call in made or written)
             self.conversation.hear("" if written else self.reply.text, calls)
             self.reply.settled = True
-            verdict = await (self._carry_out(scope, calls, proposals) if calls else self._end(proposals))
+            verdict = await (self._carry_out(calls, proposals) if calls else self._end(proposals))
             if verdict is not None:
                 return verdict
         return RoundsUsedUp(MAX_ROUNDS)
@@ -317,7 +316,7 @@ class _Turn:
             self.conversation.hear(f"{self.reply.text}{BROKEN_MARK}")
         return TurnFailed(error.problem())
 
-    async def _carry_out(self, scope: TurnScope, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
+    async def _carry_out(self, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
         understood = [understand(call, self.agent.tools, propose=proposals is not None) for call in calls]
         meter = self.meter
 
@@ -325,7 +324,7 @@ class _Turn:
             meter.look(event)
             await self.emit(event)
 
-        work = ToolRound(scope, self.refused)
+        work = ToolRound(self.prepared, self.agent.vault.scrubber, self.refused)
         meter.look()
         await work.carry_out(understood, emit)
         meter.look(over=True)

@@ -217,25 +217,6 @@ class _Envelope:
                 return "any"
 
 
-def compact_schema(schema: Any) -> Any:
-    """A JSON Schema without titles, and without the null that optional fields may be set to."""
-    match schema:
-        case {"anyOf": [only, {"type": "null"}], **rest}:
-            return compact_schema({**{key: value for key, value in rest.items() if key != "default"}, **only})
-        case dict():
-            found = {}
-            for key, value in schema.items():
-                if key == "properties":
-                    found[key] = {name: compact_schema(field) for name, field in value.items()}
-                elif key != "title" and (key, value) != ("default", None):
-                    found[key] = compact_schema(value)
-            return found
-        case list():
-            return [compact_schema(item) for item in schema]
-        case _:
-            return schema
-
-
 PROPOSE_PLAN: Final = "propose_plan"
 DESCRIBE_TOOLS: Final = "describe_tools"
 USUAL_ROWS: Final = 50
@@ -324,15 +305,22 @@ def offers(tools: Mapping[str, Tool], *, propose: bool, detail: Detail = "full")
 @lru_cache(maxsize=64)
 def _offer(tool: Tool, detail: Detail) -> ToolOffer:
     """A function as small as it can be: `describe_tools` explains what its arguments mean."""
-    schema: dict[str, Any] = compact_schema(tool.input.model_json_schema(by_alias=True))
+    schema = tool.input.model_json_schema(by_alias=True)
     fields = schema.get("properties", {})
     told = _SHORT[tool.name] if detail == "short" else [name for name in fields if name not in ("limit", "maxBytes")]
-    properties = {name: {key: fields[name][key] for key in ("type", "items", "enum") if key in fields[name]} for name in told}
+    properties = {name: _kind_of(fields[name]) for name in told}
     if detail == "full" and READ_TOOLS[tool.name].rows is not None:
         properties["offset"] = {"type": "integer"}
     required = {"required": schema["required"]} if schema.get("required") else {}
     parameters = {"type": "object", "properties": properties | {"why": {"type": "string"}}, **required}
     return ToolOffer(wire_name(tool.name), clause(tool.summary), parameters)
+
+
+def _kind_of(field: Mapping[str, Any]) -> dict[str, Any]:
+    """What kind of value a field takes, without its title, its explanation, and the null that it may be set to."""
+    options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
+    only = options[0] if len(options) == 1 else field
+    return {key: only[key] for key in ("type", "items", "enum") if key in only}
 
 
 DESCRIPTION: Final = ToolOffer(

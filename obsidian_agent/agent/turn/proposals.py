@@ -15,7 +15,8 @@ from typing import Any, Final, assert_never
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
 from obsidian_agent.agent.turn.calls import ProposalCall
 from obsidian_agent.agent.turn.model_tools import usage_of
-from obsidian_agent.agent.turn.tool_round import ToolRound, TurnScope
+from obsidian_agent.agent.turn.preparation import Preparation
+from obsidian_agent.agent.turn.tool_round import ToolRound
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
@@ -153,7 +154,7 @@ class Proposals:
     tools: Mapping[str, Tool]
     policy: Policy
     dry_run: DryRun
-    scope: TurnScope
+    prepared: Preparation
     message: str
     whole: bool
     corrections: int = 0
@@ -178,9 +179,9 @@ class Proposals:
 
     async def _verdict(self, document: object, notes: tuple[str, ...]) -> PlanReady | Rejected:
         def dry_run(checked: Validated) -> Preview:
-            return self.dry_run(checked, self.scope.open_view(), self.message)
+            return self.dry_run(checked, self.prepared.open_view(), self.message)
 
-        tell_all = self.scope.asker.gate.open
+        tell_all = self.prepared.asker.gate.open
         return await asyncio.to_thread(judge, document, self.tools, self.policy, dry_run, tell_all=tell_all, notes=notes)
 
     def _ready(self, accepted: PlanReady) -> PlanReady:

@@ -21,12 +21,10 @@ from obsidian_agent.agent.privacy.ledger import Sending
 from obsidian_agent.agent.privacy.untrusted_text import fence, neutral
 from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, Understood, with_arguments
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
-from obsidian_agent.agent.turn.read_calls import Asker, Found, Permission, Shared, prepare
+from obsidian_agent.agent.turn.preparation import Preparation
+from obsidian_agent.agent.turn.read_calls import Found, Permission, Shared, prepare
 from obsidian_agent.errors import ObsidianAgentError, Problem
-from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.errors import redact
-from obsidian_agent.tools.core.tool import RunContext
-from obsidian_agent.vault.views.view import VaultView
 
 MOST_CHARACTERS: Final = 200_000
 """Characters of one result; what is longer is cut, visibly."""
@@ -115,18 +113,6 @@ class Result:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TurnScope:
-    """What every round of a turn works with. `open_view` makes a view of what the model may know of."""
-
-    provider: Provider
-    asker: Asker
-    open_view: Callable[[], VaultView]
-    run: RunContext
-    scrubber: Scrubber
-    mark: str
-
-
 @dataclass(slots=True)
 class ToolRound:
     """The calls of one answer of the model. `results` holds one for each call that is not a proposal, by its id.
@@ -134,7 +120,8 @@ class ToolRound:
     `refused` are reads that the person refused earlier in the turn: who asks the same again gets the same answer.
     """
 
-    scope: TurnScope
+    prepared: Preparation
+    scrubber: Scrubber
     refused: set[str]
     results: dict[str, Result] = field(default_factory=dict)
 
@@ -166,7 +153,7 @@ class ToolRound:
 
     def reject(self, call: ProposalCall, problems: Sequence[Problem], usage: Sequence[str] = ()) -> None:
         """A proposal that goes back to the model."""
-        self.results[call.id] = Result(error_text(problems, self.scope.scrubber, usage), problem=problems[0])
+        self.results[call.id] = Result(error_text(problems, self.scrubber, usage), problem=problems[0])
 
     def accept(self, call: ProposalCall) -> None:
         self.results[call.id] = Result(ACCEPTED)
@@ -175,7 +162,7 @@ class ToolRound:
         return ToolCallFinished(call.id, PROPOSE_PLAN, problem=self.results[call.id].problem)
 
     def _fail(self, call_id: str, problem: Problem) -> None:
-        self.results[call_id] = Result(error_text([problem], self.scope.scrubber), problem=problem)
+        self.results[call_id] = Result(error_text([problem], self.scrubber), problem=problem)
 
     def _finished(self, call: Understood) -> ToolCallFinished:
         result = self.results[call.id]
@@ -183,15 +170,15 @@ class ToolRound:
         return ToolCallFinished(call.id, _name(call), paths, len(result.text), result.complete, result.problem)
 
     async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
-        scope = self.scope
-        looked = await _in_parallel([partial(prepare, call, scope.open_view(), scope.run) for call in reads])
+        prepared = self.prepared
+        looked = await _in_parallel([partial(prepare, call, prepared.open_view(), prepared.context) for call in reads])
         found: list[tuple[ReadCall, Found]] = []
         for call, outcome in zip(reads, looked, strict=True):
             if isinstance(outcome, Problem):
                 self._fail(call.id, outcome)
             else:
                 found.append((call, outcome))
-        questions = [call.id for call, each in found if scope.asker.open_question(self._request(call, each))]
+        questions = [call.id for call, each in found if prepared.asker.open_question(self._request(call, each))]
         settled: list[tuple[ReadCall, Found, Permission]] = []
         for call, each in found:
             place = (questions.index(call.id) + 1 if call.id in questions else 1, max(1, len(questions)))
@@ -206,7 +193,7 @@ class ToolRound:
 
     async def _settle(self, call: ReadCall, found: Found, place: tuple[int, int], emit: Emit) -> tuple[ReadCall, Found, Permission] | None:
         """Ask about one call until the person has decided; with other arguments of theirs it looks again first. None where that fails."""
-        asker = self.scope.asker
+        asker = self.prepared.asker
         for _ in range(MOST_CHANGES):
             request = self._request(call, found, *place)
             if call.key in self.refused:
@@ -225,10 +212,10 @@ class ToolRound:
 
     def _look_again(self, call: ReadCall, args: Mapping[str, Any]) -> tuple[ReadCall, Found]:
         changed = with_arguments(call, args)
-        return changed, prepare(changed, self.scope.open_view(), self.scope.run)
+        return changed, prepare(changed, self.prepared.open_view(), self.prepared.context)
 
     def _request(self, call: ReadCall, found: Found, number: int = 1, total: int = 1) -> ShareRequest:
-        provider = self.scope.provider
+        provider = self.prepared.provider
         return ShareRequest(
             call_id=call.id,
             kind=found.kind,
@@ -246,7 +233,7 @@ class ToolRound:
         if shared.document is None:
             return Result(NOT_SHARED, complete=False)
         document = {"argumentsByThePerson": dict(call.args), **shared.document} if call.changed else shared.document
-        text = result_text(f"result of {call.tool.name}", document, self.scope.mark)
+        text = result_text(f"result of {call.tool.name}", document, self.prepared.mark)
         parts = tuple((part, permission.allowed[part.path]) for part in shared.parts)
         return Result(text, Sending(call.tool.name, call.id, text, parts) if parts else None, None, shared.complete)
 

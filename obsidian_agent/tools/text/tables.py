@@ -13,7 +13,7 @@ from obsidian_agent.tools.core.filters import LinkWriter, text_of
 from obsidian_agent.tools.core.lookup import open_note, value_of
 from obsidian_agent.tools.core.models import TextOrPath, ToolModel, path_of
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.tools.text.blocks import TABLE_RULE, Blocks, section_lines
+from obsidian_agent.tools.text.lines import TABLE_RULE, Blocks, section_lines
 from obsidian_agent.vault.markdown.lines import Line, scan
 from obsidian_agent.vault.text import encode, newline_of
 from obsidian_agent.vault.views.changes import ModifyFile

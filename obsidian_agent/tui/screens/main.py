@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Footer
 
+from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, called
 from obsidian_agent.tui.event_stream import EventsArrived, WorkEnded, merged
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.screens.workspace import Signals
-    from obsidian_agent.tui.session_port import Backend
+    from obsidian_agent.tui.session_port import Backend, LiveFocus
     from obsidian_agent.tui.turn.controller import Pending
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.index.keeper import IndexStatus
@@ -57,6 +58,13 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     AUTO_FOCUS = "Prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (34, "-high")]
+
+    class Looked(Message):
+        """The person looks at something else in Obsidian, or it came or went."""
+
+        def __init__(self, live: LiveFocus | None) -> None:
+            super().__init__()
+            self.live = live
 
     class IndexChanged(Message):
         """How far the index of the vault is, or that it has taken in changes."""
@@ -93,6 +101,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.watch_threads()
         self.call_after_refresh(self.session.vault.follow, lambda status: self.post_message(self.IndexChanged(status)))
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
+        self.set_timer(WARM_UP_SECONDS, partial(self.session.vault.watch_obsidian, self._look))
 
     @work(group="recovery", exit_on_error=False)
     async def _begin(self) -> None:
@@ -145,12 +154,19 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     @on(OutsideRequested)
     @work(group="outside", exit_on_error=False)
     async def _outside_requested(self, message: OutsideRequested) -> None:
-        """Show a note in Obsidian, where there is a desktop."""
-        from obsidian_agent.obsidian.uri import open_by_uri
+        """Show a note in Obsidian, where there is one or a desktop that starts it."""
+        try:
+            await asyncio.to_thread(self.session.vault.open_outside, message.path, message.line)
+        except ObsidianAgentError as error:
+            self.hint(f"{error.message} Enter shows the note in this app.")
 
-        place = await asyncio.to_thread(self.session.vault.place_of, message.path)
-        if not await asyncio.to_thread(open_by_uri, place):
-            self.hint("There is no desktop here that could open Obsidian. Enter shows the note in this app.")
+    def _look(self, live: LiveFocus | None) -> None:
+        self.post_message(self.Looked(live))
+
+    @on(Looked)
+    def _looked(self, message: Looked) -> None:
+        self.query_one(TopBar).connected(obsidian=message.live is not None)
+        self.panes.show_live(message.live)
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:

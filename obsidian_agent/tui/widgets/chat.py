@@ -81,13 +81,13 @@ class SelectionChip(Static):
 
     DEFAULT_CSS = "SelectionChip { height: 1; padding: 0 2; background: $surface; color: $quiet; }"
 
-    def show(self, path: str | None, lines: int, use: bool) -> None:
-        """`lines` selected lines of the note at `path`; `use` is the person's switch."""
+    def show(self, path: str | None, lines: int, use: bool, *, where: str = "") -> None:
+        """`lines` selected lines of the note at `path`, open in this app or `where`; `use` is the person's switch."""
         if path is None:
             self.display = False
             return
         self.display = True
-        name = terminal_text.shortened(path, 120)
+        name = terminal_text.shortened(path, 120) + (f" {where}" if where else "")
         if not lines:
             self.update(Content.assemble(("◇ ", "$primary"), (name, "$quiet")))
             return

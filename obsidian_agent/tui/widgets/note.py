@@ -48,11 +48,12 @@ class NoteRequested(Message):
 
 
 class OutsideRequested(Message):
-    """A note is to be opened in Obsidian."""
+    """A note is to be opened in Obsidian, at a line (from 1) where one is known."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, line: int | None = None) -> None:
         super().__init__()
         self.path = path
+        self.line = line
 
 
 class NoteArea(TextArea):
@@ -77,6 +78,9 @@ class NoteArea(TextArea):
     COMPONENT_CLASSES = {"note--heading", "note--link", "note--code", "note--strong", "note--tag", "note--marker", "note--quiet"}
     BINDING_GROUP_TITLE = "Note"
     BINDINGS = bindings("note")
+
+    class Outside(Message):
+        """The note is to be opened in Obsidian."""
 
     class Left(Message):
         """Back to the message."""
@@ -135,6 +139,9 @@ class NoteArea(TextArea):
 
     def action_select_whole(self) -> None:
         self.select_all()
+
+    def action_outside(self) -> None:
+        self.post_message(self.Outside())
 
     def action_leave(self) -> None:
         self.post_message(self.Left())
@@ -205,6 +212,10 @@ class NotePane(Vertical):
     def cursor(self) -> Position | None:
         """The cursor's place in the note."""
         return self.area.note.position(self.area.cursor_location) if self.path is not None else None
+
+    def on_note_area_outside(self) -> None:
+        if (cursor := self.cursor()) is not None and self.path is not None:
+            self.post_message(OutsideRequested(self.path, cursor.line + 1))
 
     def on_text_area_selection_changed(self) -> None:
         self.post_message(self.FocusChanged())

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tools.core.tool import Position, Selection
+    from obsidian_agent.tui.session_port import LiveFocus
     from obsidian_agent.vault.views.changes import NetChange
 
 
@@ -51,6 +52,9 @@ class Panes(Horizontal):
         super().__init__()
         self._appeared = appeared
         self._load_diff = load_diff
+        self._live: LiveFocus | None = None
+        self._outside: LiveFocus | None = None
+        """What is looked at in Obsidian, where that was looked at last."""
 
     def compose(self) -> ComposeResult:
         yield ChatPane(id="chat")
@@ -115,14 +119,26 @@ class Panes(Horizontal):
     # --- what the person looks at ---------------------------------------------------------------------------------------------
 
     def attention(self) -> tuple[str | None, Selection | None, Position | None]:
-        """The open note, its selection unless switched off, and the cursor."""
-        note = self.note
-        return note.path, note.selection() if self.use_selection else None, note.cursor()
+        """The note that was looked at last, here or in Obsidian, its selection unless switched off, and the cursor."""
+        path, selection, cursor = self.note.path, self.note.selection(), self.note.cursor()
+        if self._outside is not None:
+            path, selection, cursor = self._outside.active_file, self._outside.selection, self._outside.cursor
+        return path, selection if self.use_selection else None, cursor
+
+    def show_live(self, live: LiveFocus | None) -> None:
+        """The person looks at this in Obsidian now; None: it cannot be asked any more."""
+        self._live = live
+        self._outside = live if live is not None and live.active_file is not None else None
+        self._show_chip()
 
     def watch_use_selection(self) -> None:
         self._show_chip()
 
     def on_note_pane_focus_changed(self) -> None:
+        if self.front == "note" and self.note.path is not None:
+            self._outside = None
+        elif self.note.path is None:
+            self._outside = self._live
         self._show_chip()
 
     def on_note_area_left(self) -> None:
@@ -130,7 +146,12 @@ class Panes(Horizontal):
 
     def _show_chip(self) -> None:
         if self.is_mounted:
-            self.chat.chip.show(self.note.path, self.note.selected_lines(), self.use_selection)
+            if self._outside is None:
+                self.chat.chip.show(self.note.path, self.note.selected_lines(), self.use_selection)
+            else:
+                selection = self._outside.selection
+                lines = 0 if selection is None else len(selection.text.splitlines())
+                self.chat.chip.show(self._outside.active_file, lines, self.use_selection, where="in Obsidian")
 
 
 class PaneTab(Static):
@@ -164,6 +185,7 @@ class TopBar(Horizontal):
     TopBar PaneTab.-waiting { color: $warning; }
     TopBar #conversation { width: 1fr; text-align: center; color: $quiet; padding: 0 1; height: 1; }
     TopBar #index { width: auto; color: $quiet; padding: 0 1; height: 1; }
+    TopBar #obsidian { width: auto; color: $primary; padding: 0 1; height: 1; display: none; }
     TopBar #planner { width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1; }
     """
 
@@ -177,6 +199,7 @@ class TopBar(Horizontal):
             yield PaneTab(pane)
         yield Static("", id="conversation", markup=False)
         yield Static("", id="index", markup=False)
+        yield Static("◈ Obsidian", id="obsidian", markup=False)
         yield Static(Content(terminal_text.shortened(self._planner, 80)), id="planner", markup=False)
 
     def name_planner(self, name: str) -> None:
@@ -190,6 +213,10 @@ class TopBar(Horizontal):
     def index(self, done: int, total: int) -> None:
         """How many files of how many are indexed; nothing is shown when there is nothing to do."""
         self.query_one("#index", Static).update(f"indexing {done:,}/{total:,}" if total else "")
+
+    def connected(self, *, obsidian: bool) -> None:
+        """Whether an Obsidian with the companion runs beside."""
+        self.query_one("#obsidian").display = obsidian
 
     def mark(self, active: str, *, waiting: bool) -> None:
         """Which pane has the focus, and whether a plan waits for a decision elsewhere."""

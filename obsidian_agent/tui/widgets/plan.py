@@ -21,6 +21,7 @@ from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.plan_rows import CHANGE_WORDS, ChangeRow, MoreRow, PlanRow, RemarkRow, SectionRow, StepRow, files_in_words
 from obsidian_agent.tui.widgets.diff_view import Detail
+from obsidian_agent.tui.widgets.note import OutsideRequested
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -227,6 +228,11 @@ class PlanPane(Vertical):
     def _decide(self, decision: str) -> None:
         if self.preview is not None:
             self.post_message(self.Decided(decision, self.preview))
+
+    def action_outside(self) -> None:
+        row = self.query_one(PlanList).current
+        if isinstance(row, ChangeRow):
+            self.post_message(OutsideRequested(row.change.path.text))
 
     def action_approve(self) -> None:
         if self.obstacle() is None:

@@ -16,7 +16,7 @@ from textual.widgets import ProgressBar, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.report_lines import result_in_words
-from obsidian_agent.tui.widgets.note import NoteRequested
+from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.plan import PlanPane
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -315,6 +315,11 @@ class ResultPane(Vertical):
             self.post_message(PlanPane.DetailRequested(row.word.capitalize(), row.whole))
         elif row.path is not None:
             self.post_message(NoteRequested(row.path))
+
+    def action_outside(self) -> None:
+        row = self.query_one(ResultList).current
+        if row is not None and row.path is not None:
+            self.post_message(OutsideRequested(row.path))
 
     def action_undo(self) -> None:
         self._want("undo")

@@ -14,6 +14,7 @@ from obsidian_agent.agent.events import TurnFailed
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest
 
@@ -86,7 +87,7 @@ async def test_what_cannot_be_written_down_is_not_sent(desk: Desk) -> None:
 
 async def test_nothing_of_the_text_is_repeated(desk: Desk) -> None:
     await desk.turn(scripted(TWO, DONE))
-    text = desk.ledger.file.read_text(encoding="utf-8")
+    text = desk.ledger.record.file.read_text(encoding="utf-8")
     assert "Tomatoes" not in text
     assert "XK4711Q" not in text
 
@@ -96,38 +97,38 @@ def sending(path: str = "a.md") -> Sending:
 
 
 def test_it_only_grows_and_nobody_else_reads_it(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "deep" / "sent.jsonl", lambda: NOW)
+    ledger = Ledger(Record(tmp_path / "deep", lambda: NOW))
     assert ledger.entries() == []
     ledger.write([sending()], provider="p", address="a", conversation="c")
-    before = ledger.file.read_bytes()
+    before = ledger.record.file.read_bytes()
     ledger.write([sending("b.md"), Sending("tool", "id", "nothing of a note", ())], provider="p", address="a", conversation="c")
-    assert ledger.file.read_bytes().startswith(before)
+    assert ledger.record.file.read_bytes().startswith(before)
     assert [entry["files"][0]["path"] for entry in ledger.entries()] == ["a.md", "b.md"]
     if os.name == "posix":
-        assert stat.S_IMODE(ledger.file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(ledger.record.file.stat().st_mode) == 0o600
 
 
 def test_a_line_that_broke_off_is_left_out(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "sent.jsonl", lambda: NOW)
+    ledger = Ledger(Record(tmp_path, lambda: NOW))
     ledger.write([sending()], provider="p", address="a", conversation="c")
-    with ledger.file.open("ab") as file:
+    with ledger.record.file.open("ab") as file:
         file.write(b'{"tool": "half')
     assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize("name", ["lone \ud800 surrogate.md", "line\nbreak.md", 'quote".md', "日本.md"])
 def test_one_line_an_entry_whatever_the_name(name: str, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "sent.jsonl", lambda: NOW)
+    ledger = Ledger(Record(tmp_path, lambda: NOW))
     ledger.write([sending(name)], provider="p", address="a", conversation="c")
-    (line,) = ledger.file.read_text(encoding="utf-8").splitlines()
+    (line,) = ledger.record.file.read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["tool"] == "tool"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need no rights there only")
 def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "sent.jsonl").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "audit.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError):
-        Ledger(tmp_path / "sent.jsonl", lambda: NOW).write([sending()], provider="p", address="a", conversation="c")
+        Ledger(Record(tmp_path, lambda: NOW)).write([sending()], provider="p", address="a", conversation="c")
     assert not (tmp_path / "elsewhere").exists()
 
 

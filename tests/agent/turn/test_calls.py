@@ -1,17 +1,24 @@
+"""The person changes the arguments of a call before anything of its result is sent."""
+
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, understand
+from agents import NOTES, Desk, call, calls, check_pairs, results, scripted
+from obsidian_agent.agent.events import Answer
+from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, ReadCall, understand, written_calls
 from obsidian_agent.agent.turn.model_tools import READ_TOOLS, offers
 from obsidian_agent.providers.base import ToolCall
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS, aliases, from_wire, wire_name
+from support import MakeVault
 
 
 def read(name: str, arguments: Any) -> ReadCall:
@@ -173,3 +180,112 @@ def test_a_bad_call_is_told_the_signature() -> None:
     call = understand(ToolCall("1", "vault__searchText", '{"folder": "A", "queri": "x"}'), TOOLS, propose=True)
     assert isinstance(call, BadCall)
     assert "vault.searchText(query, folder?" in call.problem.message
+
+
+LOOK = (calls(call("vault__searchText", query="secret")), {"text": "Done."})
+
+
+def changing(desk: Desk, *decisions: ShareDecision) -> None:
+    """The person decides in this order, the last one for ever after."""
+    left = list(decisions)
+
+    def decide(request: ShareRequest) -> ShareDecision:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    desk.person.decide = decide
+
+
+async def test_the_tool_looks_again_and_the_person_is_asked_again(make_vault: MakeVault, tmp_path: Path) -> None:
+    desk, model = Desk(make_vault(NOTES), tmp_path), scripted(*LOOK)
+    changing(desk, ShareDecision("no", args={"query": "soil"}), ShareDecision("once"))
+    await desk.turn(model)
+    assert [request.args["query"] for request in desk.person.asked] == ["secret", "soil"]
+    result = model.requests[1].messages[-1].text
+    assert "garden soil" in result
+    assert "XK4711Q" not in result
+    assert '"argumentsByThePerson": {"query": "soil"' in result
+
+
+async def test_arguments_that_the_tool_does_not_take_send_nothing(make_vault: MakeVault, tmp_path: Path) -> None:
+    desk, model = Desk(make_vault(NOTES), tmp_path), scripted(*LOOK)
+    changing(desk, ShareDecision("no", args={"quer": "soil"}), ShareDecision("once"))
+    await desk.turn(model)
+    assert len(desk.person.asked) == 1
+    result = model.requests[1].messages[-1].text
+    assert "Unknown field" in result
+    assert "soil" not in result.replace("'quer'", "")
+
+
+async def test_changing_for_ever_ends_in_nothing(make_vault: MakeVault, tmp_path: Path) -> None:
+    desk, model = Desk(make_vault(NOTES), tmp_path), scripted(*LOOK)
+    changing(desk, ShareDecision("no", args={"query": "secret"}))
+    await desk.turn(model)
+    assert "XK4711Q" not in model.requests[1].messages[-1].text
+
+
+async def test_what_is_denied_stays_so_whatever_the_arguments(make_vault: MakeVault, tmp_path: Path) -> None:
+    desk, model = Desk(make_vault(NOTES), tmp_path, rules=SharingRules.of(deny=["Finance"])), scripted(*LOOK)
+    changing(desk, ShareDecision("no", args={"query": "number"}), ShareDecision("once"))
+    await desk.turn(model)
+    assert "XK4711Q" not in model.requests[1].messages[-1].text
+
+
+NAMES = ("vault__readFile", "vault__query", "propose_plan")
+CALL = {"name": "vault__readFile", "arguments": {"path": "Garden.md"}}
+TEXT = json.dumps(CALL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"```json\n{TEXT}\n```",
+        f"```\n{TEXT}\n```\n",
+        f"<tool_call>\n{TEXT}\n</tool_call>",
+        f"<tool_call>{TEXT}",
+        json.dumps([CALL]),
+        json.dumps({"function": CALL, "type": "function"}),
+        json.dumps({"name": "vault__readFile", "parameters": {"path": "Garden.md"}}),
+        json.dumps({"name": "vault__readFile", "arguments": '{"path": "Garden.md"}'}),
+    ],
+)
+def test_the_shapes_in_use_are_understood(text: str) -> None:
+    (call,) = written_calls(text, NAMES)
+    assert (call.name, json.loads(call.arguments)) == ("vault__readFile", {"path": "Garden.md"})
+
+
+def test_several_at_once() -> None:
+    text = "".join(f"<tool_call>{json.dumps({'name': name, 'arguments': {}})}</tool_call>\n" for name in NAMES)
+    assert [call.name for call in written_calls(text, NAMES)] == list(NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello.",
+        f"I would call {TEXT}",
+        f"{TEXT}\nDone.",
+        f"<tool_call>{TEXT}</tool_call> and so on",
+        json.dumps({"name": "rm", "arguments": {}}),
+        json.dumps({"name": "Ada", "age": 3}),
+        json.dumps([CALL, 3]),
+        '{"version": "1.0", "goal": "x", "steps": []}',
+        "[" * 100_000,
+        "{",
+        "",
+    ],
+    ids=lambda text: str(text)[:15],
+)
+def test_everything_else_is_words(text: str) -> None:
+    assert written_calls(text, NAMES) == ()
+
+
+@pytest.mark.parametrize("wrapped", ["{}", "```json\n{}\n```"])
+async def test_a_written_call_is_carried_out_like_any_other(wrapped: str, desk: Desk) -> None:
+    written: dict[str, Any] = {"text": wrapped.replace("{}", TEXT)}
+    model = scripted(written, {"text": "Water."})
+    events = await desk.turn(model)
+    assert desk.person.paths() == [["Garden.md"]], "the person was asked"
+    assert events[-1] == Answer("Water.", ("Garden.md",))
+    assert "Tomatoes need water" in results(model.requests[1].messages)[0]
+    check_pairs(desk.conversation.messages)

@@ -1,3 +1,5 @@
+"""Turns of the agent, their answers and what these rest on."""
+
 from __future__ import annotations
 
 import asyncio
@@ -27,9 +29,9 @@ from obsidian_agent.agent.events import (
     TurnFailed,
 )
 from obsidian_agent.agent.open_vault import Focus
-from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest, SharingRules
+from obsidian_agent.agent.privacy.consent import Level, Part, ShareDecision, ShareRequest, SharingRules
 from obsidian_agent.agent.turn import tool_round as rounds
-from obsidian_agent.agent.turn.loop import MAX_ROUNDS
+from obsidian_agent.agent.turn.loop import MAX_ROUNDS, Credit, Shown
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Finished, TextChunk, ToolCallChunk
@@ -527,3 +529,31 @@ async def test_a_wrong_proposal_comes_back_with_the_right_signature(desk: Desk) 
     await desk.turn(provider, "Rename A")
     (result,) = results(provider.requests[1].messages)
     assert json.loads(result)["usage"][0].startswith("vault.rename*(from, to")
+
+
+def shown() -> Shown:
+    found = Shown()
+    found.add([Part("Garden.md", Level.TEXT, 10), Part("", Level.PREVIEW, 5), Part("Open.md", Level.NAME, 7)], wanted=("Garden.md",))
+    found.add([Part("Along.md", Level.TEXT, 10)], wanted=())
+    found.add([Part("Projects/Log.md", Level.TEXT, 10), Part("A.md", Level.PREVIEW, 3)])
+    return found
+
+
+def test_what_the_answer_names_is_its_source() -> None:
+    assert shown().credit("See [[Projects/Log]] for it.") == Credit(("Projects/Log.md",), ("Garden.md", "Along.md", "A.md"))
+    assert shown().credit("GARDEN says so, and along too.").sources == ("Garden.md", "Along.md")
+
+
+def test_a_name_inside_of_a_word_is_none() -> None:
+    assert shown().credit("A gardener logs everything along-side.").sources == ("Along.md", "A.md")
+    assert "Garden.md" not in shown().credit("Gardening is a pastime, see Log.").sources
+
+
+def test_where_none_is_named_those_count_that_somebody_wanted() -> None:
+    assert shown().credit("Water them.") == Credit(("Garden.md", "Projects/Log.md"), ("Along.md", "A.md"))
+
+
+def test_a_name_alone_is_neither_source_nor_sent() -> None:
+    credit = shown().credit("Open is open.")
+    assert "Open.md" not in credit.sources + credit.besides
+    assert Shown().credit("Nothing was read.") == Credit()

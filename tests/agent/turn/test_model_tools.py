@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from obsidian_agent.agent.turn.model_tools import clause, compact_schema, describe, envelope, signature, usage_of
+from obsidian_agent.agent.turn.model_tools import clause, describe, envelope, signature, usage_of
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.validate import validate
@@ -95,14 +95,3 @@ def test_who_uses_a_tool_wrongly_is_told_how_it_is_used() -> None:
     misread = Problem("REFERENCE_ERROR", "${steps.find.items.0.path}: the output has no items.", "more")
     assert usage_of([misread], plan, TOOLS)[0].startswith("vault.query(")
     assert usage_of([misread], {"steps": 7}, TOOLS) == ()
-
-
-def test_the_compact_schema_keeps_fields_and_loses_titles() -> None:
-    full = ActionPlan.model_json_schema(by_alias=True)
-    compact = compact_schema(full)
-    assert set(compact["properties"]) == set(full["properties"])
-    assert set(compact["$defs"]["Step"]["properties"]) == set(full["$defs"]["Step"]["properties"])
-    assert compact["$defs"]["Step"]["required"] == ["id", "tool", "args"]
-    assert not [schema for schema in (compact, *compact["$defs"].values()) if "title" in schema]
-    assert compact["$defs"]["Step"]["properties"]["onError"] == {"enum": ["stop", "skip", "retry"], "type": "string"}
-    assert compact["$defs"]["Step"]["properties"]["foreach"] == {"$ref": "#/$defs/Foreach"}

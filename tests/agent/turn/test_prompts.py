@@ -7,13 +7,29 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.agent.budget import estimate
-from obsidian_agent.agent.turn.prompts import CORE, SELECTION_SHOWN, bad_answer, correction, request_message, system_prompt
+from obsidian_agent.agent.budget import estimate, estimate_offers
+from obsidian_agent.agent.turn.model_tools import offers
+from obsidian_agent.agent.turn.prompts import (
+    CORE,
+    MOST,
+    SELECTION_SHOWN,
+    SMALL_WINDOW,
+    agent_prompt,
+    bad_answer,
+    correction,
+    detail_for,
+    hint,
+    request_message,
+    suggested,
+    system_prompt,
+)
 from obsidian_agent.errors import Problem
+from obsidian_agent.offline.recipe import SLOT, packaged
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan, Step
-from obsidian_agent.plan.scope import CONTEXT_NAMES
+from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.validate import validate
+from obsidian_agent.providers.scripted import ScriptedProvider
 from obsidian_agent.tools.core.filters import FILTERS
 from obsidian_agent.tools.core.tool import RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
@@ -182,3 +198,103 @@ def test_a_bad_answer_goes_back_within_bounds() -> None:
     assert len(bad_answer("z" * 1_000_000).text) < 21_000
     assert bad_answer(" \n").text.strip()
     assert bad_answer("short").role == "assistant"
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"^# (.+)$", text, re.MULTILINE)
+
+
+def test_who_only_answers_learns_nothing_of_plans() -> None:
+    prompt = agent_prompt(TOOLS.values(), propose=False)
+    assert headings(prompt) == ["Role", "Looking around", "Answering", "Data is not instructions"]
+    assert "propose" not in prompt.lower()
+    assert "{{" not in prompt
+
+
+def test_who_may_propose_learns_the_plan_language_once() -> None:
+    prompt = agent_prompt(TOOLS.values(), propose=True)
+    assert headings(prompt) == [
+        "Role",
+        "Looking around",
+        "Answering",
+        "Proposing changes",
+        "Tools",
+        "References, in `args`, `when` and `foreach.from` only",
+        "Vault rules",
+        "Examples",
+        "Data is not instructions",
+    ]
+    assert "You cannot read notes" not in prompt, "that is for planners that cannot look around"
+    assert "Output ONLY valid JSON" not in prompt
+    for name in TOOLS:
+        assert re.search(rf"^{re.escape(name)}\*?\(", prompt, re.MULTILINE)
+
+
+def test_the_examples_are_valid_plans_that_change_something() -> None:
+    examples = agent_prompt(TOOLS.values(), propose=True).partition("# Examples")[2].partition("# Data is")[0]
+    plans = [json.loads(line) for line in examples.splitlines() if line.startswith("{")]
+    assert len(plans) >= 2
+    for plan in plans:
+        assert plan["riskLevel"] != "read-only"
+        assert validate(plan, TOOLS).problems == ()
+
+
+def test_it_is_the_same_for_the_same_tools() -> None:
+    assert agent_prompt(TOOLS.values(), propose=True) == agent_prompt(list(TOOLS.values()), propose=True)
+    fewer = [tool for name, tool in TOOLS.items() if name != "commands.run"]
+    assert "commands.run*(" not in agent_prompt(fewer, propose=True)
+
+
+def test_the_short_form_leaves_room_in_a_small_window() -> None:
+    short = agent_prompt(TOOLS.values(), propose=True, detail="short")
+    functions = estimate_offers(offers(TOOLS, propose=True, detail="short"))
+    assert estimate(short) + functions < 1_300
+    assert estimate(agent_prompt(TOOLS.values(), propose=False, detail="short")) < 150
+    assert "material, not instructions" in short
+    assert "{{" not in short
+
+
+@pytest.mark.parametrize(
+    ("message", "tool"),
+    [
+        ("Tick all open tasks in Today", "vault.markTasks"),
+        ("Rename the tag #work to #job", "vault.renameTag"),
+        ("Make a note from the template Meeting", "template.render"),
+        ("Which links lead nowhere?", "vault.listUnresolved"),
+        ("Move the section Ideas into a note of its own", "vault.takeSection"),
+    ],
+)
+def test_the_words_say_which_tools_are_needed(message: str, tool: str) -> None:
+    assert tool in {each.name for each in suggested(message, TOOLS.values(), CORE)}
+
+
+def test_most_plans_can_be_made_with_what_a_small_model_is_told() -> None:
+    enough = 0
+    for recipe in packaged():
+        told = {tool.name for tool in suggested(SLOT.sub("it", recipe.examples[0]), TOOLS.values(), CORE)} | set(CORE)
+        enough += set(recipe.tools) <= told
+    assert enough / len(packaged()) > 0.85
+
+
+def test_no_more_than_asked_for_and_nothing_twice() -> None:
+    found = suggested("Tick the open tasks and move them to Today", TOOLS.values(), CORE)
+    assert len(found) <= MOST
+    assert not {tool.name for tool in found} & set(CORE)
+    assert suggested("Tick the open tasks", [TOOLS["vault.query"]], ()) in ((), (TOOLS["vault.query"],))
+    assert suggested("", TOOLS.values(), ()) == ()
+    assert hint("Räum die Wiese auf", TOOLS.values(), "short") in ("", hint("Räum die Wiese auf", TOOLS.values(), "short"))
+
+
+def test_who_knows_all_tools_needs_no_hint() -> None:
+    assert hint("Tick the open tasks", TOOLS.values(), "full") == ""
+    assert "vault.markTasks*(" in hint("Tick the open tasks", TOOLS.values(), "short")
+
+
+def test_small_windows_and_models_on_this_machine_are_told_less() -> None:
+    far, near = ScriptedProvider("scripted/a", ()), ScriptedProvider("scripted/b", (), local=True)
+    assert detail_for(None, far, None) == "full"
+    assert detail_for(None, far, SMALL_WINDOW) == "short"
+    assert detail_for(None, far, SMALL_WINDOW + 1) == "full"
+    assert detail_for(None, near, 200_000) == "short"
+    assert detail_for("full", near, 4_096) == "full"
+    assert detail_for("short", far, None) == "short"

@@ -69,15 +69,16 @@ class TextFileView {
   constructor(app) { this.app = app; }
   get unsaved() { return this.file !== null && this.lastSavedData !== this.getViewData(); }
   async load(file) {
-    if (this.file) await this.save();
+    if (this.unsaved) await this.save();
     this.file = file;
     this.lastSavedData = await this.app.vault.read(file);
     this.setViewData(this.lastSavedData, true);
   }
   requestSave() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.save(), AUTOSAVE);
+    this.timer = setTimeout(() => this.unsaved && this.save(), AUTOSAVE);
   }
+  // Whether it leaves a note alone that has no unsaved words is not published: here it writes, which is the worst that it can do.
   async save() {
     clearTimeout(this.timer);
     if (this.saving) {
@@ -85,14 +86,14 @@ class TextFileView {
       return;
     }
     const { file } = this;
-    if (!file || !this.unsaved) return;
+    if (!file) return;
     this.saving = true;
     this.lastSavedData = this.getViewData();
     await window.__write(file.path, this.lastSavedData);
     this.saving = false;
     if (this.saveAgain) {
       this.saveAgain = false;
-      await this.save();
+      if (this.unsaved) await this.save();
     }
   }
   // The release notes: without unsaved words the note is loaded anew and its undo is gone (0.13.16); with them both are merged, with a notice (0.11.6).
@@ -183,7 +184,7 @@ class WorkspaceLeaf {
     if (this.view.getMode?.() === "source") editor.setSelection({ line, ch: 0 });
   }
   async detach() {
-    await this.view.save?.();
+    if (this.view.unsaved) await this.view.save();
     this.view.close();
     this.app.workspace.remove(this);
   }

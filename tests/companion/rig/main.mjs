@@ -35,6 +35,32 @@ async function answered(route) {
 const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox"] });
 let vault = null;
 
+/** Tell of files that come, change or go, in dot folders not. Node's own recursive watch loses files that another is renamed over. */
+function watched(base, tell) {
+  const watchers = new Map();
+  const watch = (folder) => {
+    const watcher = fs.watch(path.join(base, folder), (_event, name) => {
+      if (!name || name.startsWith(".")) return;
+      const found = path.join(folder, name);
+      const isFolder = fs.statSync(path.join(base, found), { throwIfNoEntry: false })?.isDirectory();
+      if (isFolder && !watchers.has(found)) look(found);
+      else if (!isFolder) tell(found);
+    });
+    watchers.set(folder, watcher);
+    watcher.on("error", () => {});
+  };
+  const look = (folder) => {
+    watch(folder);
+    for (const entry of fs.readdirSync(path.join(base, folder), { withFileTypes: true })) {
+      if (entry.name.startsWith(".")) continue;
+      if (entry.isDirectory()) look(path.join(folder, entry.name));
+      else if (folder) tell(path.join(folder, entry.name));
+    }
+  };
+  look("");
+  return () => watchers.forEach((watcher) => watcher.close());
+}
+
 /** A vault's window: a page, the folder's watcher and a socket. */
 async function opened({ base, id, socket }) {
   const page = await browser.newPage();
@@ -51,8 +77,7 @@ async function opened({ base, id, socket }) {
   const manifest = JSON.parse(fs.readFileSync(path.join(plugin, "manifest.json"), "utf8"));
   await page.evaluate(() => import("/app.mjs"));
   await page.evaluate((given) => window.start(...given), [base, files, source, manifest]);
-  const watcher = fs.watch(base, { recursive: true }, (_event, name) => {
-    if (!name || name.split("/").some((part) => part.startsWith("."))) return;
+  const close = watched(base, (name) => {
     let text = null;
     try {
       text = fs.readFileSync(real(name), "utf8").replace(/^\ufeff/, "");
@@ -66,7 +91,7 @@ async function opened({ base, id, socket }) {
   await new Promise((resolve) => server.listen(socket, resolve));
   fs.chmodSync(socket, 0o600);
   here.close = async () => {
-    watcher.close();
+    close();
     server.close();
     await page.close();
   };
@@ -82,15 +107,22 @@ function served(here, connection) {
     if (end < 0) return;
     const { argv } = JSON.parse(got.subarray(0, end).toString("latin1"));
     here.calls.push(argv);
-    if (here.fault === "hang") return;
+    if (here.fault === "hang" || (here.fault === "edit unheard" && actionOf(argv) === "edit")) return;
     // "serial": a call waits for the one before, which nobody has seen the app do or not do.
     const turn = here.fault === "serial" ? here.busy : Promise.resolve();
     const text = turn.then(() => command(here, argv)).catch((error) => `Error: ${error.message}`);
     here.busy = text.catch(() => {});
     const answer = await text;
+    if (here.fault === "edit unanswered" && actionOf(argv) === "edit") return;
     if (here.fault === "half") connection.end(answer.slice(0, answer.length / 2));
     else connection.end(`${answer}\n`);
   });
+}
+
+/** The action that the plugin is asked for. */
+function actionOf(argv) {
+  const request = argv.find((word) => word.startsWith("req="));
+  return request && JSON.parse(Buffer.from(request.slice(4), "base64url").toString()).action;
 }
 
 /** What Obsidian's command line prints. */
@@ -133,6 +165,7 @@ const hand = {
   js: ({ code }) => vault.page.evaluate(code),
   fault: ({ name }) => void (vault.fault = name),
   calls: () => vault.calls.splice(0),
+  actions: () => vault.calls.map(actionOf),
   errors: () => vault.errors.splice(0),
 };
 

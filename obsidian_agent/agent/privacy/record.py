@@ -1,0 +1,175 @@
+"""The record of a vault: one line of JSON for each thing that was done or handed over, each bound to the line before it.
+
+A line is `{"n": NUMBER, "prev": HASH, "time": ISO, "kind": KIND, …, "hash": HASH}`; its hash is of everything before it in the line, `prev` that
+of the line before. So a line that was changed, added or taken away is noticed, and named. The last number and hash also stand in a file of
+their own, so that a cut at the end is noticed too; who may write both can take away the end unnoticed. There is no text of notes in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from obsidian_agent.journal.lock import wait_for_lock
+from obsidian_agent.state_files import make_private, replace_file
+
+START: Final = "0" * 64
+LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of one file; the next line begins another, and the chain goes on in it."""
+
+_LINE: Final = re.compile(rb'(\{"n": (\d+), "prev": "([0-9a-f]{64})".*), "hash": "([0-9a-f]{64})"\}\n', re.DOTALL)
+_TAIL: Final = 65_536
+
+
+class Place(NamedTuple):
+    """A line's number and hash."""
+
+    n: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How many lines are as they were written; `first_bad` is the number of the first that is not, or is not there, and `reason` says why."""
+
+    entries: int
+    first_bad: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The files `audit.jsonl` and `audit-NUMBER.jsonl` (older ones, named after their first line) in a folder of the person's state."""
+
+    folder: Path
+    clock: Callable[[], datetime]
+
+    @property
+    def file(self) -> Path:
+        """Where the next line goes."""
+        return self.folder / "audit.jsonl"
+
+    @property
+    def head(self) -> Path:
+        """Where the last number and hash stand."""
+        return self.folder / "audit.head"
+
+    def append(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Write entries durably, each with its `kind`. Raises OSError; then nothing of them counts as written."""
+        make_private(self.folder)
+        time = self.clock().isoformat(timespec="milliseconds")
+        with self._open() as (fd, last):
+            lines = b""
+            for entry in entries:
+                body = json.dumps({"n": last.n + 1, "prev": last.hash, "time": time, **entry}, ensure_ascii=True)[:-1].encode("ascii")
+                last = Place(last.n + 1, hashlib.sha256(body).hexdigest())
+                lines += body + f', "hash": "{last.hash}"}}\n'.encode("ascii")
+            _write(fd, lines)
+            os.fsync(fd)
+            replace_file(self.head, f"{last.n} {last.hash}\n".encode("ascii"))
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Everything that is recorded, oldest first; lines that cannot be read are left out."""
+        found = []
+        for line in self._lines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict):
+                found.append({name: value for name, value in entry.items() if name not in ("prev", "hash")})
+        return found
+
+    def verify(self) -> Verified:
+        """Check every line, and that the last one is the last that was written."""
+        last = Place(0, START)
+        for line in self._lines():
+            match = _LINE.fullmatch(line)
+            if match is None or hashlib.sha256(match[1]).hexdigest().encode() != match[4]:
+                return Verified(last.n, last.n + 1, "it was changed or is only there in part")
+            if int(match[2]) != last.n + 1:
+                return Verified(last.n, last.n + 1, "it is missing")
+            if match[3] != last.hash.encode():
+                return Verified(last.n, last.n + 1, "it does not follow the line before it")
+            last = Place(last.n + 1, match[4].decode())
+        written = self._written()
+        if written is None:
+            return (
+                Verified(last.n)
+                if last.n == 0
+                else Verified(last.n, last.n, f"{self.head.name}, which names the last line, is gone or damaged")
+            )
+        if written.n > last.n:
+            return Verified(last.n, last.n + 1, "it is missing, and so is every line after it")
+        if written.n == last.n and written.hash != last.hash:
+            return Verified(last.n - 1, last.n, "it is another one than was written")
+        return Verified(last.n)
+
+    # --- files -------------------------------------------------------------------------------------------------------------------------
+
+    def _older(self) -> list[Path]:
+        return sorted(self.folder.glob("audit-*.jsonl"))
+
+    def _lines(self) -> Iterator[bytes]:
+        for file in (*self._older(), self.file):
+            try:
+                data = file.read_bytes()
+            except FileNotFoundError:
+                continue
+            yield from re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
+
+    def _written(self) -> Place | None:
+        try:
+            number, hash = self.head.read_text("ascii").split()
+            return Place(int(number), hash)
+        except (OSError, ValueError):
+            return None
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[tuple[int, Place]]:
+        """The file for the next lines, held against others, and the place of the last line that was written."""
+        flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        lock = os.open(self.folder / "audit.lock", os.O_RDWR | os.O_CREAT | flags, 0o600)
+        try:
+            wait_for_lock(lock)
+            with contextlib.suppress(FileNotFoundError):
+                if self.file.stat().st_size > LARGEST:
+                    os.replace(self.file, self._older_name())
+            fd = os.open(self.file, os.O_RDWR | os.O_APPEND | os.O_CREAT | flags, 0o600)
+            try:
+                yield fd, self._last(fd)
+            finally:
+                os.close(fd)
+        finally:
+            os.close(lock)
+
+    def _older_name(self) -> Path:
+        with self.file.open("rb") as stream:
+            match = re.match(rb'\{"n": (\d+),', stream.read(40))
+        return self.folder / f"audit-{int(match[1]) if match else len(self._older()) + 1:09}.jsonl"
+
+    def _last(self, fd: int) -> Place:
+        """The head, or the line behind it that a crash has left without one. What a crash has left of a line goes: it counted for nothing."""
+        size = os.fstat(fd).st_size
+        os.lseek(fd, max(0, size - _TAIL), os.SEEK_SET)
+        tail = os.read(fd, _TAIL)
+        if not tail.endswith(b"\n"):
+            os.ftruncate(fd, size - len(tail) + tail.rfind(b"\n") + 1)
+        head = self._written() or Place(0, START)
+        found = re.fullmatch(rb'(?s:.*)"n": (\d+), .*"hash": "([0-9a-f]{64})"\}\n(?s:[^\n]*)', tail)
+        if found is not None and int(found[1]) > head.n:
+            return Place(int(found[1]), found[2].decode())
+        return head
+
+
+def _write(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]

@@ -1,0 +1,114 @@
+"""The app beside an Obsidian: what is open and selected there goes along, and open notes are changed through its editor."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_stand_in import StandIn, stand_in
+from tui.driving import Driver, driving_real
+
+DAY = "# Day\n\n- Garden 👍\n- Kitchen\n- Roof\n\nThe end.\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    vault = tmp_path / "Vault"
+    vault.mkdir()
+    (vault / "Day.md").write_text(DAY)
+    return vault.resolve()
+
+
+@pytest.fixture
+def running(home: Path, folder: Path) -> Iterator[StandIn]:
+    with stand_in(folder, home) as started:
+        started.open_note("Day.md").text = DAY + "unsaved words\n"
+        yield started
+
+
+@asynccontextmanager
+async def app(folder: Path, tmp_path: Path) -> AsyncIterator[Driver]:
+    with VaultStore.open(folder) as store:
+        async with driving_real(Wiring(store, tmp_path / "state"), (140, 40)) as driver:
+            yield driver
+
+
+def chip(driver: Driver) -> str:
+    return str(driver.panes.chat.chip.render()) if driver.panes.chat.chip.display else ""
+
+
+def select_bullets(running: StandIn) -> None:
+    running.select("Day.md", (2, 0), (4, 6), "- Garden 👍\n- Kitchen\n- Roof")
+
+
+async def test_the_main_job_over_a_live_selection_and_back(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    note = running.notes["Day.md"]
+    async with app(folder, tmp_path) as driver:
+        await driver.until(lambda: "Day.md in Obsidian" in chip(driver))
+        assert "◈ Obsidian" in driver.screen()
+        select_bullets(running)
+        await driver.until(lambda: "sel 3 lines · Day.md in Obsidian" in chip(driver))
+        await driver.planned("Create a note for each bullet in 'Projects'")
+        assert driver.stage == "plan", driver.transcript()
+        assert "3 new" in driver.plan_head()
+        await driver.press("a")
+        assert driver.stage == "result"
+        assert sorted(path.name for path in (folder / "Projects").iterdir()) == ["Garden 👍.md", "Kitchen.md", "Roof.md"]
+        assert "[[" in note.text
+        assert note.text.endswith("unsaved words\n")
+        assert note.text == (folder / "Day.md").read_text()
+        assert running.asked.count("edit") == 1
+        await driver.press("u")
+        await driver.settle()
+        assert note.text == (folder / "Day.md").read_text() == DAY + "unsaved words\n"
+        assert running.asked.count("edit") == 2
+
+
+async def test_the_selection_can_be_left_out_and_follows_the_person(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    select_bullets(running)
+    async with app(folder, tmp_path) as driver:
+        await driver.until(lambda: "sel 3 lines" in chip(driver))
+        await driver.press("ctrl+t")
+        assert "not sent" in chip(driver)
+        assert driver.panes.attention()[1] is None
+        await driver.press("ctrl+t")
+        await driver.press("ctrl+o", *"day", "enter", "x")
+        assert "Obsidian" not in chip(driver)
+        running.select("Day.md", (0, 0), (0, 5), "# Day")
+        await driver.until(lambda: "sel 1 line · Day.md in Obsidian" in chip(driver))
+        running.place.unlink()
+        running.bump()
+        await driver.until(lambda: "Obsidian" not in chip(driver))
+
+
+async def test_nobody_is_asked_while_the_person_looks_elsewhere(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    async with app(folder, tmp_path) as driver:
+        await driver.until(lambda: running.asked.count("watch") >= 2)
+        driver.app.on_app_blur()
+        running.bump()
+        await driver.until(lambda: True)
+        asked = len(running.asked)
+        for _ in range(3):
+            running.bump()
+            await driver.pilot.pause(0.1)
+        assert len(running.asked) <= asked + 1
+        driver.app.on_app_focus()
+        await driver.until(lambda: len(running.asked) > asked + 1)
+
+
+async def test_a_note_opens_in_obsidian_at_the_line(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    async with app(folder, tmp_path) as driver:
+        await driver.press("ctrl+o", *"day", "enter", "down", "down", "o")
+        assert running.opened == [("Day.md", 3, False)]
+
+
+async def test_without_an_obsidian_nothing_is_shown_of_one(home: Path, folder: Path, tmp_path: Path) -> None:
+    async with app(folder, tmp_path) as driver:
+        await driver.press("ctrl+o", *"day", "enter", "x")
+        assert "Obsidian" not in driver.screen()
+        assert driver.panes.attention()[0] == "Day.md"
