@@ -18,12 +18,12 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
-from obsidian_agent.agent.privacy.consent import PathRules
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, PathUse, VaultPath, custom_path, parse
+from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.view import VaultView
 
 
