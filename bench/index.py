@@ -166,7 +166,7 @@ class _Bench:
         snapshot = index.snapshot
         hub = parse(self.vault.hub, PathUse.READ)
         other = parse(snapshot.paths[len(snapshot) // 2], PathUse.READ)
-        every = [(file, index.index(parse(path, PathUse.READ))) for file, path in enumerate(snapshot.paths)]
+        every = [(file, index.facts(parse(path, PathUse.READ))) for file, path in enumerate(snapshot.paths)]
         links = [(file, target) for file, facts in every for target in facts.targets]
         tag = max(snapshot.tag_rows(), key=lambda pair: len(pair[1]))[0]
         tags = [(file, tag_key(name)) for file, facts in every for name in facts.tags]
@@ -194,7 +194,7 @@ class _Bench:
             started = time.perf_counter()
             index = keeper.look_at([path])
             assert index is not None
-            assert index.index(path).targets[-1] == f"changed {number}"
+            assert index.facts(path).targets[-1] == f"changed {number}"
             seconds.append(time.perf_counter() - started)
         file.write_bytes(data)
         seconds.sort()

@@ -123,7 +123,7 @@ def _tags(view: VaultView) -> list[str]:
 def _each_tag(view: VaultView) -> Iterator[str]:
     index = view.index
     for path in index.notes(ROOT):
-        yield from index.index(path).tags
+        yield from index.facts(path).tags
 
 
 class Why(Enum):

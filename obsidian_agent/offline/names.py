@@ -89,7 +89,7 @@ class Names:
         tags: dict[str, None] = {}
         properties: dict[str, dict[str, Any]] = {}
         known: set[tuple[str, Any]] = set()
-        for facts in (self.index.index(path) for path in self.index.files() if path.is_note):
+        for facts in (self.index.facts(path) for path in self.index.files() if path.is_note):
             tags.update(dict.fromkeys(facts.tags))
             for name, value in facts.properties.items():
                 # Most notes only repeat what others have: that is told by a look into one set.

@@ -134,7 +134,7 @@ def rename_property(args: RenamePropertyInput, ctx: ToolContext) -> Proposal[Ren
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
     for path in args.notes(ctx):
-        if args.from_ not in index.index(path).properties:
+        if args.from_ not in index.facts(path).properties:
             continue
         paths.parse(path.text, PathUse.UPDATE)
         text = read_text(ctx.view, path)
@@ -257,7 +257,7 @@ def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTa
     counts: dict[str, int] = {}
     notes = args.notes(ctx)
     for path in notes:
-        for tag in index.index(path).tags:
+        for tag in index.facts(path).tags:
             key = tag_key(tag)
             names.setdefault(key, tag)
             counts[key] = counts.get(key, 0) + 1

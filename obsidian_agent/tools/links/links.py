@@ -112,7 +112,7 @@ def _lost(args: NotesInput, ctx: ToolContext, problems: list[Problem]) -> list[_
 
 def dead_links(index: VaultIndex, source: VaultPath, ctx: ToolContext, problems: list[Problem]) -> Iterator[Link]:
     """The links of a note that lead nowhere; why it could not be read goes to `problems`."""
-    if not any(target and index.resolve(target, source) is None for target in index.index(source).targets):
+    if not any(target and index.resolve(target, source) is None for target in index.facts(source).targets):
         return
     try:
         links = links_of(source, ctx.view.read(source))

@@ -381,7 +381,7 @@ class LinkMentionsInput(NotesInput):
 def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
-    names = [target.stem, *(ctx.view.index.index(target).aliases if args.aliases else ())]
+    names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
     pattern = _pattern([name for name in names if name.strip()])
     name = LinkWriter(ctx.view).target(target)
     problems: list[Problem] = []

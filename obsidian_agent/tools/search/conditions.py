@@ -145,7 +145,7 @@ class Matcher:
 
     def made(self, path: VaultPath) -> float:
         """When a file was made; see `made_ms`."""
-        return made_ms(path, self.index.index(path).properties if path.is_note else {}, self.ctx)
+        return made_ms(path, self.index.facts(path).properties if path.is_note else {}, self.ctx)
 
     def _by_facts(self, wanted: Condition) -> Iterator[Check]:
         index = self.index
@@ -156,10 +156,10 @@ class Matcher:
             yield lambda path: path in having
         if wanted.tagged is not None:
             self.asked_facts = True
-            yield lambda path: bool(index.index(path).tags) == wanted.tagged
+            yield lambda path: bool(index.facts(path).tags) == wanted.tagged
         if wanted.properties is not None:
             self.asked_facts = True
-            yield lambda path: bool(index.index(path).properties) == wanted.properties
+            yield lambda path: bool(index.facts(path).properties) == wanted.properties
         for name, value in (wanted.property or {}).items():
             self.asked_facts = True
             yield self._property(name, value)
@@ -175,7 +175,7 @@ class Matcher:
 
     def _property(self, name: str, value: Any) -> Check:
         if value is None or value == []:
-            return lambda path: value_of(self.index.index(path).properties, name) in (None, "", [])
+            return lambda path: value_of(self.index.facts(path).properties, name) in (None, "", [])
         filters = [PropertyFilter(name, each, self.index) for each in (value if isinstance(value, list) else [value])]
         return lambda path: any(each.fits(path) for each in filters)
 
@@ -183,7 +183,7 @@ class Matcher:
         """Numbers with a number, dates with a date; what is neither never fits."""
 
         def fits(path: VaultPath) -> bool:
-            value = comparable(value_of(self.index.index(path).properties, name))
+            value = comparable(value_of(self.index.facts(path).properties, name))
             wanted = comparable(limit)
             return value is not None and isinstance(value, str) == isinstance(wanted, str) and holds(value, wanted)
 
@@ -207,7 +207,7 @@ class Matcher:
             yield lambda path: path in sources
         if wanted.linked_from is not None:
             source = find_file(self.ctx.view, wanted.linked_from)
-            targets = frozenset(index.resolve(target, source) for target in index.index(source).targets)
+            targets = frozenset(index.resolve(target, source) for target in index.facts(source).targets)
             yield lambda path: path in targets
         if wanted.linked is not None:
             yield lambda path: bool(index.linking(path)) == wanted.linked
@@ -215,7 +215,7 @@ class Matcher:
             yield lambda path: self._links_out(path) == wanted.linking
 
     def _links_out(self, path: VaultPath) -> bool:
-        return any(self.index.resolve(target, path) not in (None, path) for target in self.index.index(path).targets)
+        return any(self.index.resolve(target, path) not in (None, path) for target in self.index.facts(path).targets)
 
     def _by_content(self, wanted: Condition) -> Iterator[Check]:
         if wanted.text is not None:
@@ -281,7 +281,7 @@ def comparable(value: Any) -> float | str | None:
 def day_of(path: VaultPath, index: VaultIndex) -> date | None:
     """The day that a note is about: in its name, else in one of its properties."""
     found = _DAY.search(path.stem)
-    properties = index.index(path).properties
+    properties = index.facts(path).properties
     texts = [found[0]] if found else [value for key in _DATE_PROPERTIES if isinstance(value := value_of(properties, key), str)]
     for text in texts:
         match = _DAY.search(text)
@@ -310,7 +310,7 @@ def _by_path(wanted: Condition, view: VaultView) -> Iterator[Check]:
 
 def _having(index: VaultIndex, name: str) -> Check:
     folded = name.casefold()
-    return lambda path: any(key.casefold() == folded for key in index.index(path).properties)
+    return lambda path: any(key.casefold() == folded for key in index.facts(path).properties)
 
 
 def _name_pattern(name: str) -> str:
@@ -348,7 +348,7 @@ class PropertyFilter:
 
     def fits(self, path: VaultPath) -> bool:
         """Whether a note meets the condition."""
-        value = value_of(self._index.index(path).properties, self._key)
+        value = value_of(self._index.facts(path).properties, self._key)
         if self._wanted is None:
             return value is None
         if _equal(value, self._wanted):

@@ -46,7 +46,7 @@ class FoundBriefly(ToolModel):
     @classmethod
     def of(cls, path: VaultPath, ctx: ToolContext, matcher: Matcher, **more: str) -> Self:
         """What is told of a file that was found."""
-        facts, stat = matcher.index.index(path), ctx.view.stat(path)
+        facts, stat = matcher.index.facts(path), ctx.view.stat(path)
         return cls(
             path=path.text,
             name=path.stem,
@@ -104,7 +104,7 @@ def sort_files(paths: list[VaultPath], sort: str | None, ctx: ToolContext, match
         "day": lambda path: day_of(path, matcher.index),
     }
     if key.startswith(_PROPERTY) and len(key) > len(_PROPERTY):
-        measures[key] = lambda path: sort_key(value_of(matcher.index.index(path).properties, key.removeprefix(_PROPERTY)))
+        measures[key] = lambda path: sort_key(value_of(matcher.index.facts(path).properties, key.removeprefix(_PROPERTY)))
     if key not in measures:
         raise ToolError(f"{sort!r} is no order.", hint="Use path, name, modified, created, day, size or frontmatter.KEY, or - and one.")
     values = {path: measures[key](path) for path in sorted(paths)}

@@ -163,7 +163,7 @@ class LinkChanges:
 
     def of_source(self, source: VaultPath) -> dict[str, Change]:
         """The targets of a file, as the index knows them, that mean something else afterwards; those of references too."""
-        facts = self._index.index(source)
+        facts = self._index.facts(source)
         found = self.of_targets(facts.targets, source)
         return {**self.of_references(facts.references, source), **found} if facts.references else found
 
@@ -181,7 +181,7 @@ class LinkChanges:
         return changes
 
     def _refers(self, source: VaultPath) -> bool:
-        return any(map(self.may_change, self._index.index(source).references))
+        return any(map(self.may_change, self._index.facts(source).references))
 
     def of_targets(self, targets: Iterable[str], source: VaultPath) -> dict[str, Change]:
         """Those of some targets that mean something else in a file afterwards."""

@@ -69,14 +69,14 @@ def said(index: VaultIndex) -> dict[str, Any]:
     """Everything that an index can be asked."""
     files = list(index.files())
     folders = [ROOT, *{path.parent for path in files}]
-    names = {file_name(path) for path in files} | {target_name(target) for path in files for target in index.index(path).targets}
+    names = {file_name(path) for path in files} | {target_name(target) for path in files for target in index.facts(path).targets}
     return {
         "files": [path.text for path in files],
         "aliases": sorted((alias, path.text) for alias, path in index.aliases()),
         "names": {query: index.names().search(query) for query in ("a", "b", "also", "caf\u00e9", "sub c", "pic")},
         "text": {path.text: index.text(path) for path in files},
         "notes": {folder.text: [path.text for path in index.notes(folder)] for folder in folders},
-        "facts": {path.text: index.index(path) for path in files},
+        "facts": {path.text: index.facts(path) for path in files},
         "tagged": {(tag, folder.text): [path.text for path in index.tagged(tag, folder)] for tag in TAGS for folder in folders},
         "naming": {name: [path.text for path in index.naming(name)] for name in names},
         "referring": [path.text for path in index.referring()],
@@ -94,7 +94,7 @@ def said(index: VaultIndex) -> dict[str, Any]:
         "resolved": {
             (path.text, target): found.text if (found := index.resolve(target, path)) else None
             for path in files
-            for target in index.index(path).targets
+            for target in index.facts(path).targets
         },
     }
 

@@ -86,8 +86,8 @@ def test_the_index_is_that_of_what_is_left(make_vault: MakeVault) -> None:
     assert index.linking(x) == []
     assert index.linking(diary) == [x]
     assert [each for each in index.files() if each.text.startswith("Private")] == []
-    assert index.index(path("Private/diary.md")).tags == ()
-    assert index.index(path("alias.md")).tags == ()
+    assert index.facts(path("Private/diary.md")).tags == ()
+    assert index.facts(path("alias.md")).tags == ()
     assert index.named(file_name(diary)) == [diary]
     assert index.bases() == []
     assert index.referring() == []
