@@ -6,12 +6,11 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 from hypothesis import strategies as st
 
@@ -21,8 +20,6 @@ from obsidian_agent.bootstrap import Wiring, build_session
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.transaction.actions import Action
-from obsidian_agent.vault.transaction.apply import Applier
 from previews import Picture, picture
 
 # --- vaults -------------------------------------------------------------------------------------------------------------------
@@ -116,26 +113,6 @@ CARRY_OFF = "carry off"
 def edits(*kinds: str, max_size: int = 3) -> st.SearchStrategy[list[Edit]]:
     """Some doings of other programs."""
     return st.lists(st.tuples(st.sampled_from(kinds or EDITS), st.integers(0, 50), st.integers(0, 50)), max_size=max_size)
-
-
-class PowerCut(BaseException):
-    """The process ends here."""
-
-
-@contextmanager
-def power_cut(after: int) -> Iterator[None]:
-    """The process ends after so many actions."""
-    real, done = Applier.carry_out, 0
-
-    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
-        nonlocal done
-        if done == after:
-            raise PowerCut
-        done += 1
-        return real(self, action, number, content)
-
-    with patch.object(Applier, "carry_out", carry_out), suppress(PowerCut):
-        yield
 
 
 class World:

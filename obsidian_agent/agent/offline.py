@@ -2,6 +2,7 @@
 
 A sentence that is an example of one recipe, word for word, becomes its plan or its answer. Any other gets the likeliest recipes with what the
 sentence holds filled in, to pick from. What it makes goes the way of every plan: validated, previewed, approved.
+A question is a plan that only reads: its dry run is put into words, of which the first line says what was looked for.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from obsidian_agent.agent.answers import answer, value_at
-from obsidian_agent.agent.events import Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
+from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.names import Names, Surroundings
 from obsidian_agent.offline.note_set import ACTIVE, Unread
 from obsidian_agent.offline.reader import Reading, readings
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
+from obsidian_agent.offline.recipe import SLOT, AnswerFrom, Input, Recipe, packaged
 from obsidian_agent.offline.recipe_plan import escaped, fill, rewritten
 from obsidian_agent.offline.search import MOST, Menu, Suggestion
 from obsidian_agent.offline.sentence import Sentence
@@ -30,12 +30,18 @@ from obsidian_agent.plan.model import MAX_STEPS, ActionPlan
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.references import CONTEXT_NAMES
 from obsidian_agent.plan.result import Preview
+from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate, text_of
 from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.form import Form
     from obsidian_agent.agent.macro import Macro
+
+
+MOST_LINES = 200
+"""Lines of a list in an answer; of what is more, the number is told."""
+
 
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
@@ -244,8 +250,28 @@ class OfflineTurn:
         if recipe.answer is None:
             return PlanReady(plan)
         texts = {name: shown(recipe.inputs[name], value) for name, value in (recipe.defaults | dict(values)).items()}
-        texts = {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
-        return answer(plan, recipe.answer, texts, self.around, self.planner.tools)
+        return self._answer(
+            plan, recipe.answer, {name: self.around.active_file or "" if text == ACTIVE else text for name, text in texts.items()}
+        )
+
+    def _answer(self, plan: ActionPlan, wording: AnswerFrom, texts: Mapping[str, str]) -> Answer | TurnFailed:
+        """The answer to a question, with the notes that it rests on. Such a plan may change nothing."""
+        try:
+            done = dry_run(plan.to_json(), self.planner.tools, Policy(allow_writes=False), self.around.view, self.request.context)
+        except PlanError as error:
+            return TurnFailed(error.problems[0], error.problems)
+        if done.errors:
+            return TurnFailed(done.errors[0], done.errors)
+        items = _items(_at(done.outputs, wording.items, texts))
+        count = _at(done.outputs, wording.count, texts) if wording.count else len(items)
+        if not items and not count:
+            return Answer(f"{plan.goal}: nothing found.")
+        lines = [f"{plan.goal}: {text_of(count)}"]
+        if wording.item:
+            line = ListTemplate(wording.item, FilterContext(LinkWriter(self.around.view), self.around.context.now))
+            lines += [line.fill(each, index) for index, each in enumerate(items[:MOST_LINES])]
+            lines += [f"… and {len(items) - MOST_LINES} more."] if len(items) > MOST_LINES else []
+        return Answer("\n".join(lines), _sources(items, wording.sources, texts) if wording.sources else ())
 
     def _candidate(self, recipe: Recipe, values: Mapping[str, Any], *, doubted: bool = False) -> Candidate:
         missing = recipe.missing(values)
@@ -278,7 +304,7 @@ class OfflineTurn:
         others = plan.model_copy(update={"steps": [each for each in plan.steps if each.id != wanted]})
         step, done = next(each for each in plan.steps if each.id == wanted), self.tried(others)
         assert step.foreach is not None
-        found = value_at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {}) if done is not None else None
+        found = _at(done.outputs, str(step.foreach.from_).removeprefix("$steps."), {}) if done is not None else None
         document = step.model_dump(by_alias=True, exclude={"foreach"}, exclude_defaults=True)
         made = []
         for number, item in enumerate((found or [])[: MAX_STEPS - len(plan.steps)], 1):
@@ -292,3 +318,36 @@ def _with_item(name: str, item: Mapping[str, Any], text: str) -> str:
     for field_, each in item.items():
         text = text.replace(f"${{{name}.{field_}}}", escaped(str(each)))
     return text
+
+
+def _sources(items: list[Any], field: str, shown: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths of the notes, each once; `${name}` is the note of a parameter."""
+    if field.startswith("${"):
+        return (shown[field[2:-1]],)
+    found: dict[str, None] = {}
+    for item in items:
+        value = item.get(field) if isinstance(item, dict) else None
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, dict):
+                path = path.get("path")
+            if isinstance(path, str):
+                found[path] = None
+    return tuple(found)
+
+
+def _items(value: Any) -> list[Any]:
+    """A list as it is; of an object its fields, of anything else a list of one, of nothing an empty one."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        return [{"key": key, "value": each} for key, each in value.items()]
+    return [] if value is None or value == "" else [value]
+
+
+def _at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:
+    """The value at a place such as `find.files`, where `${name}` is the value of a parameter; None when there is none."""
+    value: Any = outputs
+    for part in place.split("."):
+        key = shown.get(part[2:-1], part) if part.startswith("${") else part
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

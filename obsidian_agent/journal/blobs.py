@@ -117,7 +117,6 @@ class ImageSource:
         self._load = load
         self._where: dict[str, tuple[int, int, int]] = {}
         self._unpacked: dict[int, bytes | None] = {}
-        self._unpacked_bytes = 0
 
     def add(self, part: int, stored: StoredPart) -> None:
         """Give out the contents of a part too."""
@@ -151,15 +150,12 @@ class ImageSource:
         return self.get(action.after) if isinstance(action, PutFile) and action.after is not None else b""
 
     def _part(self, part: int) -> bytes | None:
-        if part in self._unpacked:
-            return self._unpacked[part]
-        images = self._unpack(part)
-        self._unpacked_bytes += len(images or b"")
-        while self._unpacked and self._unpacked_bytes > CACHED_BYTES:
-            oldest = self._unpacked.pop(next(iter(self._unpacked)))
-            self._unpacked_bytes -= len(oldest or b"")
-        self._unpacked[part] = images
-        return images
+        if part not in self._unpacked:
+            images = self._unpack(part)
+            while self._unpacked and sum(len(known or b"") for known in (images, *self._unpacked.values())) > CACHED_BYTES:
+                del self._unpacked[next(iter(self._unpacked))]
+            self._unpacked[part] = images
+        return self._unpacked[part]
 
     def _unpack(self, part: int) -> bytes | None:
         stored = self._load(part)

@@ -15,8 +15,7 @@ from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline.names import Surroundings, key_of
 from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
-from obsidian_agent.offline.sentence import Found, Sentence
-from obsidian_agent.offline.words import FUNCTION_WORDS, WORD, stem, words
+from obsidian_agent.offline.sentence import FUNCTION_WORDS, WORD, Found, Sentence, stem, words
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.registry import TOOLS

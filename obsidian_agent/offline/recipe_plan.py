@@ -6,8 +6,9 @@ note stays a reference, so that a macro works on whichever note is open then. Se
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from obsidian_agent.offline.note_set import ACTIVE, NoteSet, stem
@@ -31,15 +32,15 @@ def fill(recipe: Recipe, values: Mapping[str, Any]) -> ActionPlan:
     """The plan of a recipe for values as `values.read` gives them, of which none is missing; defaults hold for what is not given."""
     known = recipe.defaults | {name: value for name, value in values.items() if name in recipe.inputs and value is not None}
     absent = recipe.inputs.keys() - known.keys()
-    steps = [_step(step, known, absent) for step in recipe.plan["steps"] if not _hangs_on(step, absent)]
-    used = set(_names([step.get(place) for step in steps for place in _PLACES]))
-    parameters = {name: _declared(recipe.inputs[name], known[name]) for name in recipe.inputs if name in used and name in known}
-    document = {key: value for key, value in recipe.plan.items() if key not in ("steps", "parameters", "goal", "assumptions")}
     words = {name: recipe.inputs[name].options.get(str(value), value) for name, value in known.items()}
-    document |= {
+    # A step may be there for an optional input only.
+    steps = [_step(step, known, absent) for step in recipe.plan["steps"] if not _names(step.get("when")) & absent]
+    used = _names([step.get(place) for step in steps for place in _PLACES])
+    document = {
+        **recipe.plan,
         "goal": told(recipe.plan["goal"], words),
-        "assumptions": [told(each, words) for each in recipe.plan.get("assumptions", []) if not set(_names(each)) & absent],
-        "parameters": parameters,
+        "assumptions": [told(each, words) for each in recipe.plan.get("assumptions", []) if not _names(each) & absent],
+        "parameters": {name: _declared(wanted, known[name]) for name, wanted in recipe.inputs.items() if name in used and name in known},
         "steps": [step | ({"preview": told(step["preview"], words)} if step.get("preview") else {}) for step in steps],
     }
     return ActionPlan.model_validate(document)
@@ -57,10 +58,7 @@ def told(text: str, values: Mapping[str, Any]) -> str:
             return stem(words)
         return words or filters.partition("default:")[2] or "the vault"
 
-    def perhaps(found: re.Match[str]) -> str:
-        return found[1] if found[2] in values else ""
-
-    return _REFERENCE.sub(value, _PERHAPS.sub(perhaps, text))
+    return _REFERENCE.sub(value, _PERHAPS.sub(lambda found: found[1] if found[2] in values else "", text))
 
 
 def escaped(text: str) -> str:
@@ -68,42 +66,7 @@ def escaped(text: str) -> str:
     return "$" + text if _BARE.fullmatch(text) else text.replace("${", "$${")
 
 
-def _step(step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[str]) -> dict[str, Any]:
-    """A step with its descriptions of notes and its keys written out, references to what is the open note pointed at it, and without the
-    arguments that hold only an optional value which was not given."""
-    sets = {f"${{{name}}}": _literal(value.condition()) for name, value in known.items() if isinstance(value, NoteSet)}
-    keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
-    gone = {f"${{{name}}}" for name in absent}
-
-    def change(text: str) -> str:
-        return _REFERENCE.sub(lambda found: f"${{activeFile{found[2]}}}" if known.get(found[1]) == ACTIVE else found[0], text)
-
-    def written(value: Any) -> Any:
-        match value:
-            case str():
-                return sets[value] if value in sets else change(value)
-            case list():
-                return [written(each) for each in value]
-            case dict():
-                kept = (key for key in value if key not in gone and not (isinstance(value[key], str) and value[key] in gone))
-                return {keys.get(key, key): written(value[key]) for key in kept}
-            case _:
-                return value
-
-    return {key: written(value) if key in _PLACES else value for key, value in step.items()}
-
-
-def _hangs_on(step: Mapping[str, Any], absent: Collection[str]) -> bool:
-    """Whether a step is only for an optional input that was not given."""
-    return any(step.get("when") == f"${{{name}}}" for name in absent)
-
-
-def _literal(value: Any) -> Any:
-    """A value whose texts are taken literally, but for the reference that stands for the open note."""
-    return rewritten(value, lambda text: text if text == ACTIVE else escaped(text))
-
-
-def rewritten(value: Any, change: Callable[[str], str]) -> Any:
+def rewritten(value: Any, change: Callable[[str], Any]) -> Any:
     """A value with each of its texts changed, but not its keys."""
     match value:
         case str():
@@ -116,6 +79,32 @@ def rewritten(value: Any, change: Callable[[str], str]) -> Any:
             return value
 
 
+def _step(step: Mapping[str, Any], known: Mapping[str, Any], absent: Collection[str]) -> dict[str, Any]:
+    """A step with its descriptions of notes and its keys written out, references to what is the open note pointed at it, and without the
+    arguments that hold only an optional value which was not given."""
+    gone = {f"${{{name}}}" for name in absent}
+    keys = {f"${{{name}}}": value for name, value in known.items() if isinstance(value, str)}
+    sets = {
+        f"${{{name}}}": rewritten(value.condition(), lambda text: text if text == ACTIVE else escaped(text))
+        for name, value in known.items()
+        if isinstance(value, NoteSet)
+    }
+
+    def change(text: str) -> Any:
+        if text in sets:
+            return sets[text]
+        return _REFERENCE.sub(lambda found: f"${{activeFile{found[2]}}}" if known.get(found[1]) == ACTIVE else found[0], text)
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return [kept(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {keys.get(key, key): kept(each) for key, each in value.items() if not gone & {key, each if isinstance(each, str) else key}}
+
+    return {key: rewritten(kept(value), change) if key in _PLACES else value for key, value in step.items()}
+
+
 def _declared(wanted: Input, value: Any) -> dict[str, Any]:
     type_ = wanted.type
     if wanted.kind in ("value", "choice"):
@@ -124,16 +113,9 @@ def _declared(wanted: Input, value: Any) -> dict[str, Any]:
     return {"description": wanted.description, "type": type_, "default": value}
 
 
-def _names(value: Any) -> Iterator[str]:
+def _names(value: Any) -> set[str]:
     """The names that the texts of a value refer to, those of its keys among them."""
-    match value:
-        case str():
-            yield from (found[1] for found in re.finditer(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)", value))
-        case list():
-            for each in value:
-                yield from _names(each)
-        case dict():
-            yield from _names([*value, *value.values()])
+    return set(re.findall(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)", json.dumps(value)))
 
 
 def joined(plans: Sequence[ActionPlan]) -> ActionPlan:
@@ -160,8 +142,7 @@ def _numbered(document: dict[str, Any], ending: str) -> dict[str, Any]:
 
     made = []
     for step in steps:
-        places = {key: rewritten(step[key], lambda text: _NAME.sub(named, text)) for key in _PLACES if step.get(key) is not None}
-        places |= {"captureAs": f"{step['captureAs']}{ending}"} if step.get("captureAs") else {}
-        places |= {"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]} if step.get("dependsOn") else {}
-        made.append(step | places | {"id": f"{step['id']}{ending}"})
+        new = rewritten(step, lambda text: _NAME.sub(named, text))
+        new |= {key: f"{step[key]}{ending}" for key in ("id", "captureAs") if step.get(key)}
+        made.append(new | ({"dependsOn": [f"{name}{ending}" for name in step["dependsOn"]]} if step.get("dependsOn") else {}))
     return document | {"steps": made, "parameters": {f"{name}{ending}": each for name, each in parameters.items()}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
@@ -16,11 +16,10 @@ from typing import Any, Final
 import regex
 
 from obsidian_agent.offline.names import Name, Surroundings, said_of
-from obsidian_agent.offline.note_set import ACTIVE, Key, NoteSet, Term, Unread, without_templates
-from obsidian_agent.offline.recipe import SLOT, Input, Recipe, packaged
-from obsidian_agent.offline.sentence import Found, Sentence
+from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, without_templates
+from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
+from obsidian_agent.offline.sentence import FUNCTION_WORDS, JOINED, WORD, Found, Sentence, joined_words, meanings, stem, words
 from obsidian_agent.offline.values import read
-from obsidian_agent.offline.words import FUNCTION_WORDS, JOINED, WORD, joined_words, meanings, stem, words
 
 MOST: Final = 3
 _K1: Final = 1.2
@@ -111,7 +110,8 @@ class Menu:
         order = sorted(range(len(scores)), key=lambda number: (-scores[number], first[number], number))
         found = []
         for number in order[: max(_LOOKED_AT, most)]:
-            recipe, rest = self.recipes[number], _Rest.of(said)
+            recipe = self.recipes[number]
+            rest = _Rest.of(said, {wanted.kind for wanted in recipe.inputs.values()})
             values = rest.values(recipe)
             missing = recipe.missing(values)
             score = scores[number] * _LACKING ** len(missing) * _UNUSED ** len(rest)
@@ -198,18 +198,23 @@ class _Rest:
     names: list[Found]
     texts: list[str]
     days: list[str]
-    templates: str
-    """Where notes are no targets: the folder of templates, where the sentence does not name it, with a slash."""
 
     @classmethod
-    def of(cls, said: Sentence) -> _Rest:
+    def of(cls, said: Sentence, kinds: Collection[Kind]) -> _Rest:
+        """For inputs of these kinds: templates are there only where one is wanted or their folder is named."""
         folder = said.around.context.notes.templates or "Templates"
         named = any(name.value == folder or each.text.startswith(f"{folder}/") for each in said.names for name in each.names)
+        names = list(said.names)
+        if not named and "template" not in kinds:
+            kept = [
+                replace(each, names=tuple(name for name in each.names if not str(name.value).startswith(f"{folder}/"))) for each in names
+            ]
+            names = [each for each in kept if each.names]
         # A text in quotes that belongs to a condition is not there to be written; a day in a name is none.
         owned = [each for each in said.names if each.bound or each.negated]
         texts = [quote.text for quote in said.quotes if not any(each.start <= quote.start < each.end for each in owned)]
         days = [day.text for day in said.days if not any(each.start <= day.start < each.end for each in said.names)]
-        return cls(said.around, list(said.names), texts, days, "" if named else f"{folder}/")
+        return cls(said.around, _apart(names) if "value" in kinds else names, texts, days)
 
     def __len__(self) -> int:
         named = [found.text for found in self.names if not found.new]
@@ -218,8 +223,6 @@ class _Rest:
     def values(self, recipe: Recipe) -> dict[str, Any]:
         """The inputs that it is clear for. A folder goes to an input of its own before it describes notes."""
         values: dict[str, Any] = {}
-        if any(wanted.kind == "value" for wanted in recipe.inputs.values()):
-            self._unbind()
         for wanted in sorted(recipe.inputs.values(), key=lambda each: (each.kind == "notes", bool(each.of))):
             value = self._value(wanted, values)
             if value is not None:
@@ -232,7 +235,7 @@ class _Rest:
                 return self.days.pop(0) if self.days else None
             case "notes":
                 described = self._described()
-                return without_templates(described, self.around) if described is not None else None
+                return without_templates(described, self.around) if described.terms else None
             case "tags" | "properties":
                 one = wanted.model_copy(update={"kind": "tag" if wanted.kind == "tags" else "property"})
                 return list(dict.fromkeys(iter(lambda: self._read(one, values), None))) or None
@@ -241,7 +244,14 @@ class _Rest:
 
     def _read(self, wanted: Input, others: Mapping[str, Any]) -> Any:
         """The value of the first name or quoted text that is not used yet and that the input takes."""
-        for text, known in self._fitting(wanted):
+        kinds = _NAMES.get(wanted.kind, ())
+        free = [found for found in self.names if not found.negated and not found.bound]
+        fitting = [
+            each for each in free if any(name.kind in kinds for name in each.names) or (each.new and wanted.kind in _MADE and not kinds)
+        ]
+        named = [(each.text, not each.new) for each in fitting if not each.new or wanted.kind in _MADE]
+        texts = [(text, False) for text in self.texts if wanted.kind in _FREE]
+        for text, known in [*reversed(named), *texts] if wanted.kind == "folder" else [*texts, *named]:
             try:
                 value = read(wanted, text, self.around, others, known=known)
             except Unread:
@@ -251,68 +261,49 @@ class _Rest:
             return value
         return None
 
-    def _fitting(self, wanted: Input) -> list[tuple[str, bool]]:
-        """The stretches that an input may take, and whether the vault must know them; a template only where one is wanted."""
-        kinds, named = _NAMES.get(wanted.kind, ()), []
-        for found in self.names:
-            fits = (name.kind in kinds and (wanted.kind == "template" or not self._is_template(name)) for name in found.names)
-            if not found.negated and not found.bound and (wanted.kind in _MADE and (not kinds or any(fits)) if found.new else any(fits)):
-                named.append((found.text, not found.new))
-        texts = [(text, False) for text in self.texts] if wanted.kind in _FREE else []
-        return [*reversed(named), *texts] if wanted.kind == "folder" else [*texts, *named]
-
-    def _unbind(self) -> None:
-        """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
-        if any(name.kind == "property" for found in self.names for name in found.names if not found.negated):
-            return
-        place = next((place for place, found in enumerate(self.names) if found.bound and not found.negated), None)
-        if place is not None:
-            found = self.names[place]
-            owners = tuple(Name("property", name.property) for name in found.names)
-            value = said_of(found.names[0].value) or ""
-            self.names[place : place + 1] = [
-                replace(found, text=str(owners[0].value), names=owners, bound=False),
-                replace(found, text=value, bound=False),
-            ]
-
-    def _is_template(self, name: Name) -> bool:
-        return bool(self.templates) and name.kind in ("note", "alias", "file") and str(name.value).startswith(self.templates)
-
-    def _described(self) -> NoteSet | None:
-        """The names that are left as a description; of a name that may be several things a tag with its sign, a folder, a note, in this
-        order. What is to be left out is left out as whatever it may be.
-        """
+    def _described(self) -> NoteSet:
+        """The names that are left as a description. What is to be left out is left out as whatever it may be."""
         notes: list[Term] = []
         terms: list[Term] = []
         left: list[Found] = []
         for found in self.names:
-            by_kind = {name.kind: name.value for name in found.names if not self._is_template(name)}
-            note = by_kind.get("note") or by_kind.get("alias")
-            if found.new:
-                left.append(found)
+            senses = _senses(found)
+            lies = (
+                not notes or not senses or senses[0].key != "folder" or all(term.value.startswith(f"{senses[0].value}/") for term in notes)
+            )
+            if found.new or not (lies or found.negated):
+                left.append(found)  # It is to be made, or for something else: the note that is named does not lie in it.
             elif found.negated:
-                terms += (replace(term, negated=True) for term in _senses(found))
-            elif found.bound:
-                terms.append(Term("property", found.names[0].value, ":", found.names[0].property))
-            elif "tag" in by_kind and (found.text.startswith("#") or len(by_kind) == 1):
-                terms.append(Term("tag", by_kind["tag"]))
-            elif "folder" in by_kind and any(not term.value.startswith(f"{by_kind['folder']}/") for term in notes):
-                left.append(found)  # It is for something else: the note that is named does not lie in it.
-            elif "folder" in by_kind:
-                terms.append(Term("folder", by_kind["folder"]))
-            elif note is not None:
-                notes.append(Term("note", note))
-            elif "property" in by_kind:
-                terms.append(Term("property", None, "has", by_kind["property"]))
-            elif "value" in by_kind and terms and any(name.property == terms[-1].property for name in found.names if name.kind == "value"):
-                terms[-1] = Term("property", by_kind["value"], ":", terms[-1].property)
+                places = [term for term in senses if term.key != "property"]
+                terms += (replace(term, negated=True) for term in places or [term for term in senses if term.op == ":"] or senses)
+            elif senses and senses[0].key == "note":
+                notes.append(senses[0])
+            elif senses and (found.bound or senses[0].key != "property" or senses[0].op == "has"):
+                terms.append(senses[0])
+            elif terms and terms[-1].property:
+                terms[-1] = next((term for term in senses if term.property == terms[-1].property), terms[-1])
         self.names = left
-        return NoteSet(tuple(dict.fromkeys((*notes, *terms)))) if notes or terms else None
+        return NoteSet(tuple(dict.fromkeys((*notes, *terms))))
+
+
+def _apart(names: list[Found]) -> list[Found]:
+    """For an action that sets a property: where none stands alone, the first one with its value is what is set, and no condition."""
+    place = next((place for place, found in enumerate(names) if found.bound and not found.negated), None)
+    if place is None or any(name.kind == "property" for found in names for name in found.names if not found.negated):
+        return names
+    found = names[place]
+    owners = tuple(Name("property", name.property) for name in found.names)
+    texts = str(owners[0].value), said_of(found.names[0].value) or ""
+    pair = replace(found, text=texts[0], names=owners, bound=False), replace(found, text=texts[1], bound=False)
+    return [*names[:place], *pair, *names[place + 1 :]]
 
 
 def _senses(found: Found) -> list[Term]:
-    """All notes, folders and tags that a name may mean; else its property or value."""
-    keys: dict[str, Key] = {"note": "note", "alias": "note", "folder": "folder", "tag": "tag"}
-    terms = [Term(keys[name.kind], name.value) for name in found.names if name.kind in keys and not found.bound]
-    owned = [Term("property", name.value, ":", name.property) for name in found.names if name.kind == "value"]
-    return terms or owned or [Term("property", None, "has", name.value) for name in found.names if name.kind == "property"]
+    """What a name may mean in a description, likeliest first: a tag with its sign, a folder, a note, a property, a value, a tag without."""
+    tags = [Term("tag", name.value) for name in found.names if name.kind == "tag"]
+    folders = [Term("folder", name.value) for name in found.names if name.kind == "folder"]
+    notes = [Term("note", name.value) for name in found.names if name.kind in ("note", "alias")]
+    having = [Term("property", None, "has", name.value) for name in found.names if name.kind == "property"]
+    values = [Term("property", name.value, ":", name.property) for name in found.names if name.kind == "value"]
+    first, last = (tags, []) if found.text.startswith("#") else ([], tags)
+    return [*first, *folders, *notes, *having, *values, *last]

@@ -331,7 +331,7 @@ class Plans(Protocol):
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
         ...
 
-    def diff(self, previewed: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         """Unified diff of one change, "" for binary content."""
         ...
 

@@ -7,20 +7,19 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.errors import JournalError, ObsidianAgentError, VaultError
+from faults import disk_failing_at, power_cut, power_cut_before_the_end
+from obsidian_agent.errors import JournalError, ObsidianAgentError
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import UndoResult, redo, undo
 from obsidian_agent.journal.writer import Journal
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import ROOT
 from obsidian_agent.vault.transaction.actions import Action, PutFile
-from obsidian_agent.vault.transaction.apply import Applier
 from obsidian_agent.vault.views.changes import CreateFile, DeleteEntry, FileChange, MakeFolder, ModifyFile, Operation, RenameEntry
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.overlay import OverlayVault
@@ -41,10 +40,6 @@ changes: st.SearchStrategy[FileChange] = st.one_of(
     st.builds(MakeFolder, places),
 )
 stories = st.lists(changes, min_size=1, max_size=14)
-
-
-class PowerCut(BaseException):
-    """The process ends here."""
 
 
 class House:
@@ -100,47 +95,6 @@ def contents_of(overlay: OverlayVault) -> dict[str, bytes]:
 
 def operations(overlay: OverlayVault) -> list[Operation]:
     return [owned.operation for owned in overlay.change_set().operations]
-
-
-@RELAXED
-@given(stories)
-def test_a_run_does_what_the_overlay_showed_and_undo_and_redo_are_inverse(story: list[FileChange]) -> None:
-    with house() as home:
-        overlay = home.told(story)
-        todo = operations(overlay)
-        wanted = contents_of(overlay)
-        before = home.seen()
-        with home.journal() as journal:
-            result = run(previewed(*todo), home.store, journal)
-            assert result.success, result.errors
-            after = home.seen()
-            assert {path: entry[2] for path, entry in after.items() if not path.startswith(".trash")} == wanted
-            if not todo:
-                assert after == before
-                return
-            event(f"{len(todo)} operations")
-            for _ in range(2):
-                assert undo(journal, home.store).conflicts == ()
-                assert home.seen() == before
-                assert redo(journal, home.store).conflicts == ()
-                assert home.seen() == after
-
-
-@contextmanager
-def power_cut(after: int) -> Iterator[None]:
-    """The process ends after so many actions."""
-    real = Applier.carry_out
-    done = 0
-
-    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
-        nonlocal done
-        if done == after:
-            raise PowerCut
-        done += 1
-        return real(self, action, number, content)
-
-    with patch.object(Applier, "carry_out", carry_out), suppress(PowerCut):
-        yield
 
 
 @RELAXED
@@ -200,13 +154,6 @@ def test_an_undo_or_redo_that_was_cut_off_is_finished_or_rolled_back(
                 assert home.seen() == after
 
 
-@contextmanager
-def power_loss_before_the_flush() -> Iterator[None]:
-    """Everything is done, nothing has reached the disk for sure."""
-    with patch.object(Applier, "complete", side_effect=PowerCut), suppress(PowerCut):
-        yield
-
-
 def damage(home: House, action: Action, kind: str, before: bytes | None) -> None:
     """What a power loss may leave of a file that was written."""
     path = home.vault / action.path.text
@@ -234,7 +181,7 @@ def test_a_run_whose_bytes_were_lost_is_finished_or_rolled_back(story: list[File
     with house() as home:
         todo = operations(home.told(story))
         before = home.seen()
-        with home.journal() as journal, power_loss_before_the_flush():
+        with home.journal() as journal, power_cut_before_the_end():
             run(previewed(*todo), home.store, journal)
         after = home.seen()
         with home.journal() as journal:
@@ -259,27 +206,13 @@ def test_a_folder_that_came_and_went_within_a_run_is_known_to_have_gone(finish: 
     with house() as home:
         todo = operations(home.told(story))
         before = home.seen()
-        with home.journal() as journal, power_loss_before_the_flush():
+        with home.journal() as journal, power_cut_before_the_end():
             run(previewed(*todo), home.store, journal)
         after = home.seen()
         with home.journal() as journal:
             restarted(journal)
             assert [one.problems for one in recover(journal, home.store, finish=finish)] == [()]
         assert home.seen() == (after if finish else before)
-
-
-@contextmanager
-def disk_failing_at(numbers: frozenset[int]) -> Iterator[None]:
-    """The disk refuses some actions of what is carried out."""
-    real = Applier.carry_out
-
-    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
-        if number in numbers:
-            raise VaultError("The disk fails.", code="IO_ERROR", path=action.path.text)
-        return real(self, action, number, content)
-
-    with patch.object(Applier, "carry_out", carry_out):
-        yield
 
 
 def all_of_it(take_back: Callable[[Journal, VaultStore], UndoResult], journal: Journal, store: VaultStore) -> None:
@@ -303,7 +236,7 @@ def test_what_the_disk_refused_keeps_its_place_until_the_next_undo() -> None:
         before = home.seen()
         with home.journal() as journal:
             assert run(previewed(*todo), home.store, journal).success
-            with disk_failing_at(frozenset([0])):
+            with disk_failing_at(0):
                 assert [problem.path for problem in undo(journal, home.store).errors] == [".trash/a 2"]
             all_of_it(undo, journal, home.store)
         assert home.seen() == before
@@ -321,14 +254,14 @@ def test_undo_and_redo_in_pieces_lead_to_the_same(story: list[FileChange], failu
             if after == before:
                 return
             for numbers in failures:
-                with disk_failing_at(numbers), suppress(JournalError):
+                with disk_failing_at(*numbers), suppress(JournalError):
                     # Who leaves something in the trash that was at a place only in between leaves it there for good.
                     skip = data.draw(st.lists(st.sampled_from([path for path in after if not path.startswith(".trash")]), max_size=2))
                     undo(journal, home.store, skip=skip)
             all_of_it(undo, journal, home.store)
             assert home.seen() == before
             for numbers in failures:
-                with disk_failing_at(numbers), suppress(JournalError):
+                with disk_failing_at(*numbers), suppress(JournalError):
                     redo(journal, home.store)
             all_of_it(redo, journal, home.store)
             assert home.seen() == after

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 import pytest
 
+from faults import disk_failing_at, power_cut
 from obsidian_agent.errors import VaultError
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import redo, undo
-from obsidian_agent.vault.transaction.actions import Action
-from obsidian_agent.vault.transaction.apply import Applier
-from previews import create, make, modify, move, trash
-
-from .test_recover import power_cut
+from previews import create, make, modify, move
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home
@@ -22,23 +18,11 @@ if TYPE_CHECKING:
 CHANGED = [modify("one.md", b"one\n", b"ONE\n"), create("new.md", b"new\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
 
 
-def failing_at(path: str) -> object:
-    """The disk refuses every action on one path."""
-    real = Applier.carry_out
-
-    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
-        if action.path.text == path:
-            raise VaultError(f"{path} could not be written.", code="IO_ERROR", path=path)
-        return real(self, action, number, content)
-
-    return patch.object(Applier, "carry_out", carry_out)
-
-
 def test_an_undo_that_failed_at_a_file_is_gone_on_with(home: Home) -> None:
     before = home.seen()
     older = home.run(create("older.md", b"older\n")).run_id
     newer = home.run(*CHANGED).run_id
-    with failing_at("one.md"):  # type: ignore[attr-defined]
+    with disk_failing_at("one.md"):
         result = undo(home.journal, home.store)
     assert [problem.path for problem in result.errors] == ["one.md"]
     assert [entry.undone for entry in home.journal.history()] == [False, False]
@@ -65,7 +49,7 @@ def test_what_was_left_in_a_folder_is_found_where_that_has_moved_back_to(home: H
     before = home.seen()
     home.run([move("Folder", "Moved"), modify("Moved/inner.md", b"inner\n" * 100, b"INNER\n"), move("Moved", "Again")])
     after = home.seen()
-    with failing_at("Moved/inner.md"):  # type: ignore[attr-defined]
+    with disk_failing_at("Moved/inner.md"):
         assert [problem.path for problem in undo(home.journal, home.store).errors] == ["Moved/inner.md"]
     assert (home.root / "Folder/inner.md").read_bytes() == b"INNER\n"
     (home.root / "Folder/inner.md").write_bytes(b"edited\n")
@@ -91,7 +75,7 @@ def test_what_recovery_could_not_do_is_done_when_it_is_asked_again(home: Home, f
             undo(home.journal, home.store)
         else:
             home.run(*CHANGED)
-    with failing_at("one.md"), failing_at("two.md"), pytest.raises(VaultError, match="could not be written"):  # type: ignore[attr-defined]
+    with disk_failing_at("one.md", "two.md"), pytest.raises(VaultError, match="could not be written"):
         recover(home.journal, home.store, finish=finish)
     assert len(interrupted(home.journal, home.store)) == 1
     (done,) = recover(home.journal, home.store, finish=finish)
@@ -140,26 +124,12 @@ def test_redo_goes_on_with_what_it_left_out(home: Home) -> None:
     assert home.seen() == after
 
 
-def test_undo_and_redo_in_pieces_lead_back(home: Home) -> None:
-    before = home.seen()
-    home.run(*CHANGED, trash("Folder/inner.md", b"inner\n" * 100))
-    after = home.seen()
-    undo(home.journal, home.store, skip=["one.md"])
-    undo(home.journal, home.store)
-    assert home.seen() == before
-    redo(home.journal, home.store)
-    redo(home.journal, home.store)
-    assert home.seen() == after
-    undo(home.journal, home.store)
-    assert home.seen() == before
-
-
 def test_a_folder_that_redo_could_not_make_gets_nothing_put_into_it(home: Home) -> None:
     """`Folder` is still the one that was to leave: what is put into it would go along with it when it leaves later."""
     home.run([move("Folder", "Moved"), make("Folder"), create("Folder/new.md", b"new\n")])
     after = home.seen()
     undo(home.journal, home.store)
-    with failing_at("Folder"):  # type: ignore[attr-defined]
+    with disk_failing_at("Folder"):
         assert redo(home.journal, home.store).restored == ()
     assert "Folder/new.md" not in home.seen()
     redo(home.journal, home.store)

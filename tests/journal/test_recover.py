@@ -2,17 +2,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
 
+from faults import power_cut, power_cut_before_the_end
 from obsidian_agent.errors import JournalError
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import undo, undo_preview
-from obsidian_agent.vault.transaction.actions import Action
 from obsidian_agent.vault.transaction.apply import IN_WRITING, Applier
 from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
@@ -27,33 +25,6 @@ STORY: list[Operation] = [
     move("two.md", "zwei.md", b"two\r\n"),
     trash("Folder"),
 ]
-
-
-class PowerCut(BaseException):
-    """The process ends here."""
-
-
-@contextmanager
-def power_cut(after: int) -> Iterator[None]:
-    """The process ends after so many actions."""
-    real, done = Applier.carry_out, 0
-
-    def carry_out(self: Applier, action: Action, number: int, content: bytes = b"") -> bool:
-        nonlocal done
-        if done == after:
-            raise PowerCut
-        done += 1
-        return real(self, action, number, content)
-
-    with patch.object(Applier, "carry_out", carry_out), suppress(PowerCut):
-        yield
-
-
-@contextmanager
-def before_the_end() -> Iterator[None]:
-    """The process ends when everything is done but nothing flushed."""
-    with patch.object(Applier, "complete", side_effect=PowerCut), suppress(PowerCut):
-        yield
 
 
 def interrupt(home: Home, after: int) -> None:
@@ -128,7 +99,7 @@ def test_a_new_run_waits_for_the_decision(home: Home) -> None:
 @pytest.mark.parametrize("after", [0, 6])
 def test_a_run_that_needs_no_decision_is_in_nobodys_way(home: Home, after: int) -> None:
     if after:
-        with before_the_end():
+        with power_cut_before_the_end():
             home.run(*STORY)
     else:
         interrupt(home, 0)
@@ -166,7 +137,7 @@ class TestForeign:
 )
 def test_files_whose_bytes_never_reached_the_disk_are_ours(home: Home, damage: bytes, finish: bool) -> None:
     before = home.seen()
-    with before_the_end():
+    with power_cut_before_the_end():
         home.run(*STORY)
     after = home.seen()
     (home.root / "New/note.md").write_bytes(damage)
@@ -182,7 +153,7 @@ def test_files_whose_bytes_never_reached_the_disk_are_ours(home: Home, damage: b
 @pytest.mark.parametrize("down", [True, False], ids=["the machine went down", "only the process ended"])
 def test_a_note_that_somebody_shortened_is_not_torn(home: Home, finish: bool, down: bool) -> None:
     """Even after a power cut: what was written since then was written by somebody."""
-    with before_the_end():
+    with power_cut_before_the_end():
         home.run(*STORY)
     (home.root / "New/note.md").write_bytes(b"new\n" * 10)
     (home.root / "one.md").write_bytes(b"")
@@ -205,7 +176,7 @@ class TestLeftovers:
     @pytest.mark.parametrize("why", ["in writing", "the machine went down"])
     def test_our_own_are_thrown_away(self, home: Home, finish: bool, content: bytes, why: str) -> None:
         before = home.seen()
-        with before_the_end():
+        with power_cut_before_the_end():
             home.run(*STORY)
         after = home.seen()
         left = home.root / f".{self.token(home)}.2.ab"
@@ -261,7 +232,7 @@ class TestLeftovers:
         assert home.seen() == before
 
     def test_they_are_found_where_their_folder_is_by_now(self, home: Home) -> None:
-        with before_the_end():
+        with power_cut_before_the_end():
             home.run([modify("Folder/inner.md", b"inner\n" * 100, b"changed"), move("Folder", "Elsewhere")])
         (home.root / f"Elsewhere/.{self.token(home)}.0.1").write_bytes(b"inner\n" * 100)
         recover(home.journal, home.store, finish=True)

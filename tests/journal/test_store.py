@@ -263,13 +263,6 @@ class TestDamage:
             with pytest.raises(JournalError, match="another vault"):
                 journal.history()
 
-    def test_a_newer_journal(self, home: Home, files: Path) -> None:
-        with sqlite3.connect(home.journal.file) as connection:
-            connection.execute(f"PRAGMA user_version = {db.VERSION + 1}")
-        with pytest.raises(JournalError, match="newer version"):
-            home.reopened().journal.history()
-        assert self.usable(home) == "error"
-
     def test_one_damaged_record_spoils_no_other(self, home: Home, files: Path) -> None:
         with sqlite3.connect(home.journal.file) as connection:
             connection.execute("UPDATE part SET actions = x'00' WHERE record = 2")

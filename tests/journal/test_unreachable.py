@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from faults import power_cut
 from obsidian_agent.journal.recovery import interrupted, recover
 from obsidian_agent.journal.undo import redo, undo, undo_preview
 from obsidian_agent.vault.views.changes import Operation
 from previews import create, make, modify, move, trash
-
-from .test_recover import power_cut
 
 if TYPE_CHECKING:
     from tests.journal.conftest import Home

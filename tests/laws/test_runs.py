@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
+from faults import power_cut
 from obsidian_agent.agent.execution.checks import verify
 from obsidian_agent.vault.filesystem import inventory
 from obsidian_agent.vault.views.changes import Move
@@ -28,7 +29,6 @@ from stories import (
     off,
     places,
     plans,
-    power_cut,
     promised,
     vaults,
     visible,

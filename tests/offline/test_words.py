@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from obsidian_agent.offline.recipe import packaged
-from obsidian_agent.offline.words import joined_words, meanings, stem, vocabulary, words
+from obsidian_agent.offline.sentence import joined_words, meanings, stem, vocabulary, words
 
 
 @pytest.mark.parametrize(

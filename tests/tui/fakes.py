@@ -409,7 +409,7 @@ class FakeSession:
                 return
         yield RunFinished(ExecutionResult("r1", "cancelled", False, "error", done, len(preview.instances), undo_available=done > 0))
 
-    def diff(self, preview: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         self.calls.append(("diff", change.path.text))
         before = None if change.before is None else self.texts.get(change.before.text, "").encode("utf-8", "replace")
         after = None if change.kind == "delete" else change.content if change.content is not None else before

@@ -60,7 +60,7 @@ class Workspace(Screen[None]):
                 self.app.post_message(event)
 
     async def _diff(self, preview: Preview, change: NetChange) -> str:
-        return await asyncio.to_thread(self.session.plans.diff, preview, change)
+        return await asyncio.to_thread(self.session.plans.diff, change)
 
     # --- what actions do --------------------------------------------------------------------------------------------------------
 

@@ -6,17 +6,19 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.filesystem.store import VaultStore, io_error
 from obsidian_agent.vault.filesystem.walk import close_quietly
 from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk, trash_path
+
+T = TypeVar("T")
 
 MAX_AGE: Final = 0.1
 """Seconds after which a folder is walked to anew: one that another program has moved away is not written to for longer."""
@@ -106,21 +108,17 @@ class FolderHandles:
 
     def status(self, path: VaultPath) -> os.stat_result | None:
         """The status of the entry at `path` itself (of a link, not its target); None when it or its folder is missing."""
-        try:
-            return os.stat(path.name, dir_fd=self.get(path.parent), follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        except VaultError as error:
-            if error.code in ("FILE_NOT_FOUND", "NOT_A_FOLDER"):
-                return None
-            raise
-        except OSError as error:
-            raise io_error(error, path) from error
+        return self._asked(path, lambda folder: os.stat(path.name, dir_fd=folder, follow_symlinks=False))
 
     def read(self, path: VaultPath) -> Content | None:
         """The content of the regular file at `path`, or None for anything else (missing, folder, link, device)."""
+        return self._asked(path, lambda folder: content_of(folder, path.name))
+
+    def _asked(self, path: VaultPath, ask: Callable[[int], T]) -> T | None:
         try:
-            return content_of(self.get(path.parent), path.name)
+            return ask(self.get(path.parent))
+        except FileNotFoundError:
+            return None
         except VaultError as error:
             if error.code in ("FILE_NOT_FOUND", "NOT_A_FOLDER"):
                 return None
@@ -167,9 +165,3 @@ def read_all(fd: int, size: int) -> bytes:
     while chunk := os.read(fd, 1 << 16):
         chunks.append(chunk)
     return b"".join(chunks)
-
-
-def io_error(error: OSError, path: VaultPath) -> VaultError:
-    """A failed system call as the error of a step; trying again may help."""
-    reason = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
-    return VaultError(f"{path.text} could not be written or read: {reason}.", code="IO_ERROR", path=path.text, retryable=True)

@@ -429,6 +429,11 @@ def vault_error(error: OSError, path: VaultPath) -> VaultError:
             return PathRefused(f"{path.text} goes through links that were not followed.", code="PATH_OUTSIDE_VAULT", path=path.text)
         case errno.ENAMETOOLONG:
             return PathRefused(f"{path.text[:80]}… has a name that is too long for this disk.", code="PATH_INVALID", path=path.text)
-        case number:
-            reason = _REASONS.get(number or 0) or f"could not be read or written: {error.strerror or type(error).__name__}"
-            return VaultError(f"{path.text or 'The vault'} {reason}.", code="IO_ERROR", path=path.text, retryable=True)
+        case _:
+            return io_error(error, path)
+
+
+def io_error(error: OSError, path: VaultPath) -> VaultError:
+    """A failed system call, whatever it was; trying again may help."""
+    reason = _REASONS.get(error.errno or 0) or f"could not be read or written: {error.strerror or type(error).__name__}"
+    return VaultError(f"{path.text or 'The vault'} {reason}.", code="IO_ERROR", path=path.text, retryable=True)

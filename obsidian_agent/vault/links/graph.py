@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -29,30 +30,20 @@ class NoteLinks:
 
 @dataclass(frozen=True, slots=True)
 class LinkGraph:
-    """All links of one state of a vault."""
+    """All links of one state of a vault: those of each note and canvas, and of each file that one leads to."""
 
-    outgoing: Mapping[VaultPath, frozenset[VaultPath]]
-    """Of notes and canvases."""
-    unresolved: Mapping[VaultPath, frozenset[str]]
-    backlinks: Mapping[VaultPath, frozenset[VaultPath]]
-    """The notes and canvases that link to a file, itself not among them."""
+    links: Mapping[VaultPath, NoteLinks]
     unreadable: tuple[VaultPath, ...] = ()
     """Notes and canvases that could not be read; they count as files without links."""
 
     @property
     def notes(self) -> tuple[VaultPath, ...]:
         """The notes, sorted."""
-        return tuple(sorted(path for path in self.outgoing if path.is_note))
+        return tuple(sorted(path for path in self.links if path.is_note))
 
-    def of(self, note: VaultPath) -> NoteLinks:
+    def of(self, file: VaultPath) -> NoteLinks:
         """The links of one note or canvas (or of any file: then only who links to it)."""
-        sources = sorted(self.backlinks.get(note, ()))
-        return NoteLinks(
-            tuple(sorted(self.outgoing.get(note, ()))),
-            tuple(sorted(self.unresolved.get(note, ()))),
-            tuple(source for source in sources if source.is_note),
-            tuple(source for source in sources if not source.is_note),
-        )
+        return self.links.get(file, NoteLinks())
 
 
 def links_of(path: VaultPath, data: bytes) -> tuple[Link, ...]:
@@ -79,36 +70,31 @@ def unresolved_name(target: str) -> str:
 
 def link_graph(paths: Iterable[VaultPath], read: Callable[[VaultPath], bytes]) -> LinkGraph:
     """The links between files, whose bytes `read` gives. Links of a note to a place in itself are in it too, which an index leaves out."""
-    files = list(paths)
+    files = sorted(paths)
     resolver = LinkResolver(files)
-    outgoing: dict[VaultPath, frozenset[VaultPath]] = {}
-    unresolved: dict[VaultPath, frozenset[str]] = {}
-    backlinks: dict[VaultPath, set[VaultPath]] = {}
+    found: dict[VaultPath, tuple[set[VaultPath], set[str]]] = {}
+    linking = defaultdict[VaultPath, list[VaultPath]](list)
     unreadable: list[VaultPath] = []
     for source in files:
         if not source.is_note and source.suffix != CANVAS:
             continue
+        outgoing, lost = found[source] = set[VaultPath](), set[str]()
         try:
             links = links_of(source, read(source))
         except VaultError:
             unreadable.append(source)
-            links = ()
-        found, lost = resolve_all(resolver, source, links)
-        outgoing[source], unresolved[source] = found, lost
-        for target in found:
-            if target != source:
-                backlinks.setdefault(target, set()).add(source)
-    return LinkGraph(outgoing, unresolved, {path: frozenset(sources) for path, sources in backlinks.items()}, tuple(unreadable))
-
-
-def resolve_all(resolver: LinkResolver, source: VaultPath, links: Iterable[Link]) -> tuple[frozenset[VaultPath], frozenset[str]]:
-    """The files that links of a note lead to, and the names of those that lead nowhere."""
-    found: set[VaultPath] = set()
-    lost: set[str] = set()
-    for link in links:
-        target = resolver.resolve(link.target, source)
-        if target is None:
-            lost.add(unresolved_name(link.target))
-        else:
-            found.add(target)
-    return frozenset(found), frozenset(lost)
+            continue
+        for link in links:
+            target = resolver.resolve(link.target, source)
+            if target is None:
+                lost.add(unresolved_name(link.target))
+            else:
+                outgoing.add(target)
+        for target in outgoing - {source}:
+            linking[target].append(source)
+    graph: dict[VaultPath, NoteLinks] = {}
+    for file in {**found, **linking}:
+        outgoing, lost = found.get(file, (set(), set()))
+        notes, canvases = ([source for source in linking[file] if source.is_note is kind] for kind in (True, False))
+        graph[file] = NoteLinks(tuple(sorted(outgoing)), tuple(sorted(lost)), tuple(notes), tuple(canvases))
+    return LinkGraph(graph, tuple(unreadable))

@@ -65,9 +65,9 @@ def _forms(resolver: LinkResolver, target: VaultPath, source: VaultPath, style: 
     short = target.is_note and not style.markdown
     ending = len(target.suffix) if short else 0
     path = target.text[: len(target.text) - ending]
-    if style.format == "shortest" and not resolver.ambiguous(target.name):
+    if style.format == "shortest" and len(resolver.candidates(target.name)) < 2:
         name = target.name[: len(target.name) - ending]
-        if not short or not resolver.ambiguous(name):
+        if not short or len(resolver.candidates(name)) < 2:
             yield name
     elif style.format == "relative":
         relative = relative_path(path, source)

@@ -35,7 +35,10 @@ class LinkResolver:
         self._by_name: dict[str, list[VaultPath]] = {}
         self._by_path: dict[str, list[VaultPath]] = {}
         self._by_suffix: dict[str, list[VaultPath]] = {}
+        self.count = 0
+        """How many files there are."""
         for path in paths:
+            self.count += 1
             key = link_key(path.text)
             self._by_path.setdefault(key, []).append(path)
             self._by_name.setdefault(_last(key), []).append(path)
@@ -53,11 +56,6 @@ class LinkResolver:
         key = link_key(target)
         rooted = key.startswith("/")
         return self._anywhere(key.strip("/"), source, rooted=rooted)
-
-    def ambiguous(self, name: str) -> tuple[VaultPath, ...]:
-        """The files that a bare name can mean, best first, when there are several; else ()."""
-        files = self._named(link_key(name))[1]
-        return tuple(files) if len(files) > 1 else ()
 
     def candidates(self, target: str) -> tuple[VaultPath, ...]:
         """Every file that a target which is not relative can mean from some note, best first, the own folder aside."""
@@ -178,26 +176,27 @@ class LinksByName:
     """What links mean, decided among the files of one name at a time: no other files matter, and a large vault has very many."""
 
     def __init__(self, named: Callable[[str], Iterable[VaultPath]]) -> None:
+        """`named`: the files of a name (a key of `file_name`)."""
         self._named = named
-        self._known: dict[str, tuple[LinkResolver, int]] = {}
+        self._known: dict[str, LinkResolver] = {}
 
     def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
         """The file that a target (without `#...`) means in a file, or None."""
-        return self._of(asked_name(target, source))[0].resolve(target, source) if target else source
+        return self.among(asked_name(target, source)).resolve(target, source) if target else source
 
     def is_same_everywhere(self, target: str) -> bool:
         """Whether a target means the same file in whichever file it stands."""
-        return not is_relative(target) and self._of(target_name(target))[1] <= 1
+        return not is_relative(target) and self.among(target_name(target)).count <= 1
 
     def forget(self, name: str) -> None:
         """Files of this name came or went."""
         self._known.pop(name, None)
 
-    def _of(self, name: str) -> tuple[LinkResolver, int]:
+    def among(self, name: str) -> LinkResolver:
+        """What links mean among the files of a name."""
         known = self._known.get(name)
         if known is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-            files = list(self._named(name)) if name else []
-            known = self._known[name] = LinkResolver(files), len(files)
+            known = self._known[name] = LinkResolver(self._named(name) if name else ())
         return known

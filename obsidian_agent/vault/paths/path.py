@@ -16,25 +16,10 @@ from typing import Any, Final, NoReturn, Self
 
 from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.paths import rules
-from obsidian_agent.vault.paths.rules import clean_component, collision_key, dash_illegal, protected
-
-__all__ = [
-    "ROOT",
-    "PathUse",
-    "VaultPath",
-    "app_path",
-    "clean_component",
-    "collision_key",
-    "config_path",
-    "custom_path",
-    "dash_illegal",
-    "from_disk",
-    "is_reserved",
-    "is_trash",
-    "parse",
-    "protected",
-    "trash_path",
-]
+from obsidian_agent.vault.paths.rules import clean_component as clean_component
+from obsidian_agent.vault.paths.rules import collision_key as collision_key
+from obsidian_agent.vault.paths.rules import dash_illegal as dash_illegal
+from obsidian_agent.vault.paths.rules import protected as protected
 
 MAX_DEPTH: Final = 64
 MAX_PATH_BYTES: Final = 3000

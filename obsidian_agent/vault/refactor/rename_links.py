@@ -7,7 +7,7 @@ JSON give a meaning, the new bytes are scanned again before they are proposed: e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -28,7 +28,7 @@ from obsidian_agent.vault.links.link_text import (
     target_edit,
 )
 from obsidian_agent.vault.links.references import NONE, References, references_in
-from obsidian_agent.vault.links.resolve import LinkResolver, asked_name, file_name, is_relative, link_key, target_name
+from obsidian_agent.vault.links.resolve import LinksByName, file_name, is_relative, link_key, target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.model import Link
 from obsidian_agent.vault.paths import path as paths
@@ -99,29 +99,25 @@ def _files(view: VaultView, entry: Entry) -> list[VaultPath]:
     return [below.path for below in view.walk(entry.path) if below.kind == "file"]
 
 
-class LinksAfter:
+class LinksAfter(LinksByName):
     """What links mean after some moves. Only files of the names that are asked for are looked at."""
 
     def __init__(self, index: VaultIndex, moves: FileMoves) -> None:
-        self._index = index
-        self._moves = moves
-        self._by_name: dict[str, LinkResolver] = {}
+        def named(name: str) -> Iterator[VaultPath]:
+            yield from (path for path in index.named(name) if path not in moves.gone)
+            yield from moves.coming.get(name, ())
 
-    def resolve(self, target: str, source: VaultPath) -> VaultPath | None:
-        """The file that a target means in a file (its new path), or None."""
-        if not target:
-            return source
-        return self._named(asked_name(target, source)).resolve(target, source)
+        super().__init__(named)
 
     def is_unique(self, target: str) -> bool:
         """Whether a target that is not relative can mean one file only, from wherever."""
-        return len(self._named(target_name(target)).candidates(target)) == 1
+        return len(self.among(target_name(target)).candidates(target)) == 1
 
     def is_tie(self, target: str, source: VaultPath) -> bool:
         """Whether only the alphabet decides what a target means in a file: several files fit, and the best two are equally good."""
         if not target or is_relative(target):
             return False
-        resolver = self._named(target_name(target))
+        resolver = self.among(target_name(target))
         best = resolver.candidates(target)[:2]
         if len(best) < 2 or len(best[0].text) != len(best[1].text) or best[0].parent == source.parent:
             return False
@@ -129,16 +125,8 @@ class LinksAfter:
 
     def twins(self, path: VaultPath) -> bool:
         """Whether another file has the same path for links: it differs in case or in its Unicode form alone."""
-        found = self._named(file_name(path)).resolve(f"/{path.text}", path)
+        found = self.among(file_name(path)).resolve(f"/{path.text}", path)
         return found is not None and found != path
-
-    def _named(self, name: str) -> LinkResolver:
-        known = self._by_name.get(name)
-        if known is None:
-            gone = self._moves.gone
-            there = (path for path in self._index.named(name) if path not in gone)
-            known = self._by_name[name] = LinkResolver((*there, *self._moves.coming.get(name, ())))
-        return known
 
 
 class Change(NamedTuple):
@@ -327,14 +315,14 @@ class _Wording:
     """The texts that a link can have to mean a file after the moves."""
 
     def __init__(self, after: LinksAfter, style: LinkStyle) -> None:
-        self._after = after
+        self.after = after
         self._style = style
         self._known: dict[tuple[str, str, str, str, bool], tuple[str, ...]] = {}
 
     def of(self, link: Link, before: VaultPath, wanted: VaultPath, source: VaultPath, path: VaultPath) -> tuple[str, ...]:
         """The texts that mean `wanted` in the file at `path`, the one that is most like the old text, in `source`, first."""
         if link.kind == "canvas":
-            return (wanted.text,) if self._after.resolve(wanted.text, path) == wanted else ()
+            return (wanted.text,) if self.after.resolve(wanted.text, path) == wanted else ()
         key = link.target, wanted.text, source.parent.text, path.parent.text, link.is_reference
         known = self._known.get(key)
         if known is None:
@@ -345,12 +333,8 @@ class _Wording:
             known = self._known[key] = tuple(spelling.text for spelling in found if self._means(spelling, wanted, path))
         return known
 
-    def is_ambiguous(self, wanted: VaultPath) -> bool:
-        """Whether no text may mean a file because another one has its path for links."""
-        return self._after.twins(wanted)
-
     def _means(self, spelling: Spelling, wanted: VaultPath, path: VaultPath) -> bool:
-        return self._after.resolve(spelling.text, path) == wanted and (not spelling.unique or self._after.is_unique(spelling.text))
+        return self.after.resolve(spelling.text, path) == wanted and (not spelling.unique or self.after.is_unique(spelling.text))
 
 
 def _all_links(path: VaultPath, data: bytes) -> tuple[Link, ...]:
@@ -406,7 +390,7 @@ class _Rewriting:
                 self.rewritten[link.target_start] = target
                 label = display_edit(self._data, link, before, wanted, canvas=self._canvas)
                 return (edit,) if label is None else (edit, label)
-        if not self._wording.is_ambiguous(wanted):
+        if not self._wording.after.twins(wanted):
             raise self._impossible(link, wanted)
         self.problems.append(
             Problem(

@@ -15,7 +15,8 @@ from enum import Enum, auto
 from typing import assert_never
 
 from obsidian_agent.errors import PathRefused, VaultError
-from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles, io_error
+from obsidian_agent.vault.filesystem.dirhandles import Content, FolderHandles
+from obsidian_agent.vault.filesystem.store import io_error
 from obsidian_agent.vault.paths.path import VaultPath, collision_key
 from obsidian_agent.vault.transaction.actions import Action, MoveEntry, PutFile, PutFolder
 
@@ -47,7 +48,7 @@ class State(Enum):
 class Finding:
     """The state of one action; `actual` is the hash of the content that is there (None: no file), `content` that content as read.
 
-    `path` is the path to name to people and `real` where the file really is when the path is a link.
+    `real` is where the file really is when the path is a link.
     """
 
     state: State

@@ -62,7 +62,7 @@ class OverlayVault(VaultView):
     @property
     def index(self) -> VaultIndex:
         if self._index is None:
-            self._index = OverlayIndex(self._base.view.index, self)
+            self._index = OverlayIndex(self._base.view, self._entries, self)
         return self._index
 
     def locate(self, path: VaultPath) -> Entry | None:
@@ -181,22 +181,6 @@ class OverlayVault(VaultView):
 
     def trash_names(self) -> Collection[str]:
         return self._base.trash_names().union(self._trashed)
-
-    @property
-    def base(self) -> VaultView:
-        """The vault below the changes."""
-        return self._base.view
-
-    @property
-    def touched(self) -> Sequence[VaultPath]:
-        """Every path that a change has put, altered or taken away, in order, some more than once. It only grows: read on from where
-        you were, and ask `locate` what is there now."""
-        return self._entries.touched
-
-    def moved_from(self, path: VaultPath) -> VaultPath | None:
-        """Where the unchanged content of the file at `path` lies below the changes; None when it is new or changed."""
-        node = self._entries.get(path)
-        return node.origin if node is not None and node.content is None else None
 
     def created_here(self, path: VaultPath) -> bool:
         """Whether an earlier step of this plan made a file whose path equals `path` in NFC and case folding."""

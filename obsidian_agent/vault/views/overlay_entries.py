@@ -145,7 +145,7 @@ class OverlayEntries:
         self._created: dict[str, None] = {}
         self._current: dict[str, VaultPath | None] = {}
         self.touched: list[VaultPath] = []
-        """Every path that was put, altered or dropped, in order, some more than once."""
+        """Every path that was put, altered or dropped, in order, some more than once: read on from where you were."""
 
     @property
     def nodes(self) -> Collection[Node]:

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Protocol
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index.facts import NOTHING, Delta, Facts, facts_of, holds_facts, tag_key
-from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.index import NOTHING, Delta, Facts, NoteText, VaultIndex, facts_of, holds_facts, read_note, tag_key
 from obsidian_agent.vault.index.name_search import NameFinder
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import ROOT, VaultPath
+from obsidian_agent.vault.views.overlay_entries import OverlayEntries
 from obsidian_agent.vault.views.view import Entry, VaultView
-
-
-class ChangedView(VaultView, Protocol):
-    """What an `OverlayVault` tells of its changes."""
-
-    @property
-    def base(self) -> VaultView: ...
-
-    @property
-    def touched(self) -> Sequence[VaultPath]: ...
-
-    def moved_from(self, path: VaultPath) -> VaultPath | None: ...
 
 
 class OverlayIndex(VaultIndex):
     """See `VaultIndex`. It follows the overlay: before each answer the files touched since the last one are looked at again."""
 
-    def __init__(self, below: VaultIndex, view: ChangedView) -> None:
+    def __init__(self, base: VaultView, entries: OverlayEntries, view: VaultView) -> None:
+        """`view` is the overlay: `base` with the changes that `entries` has."""
         super().__init__()
-        self._below = below
+        self._base = base
+        self._below = base.index
+        self._entries = entries
         self._view = view
         self._seen = 0
         self._delta = Delta()
@@ -116,7 +106,7 @@ class OverlayIndex(VaultIndex):
     # --- following the overlay ---------------------------------------------------------------------------------------------------
 
     def _followed(self) -> Delta:
-        touched = self._view.touched
+        touched = self._entries.touched
         if self._seen == len(touched):
             return self._delta
         new = dict.fromkeys(touched[self._seen :])
@@ -132,7 +122,7 @@ class OverlayIndex(VaultIndex):
 
     def _note_name(self, path: VaultPath, *, there: bool) -> None:
         """Keep account of files that came and went: before this change, did the path hold a file?"""
-        was_there = path.text in self._delta.files or (path.text not in self._delta.stale and _holds_file(self._view.base, path))
+        was_there = path.text in self._delta.files or (path.text not in self._delta.stale and _holds_file(self._base, path))
         if there == was_there:
             return
         self._delta.names_changed.add(file_name(path))
@@ -141,7 +131,8 @@ class OverlayIndex(VaultIndex):
     def _looked_at(self, path: VaultPath) -> tuple[Facts, Problem | None]:
         if not holds_facts(path):
             return NOTHING, None
-        origin = self._view.moved_from(path)
+        node = self._entries.get(path)
+        origin = node.origin if node is not None and node.content is None else None
         if origin is not None and origin.suffix == path.suffix:
             return self._below.facts(origin), self._below.problems.get(origin.text)
         try:
@@ -151,7 +142,7 @@ class OverlayIndex(VaultIndex):
 
     def _was_there(self, folder: VaultPath) -> bool:
         """Whether the folder is one of the vault below: only then its index can be asked about it."""
-        entry = self._view.base.locate(folder)
+        entry = self._base.locate(folder)
         return folder == ROOT or (entry is not None and entry.kind == "folder")
 
 

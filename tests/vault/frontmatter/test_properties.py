@@ -442,6 +442,9 @@ def test_arguments_that_make_no_sense(change: dict[str, Any]) -> None:
         "---\n%YAML 1.2\nk: 1\n---\n",
         "---\nb: &x 1\nk: 1\n--- x\n---\n",
         "---\nk: \x07\n---\n",
+        "---\nk: \ufdd0\u2028\n---\n",
+        "---\nk: 1\n...\n---\n",
+        "---\njust text\n---\n",
         "---\n" + "a: b\n" * 300_000 + "---\n",
     ],
 )

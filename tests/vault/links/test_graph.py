@@ -37,9 +37,8 @@ def test_who_links_to_whom(make_vault: MakeVault) -> None:
     assert links(graph, "p.png") == ([], [], ["a.md"])
     assert [note.text for note in graph.notes] == ["a.md", "b.md", "sub/c.md", "sub/d.md"]
     board, note = parse("board.canvas", PathUse.READ), parse("sub/d.md", PathUse.READ)
-    assert graph.outgoing[board] == {note}
-    assert graph.unresolved[board] == {"nowhere"}
-    assert board in graph.backlinks[note]
+    assert graph.of(board) == NoteLinks((note,), ("nowhere",))
+    assert graph.of(note).canvases == (board,)
 
 
 def test_an_empty_vault(make_vault: MakeVault) -> None:

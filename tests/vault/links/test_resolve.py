@@ -80,9 +80,8 @@ class TestRules:
 
     def test_the_files_that_a_name_can_mean(self) -> None:
         resolver = LinkResolver(map(vault_path, ["zz/N.md", "a/b/N.md", "M.md"]))
-        assert [each.text for each in resolver.ambiguous("n")] == ["zz/N.md", "a/b/N.md"]
-        assert resolver.ambiguous("M") == ()
-        assert resolver.ambiguous("none") == ()
+        assert [each.text for each in resolver.candidates("n")] == ["zz/N.md", "a/b/N.md"]
+        assert resolver.candidates("none") == ()
         assert [each.text for each in resolver.candidates("b/n")] == ["a/b/N.md"]
 
 

@@ -505,7 +505,7 @@ class TestSpelling:
             folding(folder, name, new_folder, new_name)
 
         monkeypatch.setattr(apply, "rename_to_free", rename)
-        with pytest.raises(VaultError, match="rename"):
+        with pytest.raises(VaultError, match="disk reports an error"):
             bench.do(action_of(move("note.md", "NOTE.md", OLD)))
         assert bench.read("note.md") == OLD
         assert bench.hidden() == []
