@@ -396,8 +396,10 @@ class Session(Protocol):
         disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
+        done: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AgentEvent]:
-        """Preview a plan: an edited one, one with steps left out, a candidate. `values` are those of its parameters.
+        """Preview a plan: an edited one, one with steps left out, a candidate, or what is left of one when the steps in `done` have run, with
+        these outputs. `values` are those of its parameters.
 
         `instruction` is the message that the plan was made from: the preview tells what that does not name.
         """

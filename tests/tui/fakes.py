@@ -376,6 +376,7 @@ class FakeSession:
         disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
+        done: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("preview_plan", dict(document), disabled))
         if self.script:
