@@ -130,7 +130,7 @@ class Plans:
 
         return stream(lambda emit: in_thread(work, emit))
 
-    def diff(self, previewed: Preview, change: NetChange) -> str:
+    def diff(self, change: NetChange) -> str:
         """Unified diff of one change; "" for folders, pure renames and binary content. May block."""
         return diff_of(change, self.vault.view())
 

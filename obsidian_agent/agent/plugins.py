@@ -22,6 +22,7 @@ import regex
 
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.offline.sentence import stem
+from obsidian_agent.providers.registry import is_loopback
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.app_folder import VaultPlugins
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -34,7 +35,6 @@ MAX_AGE = timedelta(hours=24)
 TIMEOUT_SECONDS = 20.0
 MAX_BYTES = 32 * 1024 * 1024
 _FIELDS = ("id", "name", "author", "description", "repo")
-_LOCAL = frozenset(("127.0.0.1", "::1", "localhost"))
 _NAME, _DESCRIPTION, _AUTHOR = 1.0, 0.85, 0.6
 _LEAST = 55.0
 
@@ -55,23 +55,12 @@ class CommunityPlugin:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginMatch:
-    """A plugin that a search found; `score` from 0 to 1."""
-
-    plugin: CommunityPlugin
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
 class PluginList:
     """The list as it was at `fetched_at`. `stale`: older than a day, because a fresh one could not be had."""
 
     plugins: tuple[CommunityPlugin, ...]
     fetched_at: datetime
     stale: bool = False
-
-    def get(self, plugin_id: str) -> CommunityPlugin | None:
-        return next((plugin for plugin in self.plugins if plugin.id == plugin_id), None)
 
 
 class PluginIndex:
@@ -114,7 +103,7 @@ class PluginIndex:
         from obsidian_agent.providers.http_guard import GuardedClient
 
         address = urlsplit(self._url)
-        if address.scheme != "https" and not (address.scheme == "http" and address.hostname in _LOCAL):
+        if address.scheme != "https" and not (address.scheme == "http" and is_loopback(self._url)):
             raise ProviderError(f"The list of plugins is only fetched over HTTPS, not from {self._url}.", code="BASE_URL_REFUSED")
         try:
             async with GuardedClient(origin=self._url, timeout=TIMEOUT_SECONDS, direct=False) as client:
@@ -136,16 +125,14 @@ class PluginIndex:
             replace_file(self._file, json.dumps(document, ensure_ascii=False).encode())
 
 
-def search(plugins: Iterable[CommunityPlugin], query: str, limit: int = 10) -> list[PluginMatch]:
-    """The plugins that fit best: by name before description before author, slips allowed."""
+def search(plugins: Iterable[CommunityPlugin], query: str, limit: int = 10) -> list[tuple[CommunityPlugin, float]]:
+    """The plugins that fit best, each with its score from 0 to 1: by name before description before author, slips allowed."""
     from rapidfuzz import utils
 
     wanted = utils.default_process(query)
-    if not wanted:
-        return []
-    found = [PluginMatch(plugin, round(_score(wanted, plugin) / 100, 3)) for plugin in plugins]
-    likely = [match for match in found if match.score * 100 >= _LEAST]
-    return sorted(likely, key=lambda match: (-match.score, match.plugin.name.casefold()))[:limit]
+    found = [(plugin, round(_score(wanted, plugin) / 100, 3)) for plugin in plugins] if wanted else []
+    likely = [(plugin, score) for plugin, score in found if score * 100 >= _LEAST]
+    return sorted(likely, key=lambda match: (-match[1], match[0].name.casefold()))[:limit]
 
 
 def _score(wanted: str, plugin: CommunityPlugin) -> float:
@@ -264,7 +251,7 @@ async def search_plugins(index: PluginIndex, store: VaultStore, query: str, limi
         raise ProviderError(message, code=error.code, retryable=error.retryable) from error
     has = VaultPlugins.of(store)
     items = tuple(
-        FoundPlugin(match.plugin, match.score, match.plugin.id in has.installed, match.plugin.id in has.enabled)
-        for match in search(known.plugins, query, limit)
+        FoundPlugin(plugin, score, plugin.id in has.installed, plugin.id in has.enabled)
+        for plugin, score in search(known.plugins, query, limit)
     )
     return FoundPlugins(items, known.fetched_at, known.stale)

@@ -118,10 +118,10 @@ def answered(event: Answer, out: Output) -> Exit:
 def show_preview(session: Session, ready: Preview, out: Output) -> None:
     """The whole preview with every diff."""
     if out.as_json:
-        out.document(preview_document(ready, lambda change: session.plans.diff(ready, change)))
+        out.document(preview_document(ready, session.plans.diff))
         return
     out.problems((*ready.warnings, *ready.errors))
-    _show_changes(ready, [session.plans.diff(ready, change) for change in ready.change_set.changes], out)
+    _show_changes(ready, [session.plans.diff(change) for change in ready.change_set.changes], out)
     if ready.valid:
         show_findings(ready, ready.outputs, out)
 

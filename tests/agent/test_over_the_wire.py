@@ -17,7 +17,6 @@ from obsidian_agent.agent.events import (
     Answer,
     Notice,
     PlanReady,
-    RoundsUsedUp,
     TextDelta,
     TokensUsed,
     ToolCallFinished,
@@ -148,18 +147,6 @@ async def test_cancel_while_the_person_thinks(vendor: str, server: LlmServer, de
     assert (await desk.turn(connect(vendor, server), "Stop"))[-1] == Answer("Fine."), "the service takes the conversation as it is"
     assert "User cancelled tool execution" in sent(server)
     assert "XK4711Q" not in sent(server)
-
-
-@pytest.mark.parametrize("vendor", VENDORS)
-async def test_twenty_six_rounds(vendor: str, server: LlmServer, desk: Desk) -> None:
-    server.play(Reply(calls=(Call("vault__searchText", '{"query": "zebra"}', "again"),)))
-    events = await desk.turn(connect(vendor, server))
-    assert events[-1] == RoundsUsedUp(25)
-    assert len(server.requests) == 25
-    assert len([event for event in events if isinstance(event, ToolCallStarted)]) == 25
-    server.play(Reply("I give up."))
-    assert (await desk.turn(connect(vendor, server), "Go on"))[-1] == Answer("I give up.")
-    assert len(server.requests) == 26
 
 
 @pytest.mark.parametrize("ending", ["clean-cut", "reset", "error-event"])

@@ -171,8 +171,8 @@ def test_only_https_is_asked(clock: Clock, tmp_path: Path, url: str) -> None:
 )
 def test_search_takes_slips_and_puts_names_first(query: str, first: str) -> None:
     found = search(PLUGINS, query)
-    assert found[0].plugin.id == first
-    assert found == sorted(found, key=lambda match: -match.score)
+    assert found[0][0].id == first
+    assert found == sorted(found, key=lambda match: -match[1])
 
 
 @pytest.mark.parametrize("query", ["", "  ", "!?", "zzzzqqqq"])

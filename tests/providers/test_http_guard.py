@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -86,3 +87,12 @@ def test_however_it_is_cut_nothing_is_lost(cuts: list[int], texts: list[str]) ->
     out += merger.take(data[start:]) + merger.end()
     assert content(out.removesuffix(b"data: {tail")) == "".join(texts)
     assert out.endswith(TOOL + END + DONE + b"data: {tail")
+
+
+def test_a_line_without_an_end_is_looked_at_once() -> None:
+    merger, piece = Merger(), b"x" * 65_536
+    began = time.process_time()
+    for _ in range(128):
+        assert merger.take(piece) == b""
+    assert time.process_time() - began < 2.0, "it took six seconds when all of it was looked at again for every piece"
+    assert len(merger.end()) == 128 * len(piece)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import replace
@@ -96,12 +95,3 @@ async def test_a_busy_service_is_asked_again_in_the_open(vendor: str, llm_server
     assert retry.problem.code == "API_RATE_LIMIT"
     assert isinstance(ready, PlanReady)
     assert len(llm_server.requests) == 2
-
-
-@pytest.mark.parametrize("vendor", VENDORS)
-async def test_leaving_the_turn_closes_the_connection(vendor: str, llm_server: LlmServer) -> None:
-    llm_server.play(Reply(GOOD, ending="stall", cut_after=3))
-    events = played(planner(llm_server, vendor), PlanRequest("Make a note", CONTEXT))
-    assert isinstance(await anext(events), TextDelta)
-    await events.aclose()
-    assert await asyncio.to_thread(llm_server.client_gone.wait, 5.0)
