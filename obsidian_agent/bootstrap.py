@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.flags import Policy, WriteRules
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -85,7 +85,7 @@ def build_session(wiring: Wiring) -> Session:
     saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
-    plans = Plans(vault, TOOLS, lambda: _policy(wiring), runs)
+    plans = Plans(vault, TOOLS, lambda: policy_of(wiring), runs)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
 
@@ -150,7 +150,7 @@ def build_shared_vault(wiring: Wiring) -> SharedVault:
     from obsidian_agent.agent.shared_vault import SharedVault
 
     session = build_session(wiring)
-    return SharedVault(session.vault, session.plans, _sharing(wiring), open_ledger(wiring), proposals_folder(wiring))
+    return SharedVault(session.vault, session.plans, sharing_of(wiring), open_ledger(wiring), proposals_folder(wiring))
 
 
 def proposals_folder(wiring: Wiring) -> Path:
@@ -178,7 +178,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
 
-    settings, rules = wiring.settings.current, _sharing(wiring)
+    settings, rules = wiring.settings.current, sharing_of(wiring)
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
@@ -192,7 +192,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     )
 
 
-def _sharing(wiring: Wiring) -> SharingRules:
+def sharing_of(wiring: Wiring) -> SharingRules:
     """What may leave this machine, as settings and options have it."""
     from obsidian_agent.agent.privacy.consent import SharingRules
 
@@ -294,9 +294,11 @@ def _trusted(wiring: Wiring) -> TrustStore:
     return TrustStore(_vault_state(wiring) / "trusted.json")
 
 
-def _policy(wiring: Wiring) -> Policy:
+def policy_of(wiring: Wiring) -> Policy:
+    """What plans may do, as options and settings have it now."""
     settings = wiring.settings.current
-    return wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
+    policy = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
+    return replace(policy, writing=WriteRules.of(settings.level, settings.write_allow, settings.write_deny))
 
 
 def _vault_state(wiring: Wiring) -> Path:

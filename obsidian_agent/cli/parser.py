@@ -56,6 +56,7 @@ COMMANDS: Final = {
     "schema": Command("doctor", "JSON Schemas"),
     "doctor": Command("doctor", "check the vault, the state folder and the journal"),
     "completion": Command("doctor", "a script that lets your shell complete commands and options"),
+    "policy": Command("policy", "what would happen to a file, and by which rule"),
     "mcp": Command("mcp", "the vault for other agents, by the Model Context Protocol"),
     "app": Command("app", "open the terminal app"),
 }

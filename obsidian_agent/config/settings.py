@@ -96,6 +96,16 @@ class Settings(BaseModel):
     share_local: bool = _field(
         False, "Sharing", "Share with local models", "Models on this machine may read everything but what is never shared."
     )
+    level: Literal["read-only", "scoped-write", "full-write"] = _field(
+        "full-write",
+        "Safety",
+        "What plans may change",
+        "read-only: nothing; scoped-write: what write_allow names; full-write: all but write_deny.",
+    )
+    write_allow: Patterns = _field(
+        (), "Safety", "May be changed", "With scoped-write, what plans may change: patterns such as Projects/**."
+    )
+    write_deny: Patterns = _field((), "Safety", "Never change", "Notes and folders that no plan may change, such as Private or *.key.")
     confirm_writes: bool = _field(True, "Safety", "Confirm changes", "Ask before a plan that changes notes runs.")
     allow_commands: bool = _field(
         False,

@@ -59,9 +59,10 @@ class Chooser:
     def prompt(self) -> str:
         """What is told before every sentence; the same bytes for the same recipes."""
         told = json.loads(resources.files("obsidian_agent.offline").joinpath("choices.json").read_text(encoding="utf-8"))
-        names = {recipe.name for recipe in self.recipes} | {OTHER}
-        shown = [each for each in told["examples"] if all(action["action"] in names for action in each["actions"])]
-        examples = [f"{each['request']}\n{_compact({'actions': each['actions']})}" for each in shown]
+        examples = [
+            f"{each['request']}\n{json.dumps({'actions': each['actions']}, ensure_ascii=False, separators=(',', ':'))}"
+            for each in told["examples"]
+        ]
         return "\n\n".join([told["role"], "\n".join([*map(_line, self.recipes), told["other"]]), told["notes"], *examples])
 
     @cached_property
@@ -108,10 +109,6 @@ def menu_request(sentence: str, names: Iterable[Found], context: RunContext) -> 
         at_hand.append("text is selected")
     told = [f"{json.dumps(text, ensure_ascii=False)} is a {kind}" for text, kind in kinds.items()]
     return "\n".join([f"({'; '.join([*at_hand, *told])})", sentence])
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _line(recipe: Recipe) -> str:

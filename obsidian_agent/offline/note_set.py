@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import regex
 
@@ -28,9 +28,6 @@ Key = Literal[
     "note", "folder", "in", "tag", "property", "name", "text", "changed", "created", "dated", "links-to", "linked-from", "is", "tasks"
 ]
 Op = Literal[":", ">=", "<=", ">", "<", "has", "lacks"]
-
-KEYS: Final[tuple[Key, ...]] = tuple(key for key in get_args(Key) if key != "property")
-"""What may stand before a colon; properties stand in brackets."""
 
 STATES: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
     "tagged": ({"tagged": True}, "with tags"),
@@ -62,24 +59,25 @@ SLOTS: Final[Mapping[str, tuple[Key, Op, Kind]]] = {
 """The fields by which examples (`{notes.tag}`) and models describe notes: what each adds to a description, and the kind of its value. `value`
 is that of the property before; `outside` is negated."""
 
-_COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
-_TIMES: Final[Mapping[str, str]] = {"changed": "modified", "created": "created", "dated": "dated"}
-_LINKED: Final[Mapping[str, str]] = {"links-to": "linksTo", "linked-from": "linkedFrom"}
-_WORDS: Final[Mapping[str, str]] = {
-    "note": "{name}",
-    "folder": "in {value}",
-    "in": "right in {value}",
-    "tag": "tagged #{value}",
-    "name": "named like “{value}”",
-    "text": "that hold “{value}”",
-    "changed": "changed {when} {value}",
-    "created": "made {when} {value}",
-    "dated": "about a day {when} {value}",
-    "links-to": "that link to {name}",
-    "linked-from": "linked from {name}",
+KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
+    "note": ("note", "paths", "{name}"),
+    "folder": ("folder", "folder", "in {value}"),
+    "in": ("folder", "folder", "right in {value}"),
+    "tag": ("tag", "tag", "tagged #{value}"),
+    "name": ("text", "name", "named like “{value}”"),
+    "text": ("text", "text", "that hold “{value}”"),
+    "changed": ("date", "modified", "changed {when} {value}"),
+    "created": ("date", "created", "made {when} {value}"),
+    "dated": ("date", "dated", "about a day {when} {value}"),
+    "links-to": ("note", "linksTo", "that link to {name}"),
+    "linked-from": ("note", "linkedFrom", "linked from {name}"),
+    "is": ("choice", "", ""),
+    "tasks": ("choice", "tasks", ""),
 }
-"""How a term reads behind “notes”, where that is the same for every value."""
+"""What may stand before a colon (properties stand in brackets): the kind of its value, its argument of `vault.find`, and how it reads behind
+“notes”, where that is the same for every value."""
 
+_COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 TASKS: Final = ("open", "done", "any", "none")
 _PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')
 _PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
@@ -198,11 +196,11 @@ def _condition(term: Term) -> dict[str, Any]:
         case "property":
             return {_COMPARED.get(term.op, "property"): {term.property: term.value}}
         case "changed" | "created" | "dated":
-            return {f"{_TIMES[term.key]}{'Before' if term.op in ('<', '<=') else 'After'}": term.value}
+            return {f"{KEYS[term.key][1]}{'Before' if term.op in ('<', '<=') else 'After'}": term.value}
         case "is":
             return dict(STATES[term.value][0])
         case _:
-            return {_LINKED.get(term.key, term.key): term.value}
+            return {KEYS[term.key][1]: term.value}
 
 
 def _said(term: Term) -> str:
@@ -219,7 +217,7 @@ def _said(term: Term) -> str:
             words = "in the vault" if term.key == "folder" else "right in the vault's root"
         case _:
             when = "before" if term.op in ("<", "<=") else "since"
-            words = _WORDS[term.key].format(value=term.value, name=_called(term.value), when=when)
+            words = KEYS[term.key][2].format(value=term.value, name=_called(term.value), when=when)
     return f"{'not ' if term.negated else ''}{words}"
 
 

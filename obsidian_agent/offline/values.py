@@ -21,22 +21,7 @@ from obsidian_agent.vault.text import decode
 PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})
 """Kinds that are a place in the vault, perhaps a new one."""
 
-_TERMS: Final[Mapping[str, Input]] = {
-    key: Input(name=key, kind=kind)
-    for kind, keys in {
-        "tag": ("tag",),
-        "note": ("note", "links-to", "linked-from"),
-        "folder": ("folder", "in"),
-        "date": ("changed", "created", "dated"),
-        "text": ("name", "text"),
-    }.items()
-    for key in keys
-} | {
-    "is": Input(name="is", kind="choice", description="What notes are", options={key: key for key in STATES}),
-    "tasks": Input(name="tasks", kind="choice", description="Tasks", options={key: key for key in TASKS}),
-}
-"""What stands behind the keys of a description."""
-
+_CHOICES: Final = {"is": {state: state for state in STATES}, "tasks": {state: state for state in TASKS}}
 _TERM: Final = regex.compile(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
     r"|\[(?P<property>(?:[^\]\"<>:=]|\"(?:[^\"\\]|\\.)*\")+?)(?:(?P<compared>:?(?:>=|<=|>|<)|:)(?:\"(?P<value>(?:[^\"\\]|\\.)*)\"|(?P<plain>(?![<>=/])[^\]\"]*)))?\]"
@@ -328,34 +313,28 @@ def _term(found: Any, around: Surroundings) -> Term:
     if found["tag"]:
         return Term("tag", found["tag"].lstrip("#"), negated=negated)
     if found["property"]:
-        name = _unquoted(found["property"][1:-1]) if found["property"].startswith('"') else found["property"].strip()
-        known = around.names.find(name, "property")
-        name = known[0].value if known else name
+        name = found["property"].strip()
+        name = _property(_unquoted(name[1:-1]) if name.startswith('"') else name, around, known=False)
         if found["compared"] is None:
             return Term("property", None, "has", name, negated)
         op: Op = found["compared"].lstrip(":") or ":"
         if found["plain"] is None:
             return Term("property", _value(_unquoted(found["value"]), name, around, quoted=True), op, name, negated)
         value = found["plain"].strip()
-        if op == ":" and value in ("", "null"):
-            return Term("property", None, "lacks", name, negated)
-        if op == ":" and value == "*":
-            return Term("property", None, "has", name, negated)
+        if op == ":" and value in ("", "null", "*"):
+            return Term("property", None, "has" if value == "*" else "lacks", name, negated)
         if not value or " OR " in value:
             raise Unread(
                 f"“{found[0].strip()}” describes no notes.", hint="Compare with one value, for example [rating:>=4] or [due:<today]."
             )
         return Term("property", _value(value, name, around), op, name, negated)
     key, value = found["key"], found["bare"] if found["bare"] is not None else _unquoted(found["quoted"])
-    if key not in _TERMS:
+    if key not in KEYS:
         raise Unread(f"“{key}:” is no field of a description.", hint=f"There are {', '.join(KEYS)}.")
-    wanted = _TERMS[key]
-    return Term(
-        key,
-        _read(wanted, value, around, None, known=key in ("folder", "in")),
-        found["op"] or (">=" if wanted.kind == "date" else ":"),
-        negated=negated,
-    )
+    kind = KEYS[key][0]
+    wanted = Input(name=key, kind=kind, description=f"{key}:", options=_CHOICES.get(key, {}))
+    op = found["op"] or (">=" if kind == "date" else ":")
+    return Term(key, _read(wanted, value, around, None, known=kind == "folder"), op, negated=negated)
 
 
 def _unquoted(text: str) -> str:

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from obsidian_agent.errors import ObsidianAgentError, Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, open_note, read_text, unread, written
-from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
-from obsidian_agent.vault.index.facts import tag_key
+from obsidian_agent.vault.index.index import tag_key
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse
@@ -249,13 +249,8 @@ class CountedTag(ToolModel):
     count: int = Field(description="The number of notes.")
 
 
-class ListTagsOutput(ToolModel):
-    items: list[CountedTag]
-    count: int
-
-
 @tool("vault.listTags", Risk.READ_ONLY)
-def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]:
+def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[Items[CountedTag]]:
     """The tags of the vault, a folder or some notes, in alphabetical order, with the number of notes that have each."""
     index = ctx.view.index
     names: dict[str, str] = {}
@@ -267,7 +262,7 @@ def list_tags(args: ListTagsInput, ctx: ToolContext) -> Proposal[ListTagsOutput]
             names.setdefault(key, tag)
             counts[key] = counts.get(key, 0) + 1
     items = [CountedTag(tag=names[key], count=counts[key]) for key in sorted(names)]
-    return Proposal(ListTagsOutput(items=items, count=len(items)), warnings=unread(index, notes))
+    return Proposal(Items.of(items), warnings=unread(index, notes))
 
 
 class RenameTagInput(ToolModel):
@@ -276,22 +271,12 @@ class RenameTagInput(ToolModel):
     folder: PathText | None = None
 
 
-class RetaggedFile(ToolModel):
-    path: str
-    count: int
-
-
-class RenameTagOutput(ToolModel):
-    files: list[RetaggedFile]
-    total: int
-
-
 @tool("vault.renameTag", Risk.WRITES)
-def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutput]:
+def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Rename a tag everywhere, in properties and text; nested tags follow."""
     rename = TagRename.checked(args.from_, args.to)
     index = ctx.view.index
-    files: list[RetaggedFile] = []
+    files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
     folder = find_folder(ctx.view, args.folder)
@@ -303,12 +288,11 @@ def rename_tag(args: RenameTagInput, ctx: ToolContext) -> Proposal[RenameTagOutp
             warnings.append(Problem(error.code, f"The tags of {path} are left alone: {error.message}", path=path.text))
             continue
         if count:
-            files.append(RetaggedFile(path=path.text, count=count))
+            files.append(ChangedFile(path=path.text, count=count))
             changes.append(ModifyFile(path, content))
     if not files and not warnings:
         warnings.append(Problem("TEXT_NOT_FOUND", f"No note has the tag #{rename.old}, so nothing is renamed."))
-    output = RenameTagOutput(files=files, total=sum(file.count for file in files))
-    return Proposal(output, tuple(changes), (*warnings, *unread(index, index.notes(folder))))
+    return Proposal(ChangedFiles.of(files), tuple(changes), (*warnings, *unread(index, index.notes(folder))))
 
 
 class RemoveTagsInput(ToolModel):

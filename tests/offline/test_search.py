@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady
+from obsidian_agent.agent.events import Answer, NeedsInput, PlanReady, TurnFailed
 from obsidian_agent.agent.offline import NEAREST, NOTHING, OfflinePlanner
 from obsidian_agent.agent.planner import PlanRequest
 from obsidian_agent.offline.names import Surroundings
@@ -17,6 +17,7 @@ MENU = Menu(packaged())
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@example(["Move", "#done", "\\0"])
 @given(
     pieces=st.lists(
         st.one_of(
@@ -29,7 +30,10 @@ MENU = Menu(packaged())
 def test_any_sentence_leads_somewhere(around: Surroundings, pieces: list[str]) -> None:
     planner = OfflinePlanner(lambda: around.view, TOOLS)
     event = planner.decide(PlanRequest(" ".join(pieces), around.context))
-    assert isinstance(event, PlanReady | Answer) or (isinstance(event, NeedsInput) and event.candidates)
+    if isinstance(event, TurnFailed):
+        assert event.problem.code in ("PATH_OUTSIDE_VAULT", "PATH_NOT_ALLOWED"), "only a place that no plan may touch is refused"
+    else:
+        assert isinstance(event, PlanReady | Answer) or (isinstance(event, NeedsInput) and event.candidates)
 
 
 def test_a_pasted_book_is_no_reason_to_wait(around: Surroundings) -> None:

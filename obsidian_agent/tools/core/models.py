@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -53,6 +53,38 @@ class SparseOutput(ToolModel):
             elif key in document and document[key] is None:
                 del document[key]
         return document
+
+
+Item = TypeVar("Item")
+
+
+class Items(ToolModel, Generic[Item]):
+    """An output that is a list."""
+
+    items: list[Item]
+    count: int
+
+    @classmethod
+    def of(cls, items: list[Item]) -> Self:
+        """The output with these items."""
+        return cls(items=items, count=len(items))
+
+
+class ChangedFile(ToolModel):
+    path: str
+    count: int
+
+
+class ChangedFiles(ToolModel):
+    """An output that counts what was changed in files."""
+
+    files: list[ChangedFile]
+    total: int
+
+    @classmethod
+    def of(cls, files: list[ChangedFile]) -> Self:
+        """The output with these files."""
+        return cls(files=files, total=sum(file.count for file in files))
 
 
 class NotesInput(ToolModel):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.tools.core.lookup import find_file, left_out, unread
-from obsidian_agent.tools.core.models import NotesInput, ToolModel
+from obsidian_agent.tools.core.models import Items, NotesInput, ToolModel
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.graph import links_of, unresolved_name
@@ -32,14 +32,9 @@ class LinkItem(ToolModel):
     text: str = Field(description="What the link shows.")
 
 
-class LinksOutput(ToolModel):
-    items: list[LinkItem]
-    count: int
-
-
-def _answer(items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()) -> Proposal[LinksOutput]:
+def _answer(items: Iterable[LinkItem], warnings: tuple[Problem, ...] = ()) -> Proposal[Items[LinkItem]]:
     found = sorted(items, key=lambda item: (item.path, item.line))
-    return Proposal(LinksOutput(items=found, count=len(found)), warnings=warnings)
+    return Proposal(Items.of(found), warnings=warnings)
 
 
 def _item(path: str, link: Link) -> LinkItem:
@@ -51,7 +46,7 @@ def _links(view: VaultView, path: VaultPath) -> tuple[Link, ...]:
 
 
 @tool("vault.getBacklinks", Risk.READ_ONLY, aliases=("get_file_backlinks",))
-def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
+def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem]]:
     """The links to a file: path is the note that links."""
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
@@ -66,7 +61,7 @@ def get_backlinks(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
 
 
 @tool("vault.getOutgoingLinks", Risk.READ_ONLY, aliases=("get_outgoing_links",))
-def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
+def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem]]:
     """The links of a note that lead to files: path is the file."""
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
@@ -75,7 +70,7 @@ def get_outgoing_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutp
 
 
 @tool("vault.getUnresolvedLinks", Risk.READ_ONLY)
-def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[LinksOutput]:
+def get_unresolved_links(args: LinksInput, ctx: ToolContext) -> Proposal[Items[LinkItem]]:
     """The links of a note that lead nowhere: path is the name that is missing, as the link has it."""
     path = find_file(ctx.view, args.path)
     index = ctx.view.index
@@ -137,13 +132,8 @@ class UnresolvedName(ToolModel):
     sources: list[str] = Field(description="The notes that link to it.")
 
 
-class ListUnresolvedOutput(ToolModel):
-    items: list[UnresolvedName]
-    count: int
-
-
 @tool("vault.listUnresolved", Risk.READ_ONLY)
-def list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal[ListUnresolvedOutput]:
+def list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal[Items[UnresolvedName]]:
     """The names that links in a note, some notes or a folder ask for and no file has, each once, in alphabetical order."""
     problems: list[Problem] = []
     items = [
@@ -151,7 +141,7 @@ def list_unresolved(args: ListUnresolvedInput, ctx: ToolContext) -> Proposal[Lis
         for lost in _lost(args, ctx, problems)
         if lost.note or args.files_too
     ]
-    return Proposal(ListUnresolvedOutput(items=items, count=len(items)), warnings=tuple(problems))
+    return Proposal(Items.of(items), warnings=tuple(problems))
 
 
 class SuggestLinksInput(NotesInput):
@@ -165,13 +155,8 @@ class LinkSuggestion(ToolModel):
     sources: list[str]
 
 
-class SuggestLinksOutput(ToolModel):
-    items: list[LinkSuggestion]
-    count: int
-
-
 @tool("vault.suggestLinks", Risk.READ_ONLY)
-def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[SuggestLinksOutput]:
+def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Items[LinkSuggestion]]:
     """For links that lead nowhere, the file whose name is most like theirs; names that nothing resembles are left out."""
     from rapidfuzz import fuzz, process, utils
 
@@ -187,4 +172,4 @@ def suggest_links(args: SuggestLinksInput, ctx: ToolContext) -> Proposal[Suggest
         )
         if best is not None:
             items.append(LinkSuggestion(name=lost.name, path=best[2], score=round(best[1], 1), sources=list(lost.sources)))
-    return Proposal(SuggestLinksOutput(items=items, count=len(items)), warnings=tuple(problems))
+    return Proposal(Items.of(items), warnings=tuple(problems))

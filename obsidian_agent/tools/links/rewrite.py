@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.filters import LinkWriter
 from obsidian_agent.tools.core.lookup import find_file, left_out
-from obsidian_agent.tools.core.models import NotesInput, ToolModel, path_of
+from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, NotesInput, ToolModel, path_of
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links.anchors import link_edit
 from obsidian_agent.tools.links.links import dead_links
@@ -38,16 +38,6 @@ from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
 from obsidian_agent.vault.text import Edit, apply, decode, encode
 from obsidian_agent.vault.views.changes import ModifyFile
-
-
-class ChangedLinks(ToolModel):
-    path: str
-    count: int
-
-
-class ChangedLinksOutput(ToolModel):
-    files: list[ChangedLinks]
-    total: int
 
 
 class _LinksInput(NotesInput):
@@ -92,12 +82,10 @@ def _links_to(index: VaultIndex, source: VaultPath, target: VaultPath | None, ct
             yield link
 
 
-def _answer(
-    changes: list[ModifyFile], counts: list[ChangedLinks], problems: list[Problem], nothing: Problem
-) -> Proposal[ChangedLinksOutput]:
+def _answer(changes: list[ModifyFile], counts: list[ChangedFile], problems: list[Problem], nothing: Problem) -> Proposal[ChangedFiles]:
     if not counts:
         problems.append(nothing)
-    return Proposal(ChangedLinksOutput(files=counts, total=sum(file.count for file in counts)), tuple(changes), tuple(problems))
+    return Proposal(ChangedFiles.of(counts), tuple(changes), tuple(problems))
 
 
 class RetargetLinksInput(_LinksInput):
@@ -117,7 +105,7 @@ class RetargetLinksInput(_LinksInput):
 
 
 @tool("vault.retargetLinks", Risk.WRITES)
-def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
+def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Let the links to a file, or those that lead nowhere and say a name, mean another file; headings and display texts stay."""
     target = find_file(ctx.view, args.to)
     before = find_file(ctx.view, args.from_) if args.from_ is not None else None
@@ -125,7 +113,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
         raise ToolError(f"The links to {target} mean it already.", path=target.text)
     index = ctx.view.index
     problems: list[Problem] = []
-    counts: list[ChangedLinks] = []
+    counts: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     for source, links in args.find(ctx, before, args.name, problems):
         data = ctx.view.read(source)
@@ -134,7 +122,7 @@ def retarget_links(args: RetargetLinksInput, ctx: ToolContext) -> Proposal[Chang
             edits.append(_retarget(data, link, before, target, source, index, ctx.run.link_style))
             label = display_edit(data, link, before, target, canvas=source.suffix == CANVAS) if before is not None else None
             edits += [label] if label is not None else []
-        counts.append(ChangedLinks(path=source.text, count=len(links)))
+        counts.append(ChangedFile(path=source.text, count=len(links)))
         changes.append(ModifyFile(source, apply(data, edits)))
         problems += _warnings(links, before, target, source)
     said = f"“{args.name}” leads nowhere" if before is None else f"{before} is there"
@@ -190,11 +178,11 @@ class RemoveLinksInput(_LinksInput):
 
 
 @tool("vault.removeLinks", Risk.WRITES)
-def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
+def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Turn links into the text that they show: those to a file, those of a name that no file has, or all; embeds and links to the web stay."""
     target = find_file(ctx.view, args.to) if args.to is not None else None
     problems: list[Problem] = []
-    counts: list[ChangedLinks] = []
+    counts: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     for source, links in args.find(ctx, target, args.name, problems):
         data = ctx.view.read(source)
@@ -205,7 +193,7 @@ def remove_links(args: RemoveLinksInput, ctx: ToolContext) -> Proposal[ChangedLi
         if texts:
             content = apply(data, [_plain(data, link) for link in texts])
             _check_others_stay(data, content, texts, source)
-            counts.append(ChangedLinks(path=source.text, count=len(texts)))
+            counts.append(ChangedFile(path=source.text, count=len(texts)))
             changes.append(ModifyFile(source, content))
     said = f" to {target or args.name}" if target or args.name else ""
     return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", f"There is no link{said}, so nothing is changed.", path=args.path))
@@ -390,14 +378,14 @@ class LinkMentionsInput(NotesInput):
 
 
 @tool("vault.linkMentions", Risk.WRITES)
-def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedLinksOutput]:
+def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Turn what mentions a note by its name or an alias, without a link, into links; headings, code and tags stay."""
     target = find_file(ctx.view, args.to)
     names = [target.stem, *(ctx.view.index.facts(target).aliases if args.aliases else ())]
     pattern = _pattern([name for name in names if name.strip()])
     name = LinkWriter(ctx.view).target(target)
     problems: list[Problem] = []
-    counts: list[ChangedLinks] = []
+    counts: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     for source, text in args.texts(ctx, problems):
         if source == target or not pattern.search(text):
@@ -405,11 +393,10 @@ def link_mentions(args: LinkMentionsInput, ctx: ToolContext) -> Proposal[Changed
         content, count = _with_links(text, pattern, name, first=args.occurrences == "first")
         if count:
             paths.parse(source.text, PathUse.UPDATE)
-            counts.append(ChangedLinks(path=source.text, count=count))
+            counts.append(ChangedFile(path=source.text, count=count))
             changes.append(ModifyFile(source, encode(content)))
-    if not counts:
-        problems.append(Problem("TEXT_NOT_FOUND", f"Nothing mentions {target} without a link, so nothing is changed.", path=args.path))
-    return Proposal(ChangedLinksOutput(files=counts, total=sum(file.count for file in counts)), tuple(changes), tuple(problems))
+    nothing = f"Nothing mentions {target} without a link, so nothing is changed."
+    return _answer(changes, counts, problems, Problem("TEXT_NOT_FOUND", nothing, path=args.path))
 
 
 def _pattern(names: list[str]) -> regex.Pattern[str]:

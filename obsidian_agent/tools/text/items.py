@@ -15,13 +15,8 @@ from pydantic import Field
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.filters import FilterContext, LinkWriter, ListTemplate
 from obsidian_agent.tools.core.lookup import sort_key
-from obsidian_agent.tools.core.models import SparseOutput, ToolModel
+from obsidian_agent.tools.core.models import Items, SparseOutput, ToolModel
 from obsidian_agent.tools.core.tool import LongText, Proposal, Risk, ToolContext, tool
-
-
-class ItemsOutput(ToolModel):
-    items: list[Any]
-    count: int
 
 
 class ItemsInput(ToolModel):
@@ -46,12 +41,12 @@ class SortItemsInput(ItemsInput):
 
 
 @tool("util.sortItems", Risk.READ_ONLY)
-def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[ItemsOutput]:
+def sort_items(args: SortItemsInput, ctx: ToolContext) -> Proposal[Items[Any]]:
     """Items in the order of a field, numbers before texts, those without it last."""
     keys = [(sort_key(field_value(item, args.by)), item) for item in args.present()]
     known = sorted(((key, item) for key, item in keys if key is not None), key=itemgetter(0), reverse=args.descending)
     ordered = [item for _, item in known] + [item for key, item in keys if key is None]
-    return Proposal(ItemsOutput(items=ordered, count=len(ordered)))
+    return Proposal(Items.of(ordered))
 
 
 class FieldValuesInput(ItemsInput):
@@ -59,10 +54,10 @@ class FieldValuesInput(ItemsInput):
 
 
 @tool("util.fieldValues", Risk.READ_ONLY)
-def field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal[ItemsOutput]:
+def field_values(args: FieldValuesInput, ctx: ToolContext) -> Proposal[Items[Any]]:
     """The values of one field of all items, for example their paths; lists are joined, missing ones left out."""
     values = [value for item in args.present() for value in _members(field_value(item, args.by))]
-    return Proposal(ItemsOutput(items=values, count=len(values)))
+    return Proposal(Items.of(values))
 
 
 def _members(value: Any) -> Iterator[Any]:

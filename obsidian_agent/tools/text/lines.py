@@ -31,31 +31,10 @@ _ITEM: Final = re.compile(
     r"(?P<indent>[ \t]*)(?P<marker>[-*+]|(?P<number>\d{1,9})(?P<dot>[.)]))(?P<gap>[ \t]+)(?P<box>\[[^\]\r\n]\][ \t]+)?"
 )
 TABLE_RULE: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?")
-_SMALL: Final = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "about",
-        "of",
-        "on",
-        "in",
-        "for",
-        "to",
-        "with",
-        "and",
-        "my",
-        "that",
-        "which",
-        "line",
-        "bullet",
-        "item",
-        "task",
-        "row",
-        "point",
-        "entry",
-    ],
-)
+_SMALL: Final = frozenset((
+    "a", "an", "the", "about", "of", "on", "in", "for", "to", "with", "and",
+    "my", "that", "which", "line", "bullet", "item", "task", "row", "point", "entry",
+))  # fmt: skip
 """Words that tell nothing."""
 _WORD: Final = re.compile(r"\w+")
 _TAB: Final = 4

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.tools.core.lookup import open_note, written
-from obsidian_agent.tools.core.models import SparseOutput, ToolModel
+from obsidian_agent.tools.core.models import Items, SparseOutput, ToolModel
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.text.lines import Blocks, Mark, columns, section_lines
 from obsidian_agent.vault.markdown.lines import bullets
@@ -197,16 +197,11 @@ class BulletItem(SparseOutput):
     checked: bool | None = Field(default=None, description="Absent without a checkbox.")
 
 
-class ParseBulletsOutput(ToolModel):
-    items: list[BulletItem]
-    count: int
-
-
 @tool("util.parseMarkdownBullets", Risk.READ_ONLY)
-def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[ParseBulletsOutput]:
+def parse_bullets(args: ParseBulletsInput, ctx: ToolContext) -> Proposal[Items[BulletItem]]:
     """The list items of a text, bulleted and numbered."""
     items = [
         BulletItem(text=bullet.text, raw=bullet.raw, depth=bullet.depth, slug=slug(bullet.text), checked=bullet.checked)
         for bullet in bullets(args.text)
     ]
-    return Proposal(ParseBulletsOutput(items=items, count=len(items)))
+    return Proposal(Items.of(items))

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text, without_properties, written
-from obsidian_agent.tools.core.models import TextOrPath, ToolModel, Whole
+from obsidian_agent.tools.core.models import Items, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.links.anchors import Place, link_heading, place_key, redirect_links, subpath_keys
@@ -39,13 +39,8 @@ class HeadingItem(ToolModel):
     line: int = Field(description="From 1.")
 
 
-class ParseHeadingsOutput(ToolModel):
-    items: list[HeadingItem]
-    count: int
-
-
 @tool("util.parseHeadings", Risk.READ_ONLY)
-def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[ParseHeadingsOutput]:
+def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[Items[HeadingItem]]:
     """The headings of a text or a file, with what stands below each."""
     text = args.read(ctx)
     items = [
@@ -59,7 +54,7 @@ def parse_headings(args: ParseHeadingsInput, ctx: ToolContext) -> Proposal[Parse
         for heading in edits.headings(text)
         if args.level is None or heading.level == args.level
     ]
-    return Proposal(ParseHeadingsOutput(items=items, count=len(items)))
+    return Proposal(Items.of(items))
 
 
 def _without_blank_lines(body: str) -> str:

@@ -14,12 +14,12 @@ from pydantic import Field, field_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, open_note, read_text
-from obsidian_agent.tools.core.models import NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
+from obsidian_agent.tools.core.models import Items, NotesInput, SparseOutput, TextOrPath, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, Blocks, add_lines, dedented, section_lines
-from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Task, tasks
 from obsidian_agent.vault.paths.path import PathUse, VaultPath
@@ -59,16 +59,11 @@ class TaskItem(ToolModel):
     line: int = Field(description="From 1.")
 
 
-class ParseTasksOutput(ToolModel):
-    items: list[TaskItem]
-    count: int
-
-
 @tool("util.parseTasks", Risk.READ_ONLY)
-def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[ParseTasksOutput]:
+def parse_tasks(args: TextOrPath, ctx: ToolContext) -> Proposal[Items[TaskItem]]:
     """The list items with a checkbox of a text or a file."""
     items = [TaskItem(text=task.text, status=task.status, line=task.line) for task in tasks(args.read(ctx))]
-    return Proposal(ParseTasksOutput(items=items, count=len(items)))
+    return Proposal(Items.of(items))
 
 
 class ListTasksInput(NotesInput):
@@ -90,17 +85,12 @@ class ListedTask(SparseOutput):
     due: str | None = Field(default=None, description="YYYY-MM-DD, as the Tasks plugin or Dataview has it.")
 
 
-class ListTasksOutput(ToolModel):
-    items: list[ListedTask]
-    count: int
-
-
 @tool("vault.listTasks", Risk.READ_ONLY)
-def list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal[ListTasksOutput]:
+def list_tasks(args: ListTasksInput, ctx: ToolContext) -> Proposal[Items[ListedTask]]:
     """The tasks of a note, of some notes or of a folder, by status, tag, text, heading and due date."""
     problems: list[Problem] = []
     items = [item for path, text in args.texts(ctx, problems) for item in _of_note(args, path, text) if _is_wanted(args, item)]
-    return Proposal(ListTasksOutput(items=items, count=len(items)), warnings=tuple(problems))
+    return Proposal(Items.of(items), warnings=tuple(problems))
 
 
 def _of_note(args: ListTasksInput, path: VaultPath, text: str) -> Iterator[ListedTask]:

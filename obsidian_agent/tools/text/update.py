@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import find_file, find_folder, not_found, notes_below, read_text, written
-from obsidian_agent.tools.core.models import ToolModel, Whole
+from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, ToolModel, Whole
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern, expand
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.files.create import new_file
@@ -110,21 +110,11 @@ class ReplaceTextInput(ToolModel):
         return self
 
 
-class ReplacedFile(ToolModel):
-    path: str
-    count: int
-
-
-class ReplaceTextOutput(ToolModel):
-    files: list[ReplacedFile]
-    total: int
-
-
 @tool("vault.replaceText", Risk.WRITES)
-def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ReplaceTextOutput]:
+def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFiles]:
     """Replace a text or a pattern in Markdown files: one path, some paths, a folder, or the whole vault."""
     replacement = _Replacement(args.find, args.replace, args.regex, args.case_sensitive)
-    files: list[ReplacedFile] = []
+    files: list[ChangedFile] = []
     changes: list[ModifyFile] = []
     warnings: list[Problem] = []
     for path in _find_notes(args, ctx):
@@ -139,7 +129,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ReplaceTe
             warnings.append(Problem(error.code, f"{path} is left alone: {error.message}", path=path.text))
             continue
         if count:
-            files.append(ReplacedFile(path=path.text, count=count))
+            files.append(ChangedFile(path=path.text, count=count))
     total = sum(file.count for file in files)
     if args.expect_count is not None and total != args.expect_count:
         raise ToolError(
@@ -150,7 +140,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ReplaceTe
         )
     if not total:
         warnings.append(Problem("TEXT_NOT_FOUND", f"{args.find[:80]!r} occurs nowhere, so nothing is replaced.", path=args.path))
-    return Proposal(ReplaceTextOutput(files=files, total=total), tuple(changes), tuple(warnings))
+    return Proposal(ChangedFiles(files=files, total=total), tuple(changes), tuple(warnings))
 
 
 def _find_notes(args: ReplaceTextInput, ctx: ToolContext) -> Iterable[VaultPath]:

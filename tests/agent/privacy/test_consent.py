@@ -19,7 +19,6 @@ from obsidian_agent.agent.privacy.consent import (
     Gate,
     Grants,
     Level,
-    PathRules,
     ShareDecision,
     ShareItem,
     ShareRequest,
@@ -29,6 +28,7 @@ from obsidian_agent.agent.privacy.consent import (
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
+from obsidian_agent.vault.paths.patterns import PathRules
 
 READ_TWO = calls(call("vault__readFiles", filePaths=["Garden.md", "Finance/bank.md"], why="To compare."))
 DONE = {"text": "Done."}
