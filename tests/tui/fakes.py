@@ -35,7 +35,6 @@ from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
 from obsidian_agent.journal.records import Cut
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.recipe import Recipe
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection
@@ -420,8 +419,7 @@ class FakeSession:
 
     def form(self, name: str) -> Form:
         macro = next(macro for macro in self.saved.macros if f"macro:{macro.name}" == name)
-        recipe = Recipe(name=name, title=macro.name, subject="Saved", description="", plan=macro.plan.to_json())
-        return Form(recipe, Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
+        return Form(from_macro(macro), Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
 
     def suggest(self, message: str, model: str | None = None) -> list[Candidate]:
         self.calls.append(("suggest", message))
