@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Final, Literal
 
 import regex
@@ -74,7 +75,7 @@ class Names:
     def folders(self) -> tuple[str, ...]:
         """The paths of the folders, sorted."""
         folders = {*self._top, *(path.text.rpartition("/")[0] for path in self.index.files())}
-        return tuple(sorted({part for folder in folders for part in _with_parents(folder)} - {""}))
+        return tuple(sorted({str(part) for folder in folders for part in (PurePosixPath(folder), *PurePosixPath(folder).parents)} - {"."}))
 
     def _files(self, key: str) -> Iterator[Name]:
         """Notes and other files of a name or path, with or without the ending of a note."""
@@ -153,12 +154,6 @@ class Surroundings:
     def tools(self) -> ToolContext:
         """The context of a tool that reads this vault."""
         return ToolContext(self.view, self.view, self.context)
-
-
-def _with_parents(folder: str) -> Iterator[str]:
-    while folder:
-        yield folder
-        folder = folder.rpartition("/")[0]
 
 
 def key_of(text: str) -> str:
