@@ -22,7 +22,7 @@ from bench.table import Row
 from bench.vaultgen import COMMON, NEEDLE, Generated, generate
 from obsidian_agent.tools.search.search import SearchRequest, search
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.index.keeper import FILE, IndexKeeper
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot import Snapshot
@@ -147,11 +147,8 @@ class _Bench:
             assert folded is not None
             yield self._against_rg(f"literal, {label}", lambda needle=exact: packs.holding(needle), [text], "<= 0.5")
             yield self._against_rg(f"literal, any case, {label}", lambda needle=folded: packs.holding(needle), ["-i", text], "<= 0.5")
-        needle = exact_needle(COMMON)
-        assert needle is not None
-        yield self._against_rg(
-            "first 50 of a common word", lambda: [file for file, _ in zip(packs.first(needle), range(50), strict=False)], [COMMON], "<= 0.1"
-        )
+        first = SearchRequest(COMMON, "content", limit=50)
+        yield self._against_rg("first 50 of a common word", lambda: search(index, first), [COMMON], "<= 0.1")
         for pattern in (r"res\w+ch \w+a", r"(See|The) \w+fern"):
             request = SearchRequest(pattern, "content", regex=True, case_sensitive=True)
             yield self._against_rg(f"lines of {pattern}", lambda request=request: search(index, request), [pattern], "<= 1.2")
@@ -171,7 +168,7 @@ class _Bench:
         other = parse(snapshot.paths[len(snapshot) // 2], PathUse.READ)
         every = [(file, index.facts(parse(path, PathUse.READ))) for file, path in enumerate(snapshot.paths)]
         links = [(file, target) for file, facts in every for target in facts.targets]
-        tag = max(snapshot.tags(), key=lambda pair: pair[1])[0]
+        tag = max(snapshot.tag_rows(), key=lambda pair: len(pair[1]))[0]
         tags = [(file, tag_key(name)) for file, facts in every for name in facts.tags]
         name = self.vault.hub.rpartition("/")[2][:-3].lower()
         scan = ("comparing all links", lambda: [file for file, target in links if target.lower().endswith(name)])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
-from obsidian_agent.agent.privacy.ledger import FileRead, Ledger
+from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
 from obsidian_agent.errors import ConfigError
 
@@ -42,10 +42,6 @@ class AppServices:
     customs: VaultAgents
     keys: KeyStore
 
-    def sent(self) -> list[Mapping[str, Any]]:
-        """The ledger, oldest first. May block."""
-        return self.ledger.entries()
-
     async def preview_request(self, thread_id: str | None, draft: str) -> RequestPreview | None:
         """What a message would send in a conversation (None: a new one); None without a model. Raises `ConfigError`."""
         from obsidian_agent.agent.model_turns import preview_request
@@ -63,10 +59,6 @@ class AppServices:
         here = self.threads.open(thread_id).state.usage if thread_id is not None else []
         everywhere = [each for key in self.threads.in_memory for each in self.threads.open(key).state.usage]
         return list(here), everywhere
-
-    def read_files(self, thread_id: str | None) -> list[FileRead]:
-        """The notes of which something went to a model in a conversation. May block."""
-        return self.ledger.files_read(thread_id) if thread_id is not None else []
 
     def kept(self) -> list[Kept]:
         """Everything that is kept ready. May block."""
@@ -147,10 +139,6 @@ class AppServices:
             session.models.providers.get(model)
         if thread_id is not None:
             self.threads.choose_model(thread_id, model)
-
-    def forget_kept(self) -> None:
-        """Put away the conversations that nobody uses; they stay on disk."""
-        self.threads.tidy()
 
     def mentionable(self) -> Mentionable:
         """Everything that can be mentioned in a message. May block."""

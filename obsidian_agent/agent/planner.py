@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from obsidian_agent.providers.base import ChatMessage
 from obsidian_agent.tools.core.tool import RunContext
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ class PlanRequest:
 
     message: str
     context: RunContext
-    history: tuple[ChatMessage, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     pick: int | None = None
 

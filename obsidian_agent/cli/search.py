@@ -15,7 +15,6 @@ from obsidian_agent.cli.session_factory import locate, not_there, open_vault
 if TYPE_CHECKING:
     from obsidian_agent.tools.search.search import SearchItem
     from obsidian_agent.vault.index.keeper import IndexKeeper
-    from obsidian_agent.vault.index.stored import StoredIndex
     from obsidian_agent.vault.links.graph import NoteLinks
 
 
@@ -117,26 +116,13 @@ def index_command(options: argparse.Namespace, out: Output) -> Exit:
     """Build or refresh the index, and count what it knows."""
     with _keeper(options, out) as keeper:
         index = keeper.rebuild() if options.rebuild else keeper.refresh()
-        figures = _figures(index) | {"seconds": round(keeper.status.seconds, 3)}
+        figures = index.figures()._asdict() | {"seconds": round(keeper.status.seconds, 3)}
         problems = list(index.problems.values())
     if out.as_json:
         out.document(figures)
     out.line(", ".join(f"{value} {name}" for name, value in figures.items()))
     out.problems(problems)
     return Exit.DONE
-
-
-def _figures(index: StoredIndex) -> dict[str, Any]:
-    files = list(index.files())
-    links = lost = 0
-    tags: set[str] = set()
-    for path in files:
-        facts = index.facts(path)
-        tags.update(map(str.lower, facts.tags))
-        links += len(facts.targets)
-        lost += sum(1 for target in facts.targets if index.resolve(target, path) is None)
-    notes = sum(1 for path in files if path.is_note)
-    return {"notes": notes, "files": len(files), "links": links, "unresolved": lost, "tags": len(tags)}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from obsidian_agent.tools.core.models import ChangedFile, ChangedFiles, Items, N
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.vault.frontmatter.properties import check_new_key, edit_properties, find_frontmatter, read_properties
 from obsidian_agent.vault.frontmatter.yaml_nodes import parse
-from obsidian_agent.vault.index.facts import tag_key
+from obsidian_agent.vault.index.index import tag_key
 from obsidian_agent.vault.markdown.lines import scan
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import PathUse

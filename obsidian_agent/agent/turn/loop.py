@@ -231,7 +231,7 @@ class _Turn:
         await prepared.run(self.request.message, self.emit)
         if prepared.usage is not None:
             self.meter.answered(prepared.usage)
-        history = (*self.request.history, *self.conversation.plain_messages())
+        history = self.conversation.plain_messages()
         message = agent.message(self.request, prepared)
         self.conversation.ask(message)
         self._share(prepared.sending(message.text), prepared.wanted)
@@ -285,7 +285,7 @@ class _Turn:
         for _ in range(MAX_ROUNDS):
             self.reply = Reply()
             try:
-                await self._listen(prepared.prefix.request((*self.request.history, *self._within_window()), prepared.sampling))
+                await self._listen(prepared.prefix.request(self._within_window(), prepared.sampling))
             except ProviderError as error:
                 self.reply.settled = True
                 if error.code == TOO_LONG and not self.squeezed and not self.reply.text:

@@ -74,7 +74,7 @@ class Finder:
 
     store: VaultStore
     denied: Callable[[VaultPath], bool]
-    problems: list[Problem]
+    problems: list[Problem] = field(default_factory=list)
 
     def config(self) -> VaultAgentFile | None:
         """The configuration that counts: the first one that can be read."""
@@ -267,7 +267,7 @@ class VaultAgents:
 
     def library(self) -> Library:
         """Read everything anew. Never raises: what is wrong with a file is in `problems`, and does not stop the others."""
-        return _Reading(self.trusted.hashes()).read(Finder(self.store, self.denied, []), self.files)
+        return self._reading().library()
 
     def show(self, path: str) -> tuple[str, str]:
         """The text of a file that is listed, and the hash to trust it by. Raises `ConfigError` CUSTOM_NOT_FOUND."""
@@ -284,12 +284,15 @@ class VaultAgents:
         self.trusted.distrust(path)
 
     def _file(self, path: str) -> VaultAgentFile:
-        reading = _Reading(self.trusted.hashes(), trust_all=True)
-        reading.read(Finder(self.store, self.denied, []), self.files)
+        reading = self._reading(trust_all=True)
+        reading.library()
         for file in reading.seen:
             if file.path == path:
                 return file
         raise ConfigError(f"{path} is no agent, skill or instruction of this vault.", code="CUSTOM_NOT_FOUND", path=path)
+
+    def _reading(self, *, trust_all: bool = False) -> _Reading:
+        return _Reading(self.trusted.hashes(), Finder(self.store, self.denied), self.files, trust_all)
 
 
 @dataclass(slots=True)
@@ -297,14 +300,14 @@ class _Reading:
     """One look at everything. What an untrusted configuration names as instructions is not even listed before that is trusted."""
 
     hashes: Mapping[str, str]
-    trust_all: bool = False
+    finder: Finder
+    files: FilesBelow
+    trust_all: bool
     seen: list[VaultAgentFile] = field(default_factory=list)
     listed: list[Listed] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
 
-    def read(self, finder: Finder, files: FilesBelow) -> Library:
-        finder.problems = self.problems
-        config = self._config(finder)
+    def library(self) -> Library:
+        finder, config = self.finder, self._config()
         agents: dict[str, AgentText] = {name: AgentText(name, head, "") for name, head in config.agent.items()}
         skills: dict[str, SkillText] = {}
         texts: list[tuple[str, str]] = []
@@ -316,23 +319,21 @@ class _Reading:
             skill = self._parsed(file, lambda file: skill_in(file.path, file.name, file.data), lambda skill: skill.description)
             if skill is not None:
                 skills.setdefault(skill.name, skill)
-        named = finder.instructions(config.instructions, files, "the configuration") if config.instructions else []
+        named = finder.instructions(config.instructions, self.files, "the configuration") if config.instructions else []
         agents_md = finder.agents_md()
         for file in ([agents_md] if agents_md is not None else []) + [each for each in named if each.path != "AGENTS.md"]:
             text = self._parsed(file, lambda file: text_of(file.path, file.data), lambda text: "")
             if text is not None and text.strip():
                 texts.append((file.path, text.strip()))
-        return Library(tuple(self.listed), config, agents, skills, tuple(texts), tuple(self.problems))
+        return Library(tuple(self.listed), config, agents, skills, tuple(texts), tuple(finder.problems))
 
-    def _config(self, finder: Finder) -> ConfigDocument:
-        file = finder.config()
-        if file is None:
-            return ConfigDocument()
-        found = self._parsed(file, lambda file: config_in(file.path, file.data), lambda found: "")
+    def _config(self) -> ConfigDocument:
+        file = self.finder.config()
+        found = self._parsed(file, lambda file: config_in(file.path, file.data), lambda found: "") if file is not None else None
         if found is None:
             return ConfigDocument()
         document, ignored = found
-        self.problems += ignored
+        self.finder.problems += ignored
         return document
 
     def _parsed(self, file: VaultAgentFile, parse: Callable[[VaultAgentFile], Parsed], describe: Callable[[Parsed], str]) -> Parsed | None:
@@ -345,6 +346,6 @@ class _Reading:
             parsed = parse(file)
             description = describe(parsed)
         except Flawed as error:
-            self.problems += error.problems
+            self.finder.problems += error.problems
         self.listed.append(Listed(file.path, file.kind, file.name, stands, file.sha256, len(file.data), description))
         return parsed if stands == "trusted" or self.trust_all else None

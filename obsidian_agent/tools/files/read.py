@@ -13,8 +13,7 @@ from obsidian_agent.tools.core.lookup import find_file, find_folder, page, witho
 from obsidian_agent.tools.core.models import NotesInput, SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.moment import made_ms
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
-from obsidian_agent.vault.index.facts import note_facts
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.index import VaultIndex, note_facts
 from obsidian_agent.vault.links.graph import links_of
 from obsidian_agent.vault.markdown.model import Link, ScannedNote
 from obsidian_agent.vault.markdown.note import names_of, scan_lossy

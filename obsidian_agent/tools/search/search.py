@@ -13,8 +13,7 @@ from obsidian_agent.errors import Problem, ToolError, VaultError
 from obsidian_agent.tools.core.lookup import unread
 from obsidian_agent.tools.core.patterns import TimedPattern, compile_pattern
 from obsidian_agent.vault.index.build import no_collection
-from obsidian_agent.vault.index.facts import tag_key
-from obsidian_agent.vault.index.index import VaultIndex
+from obsidian_agent.vault.index.index import VaultIndex, tag_key
 from obsidian_agent.vault.index.text_search import Needle, exact_needle, folded_needle, lines_with, required_text
 from obsidian_agent.vault.index.word_search import RankedNote, ranked, words_of
 from obsidian_agent.vault.paths.path import ROOT, VaultPath

@@ -19,7 +19,7 @@ from obsidian_agent.tools.core.patterns import whole_words
 from obsidian_agent.tools.core.tool import LongText, PathText, Proposal, Risk, ToolContext, tool
 from obsidian_agent.tools.links import anchors
 from obsidian_agent.tools.text.lines import AddedLinesOutput, AddLinesInput, Blocks, add_lines, dedented, section_lines
-from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.markdown.lines import Task, tasks
 from obsidian_agent.vault.paths.path import PathUse, VaultPath

@@ -29,7 +29,7 @@ class ReportActions(Workspace):
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_sent(self) -> None:
         """What was sent to which model, of which notes."""
-        self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.sent), self.thread.id))
+        self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.ledger.entries), self.thread.id))
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_stats(self) -> None:
@@ -40,7 +40,7 @@ class ReportActions(Workspace):
     async def action_show_cache(self, what: str = "") -> None:
         """What is kept ready; `clear` puts away what nobody uses."""
         if what == "clear":
-            await asyncio.to_thread(self.services.forget_kept)
+            await asyncio.to_thread(self.threads.tidy)
         self._report("What is kept ready", report_lines.kept_lines(await asyncio.to_thread(self.services.kept)))
 
     @work(group="report", exclusive=True, exit_on_error=False)
@@ -63,7 +63,7 @@ class ReportActions(Workspace):
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_files(self) -> None:
         """The notes of which something went to a model in this conversation; one can be opened."""
-        found = await asyncio.to_thread(self.services.read_files, self.thread.id)
+        found = await asyncio.to_thread(self.services.ledger.files_read, self.thread.id or "")
         rows = [(each.path, f"{report_lines.LEVELS[each.shared]} · {each.times}×") for each in found]
         empty = " No model was shown anything in this conversation."
         path = await self.app.push_screen_wait(Pick("Notes read in this conversation", rows, empty=empty))
@@ -75,7 +75,8 @@ class ReportActions(Workspace):
         """Say anew which model is asked, what the conversation used and how full the model's window is."""
         thread_id, line = self.thread.id, self.panes.chat.usage
         model = await asyncio.to_thread(self.services.model_of, thread_id)
-        self.query_one(TopBar).name_planner(model or "offline planner")
+        # Textual loses the change of a width while it lays the screen out for another one.
+        self.call_after_refresh(self.query_one(TopBar).name_planner, model or "offline planner")
         turns, _ = await asyncio.to_thread(self.services.usage, thread_id)
         if not turns or not model:
             line.show("", "")

@@ -1,27 +1,34 @@
 """Scanning many files for a snapshot: in chunks, each by a process of its own where that pays.
 
 A chunk writes the texts of its notes into one pack (the search engine's copy of the vault) and hands back what the snapshot keeps of each
-file. The process is this module (child_process.py).
+file. A process is a module of this package, started anew: no fork (the program may have threads), no import of the program's main module.
+Question and answer go over pipes, as Python serialises plain values. A process that fails costs nothing but time: then the work is done by
+whoever asked.
 """
 
 from __future__ import annotations
 
 import gc
+import marshal
 import os
+import queue
 import secrets
+import sys
+import threading
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from itertools import chain, islice
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from types import TracebackType
+from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
 from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.filesystem.walk import FILE_FLAGS, NOFOLLOW
-from obsidian_agent.vault.index.child_process import Cancelled, ChildProcess, answer, ask_all
-from obsidian_agent.vault.index.facts import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key
+from obsidian_agent.vault.index.index import KnownPaths, asks_content, canvas_facts, note_facts, pack_facts, tag_key
 from obsidian_agent.vault.index.snapshot_file import (
     FAILED,
     FOLDS_ODDLY,
@@ -41,6 +48,105 @@ from obsidian_agent.vault.index.text_search import folds_oddly
 from obsidian_agent.vault.links.resolve import target_name
 from obsidian_agent.vault.markdown.canvas import CANVAS
 from obsidian_agent.vault.markdown.note import names_in
+
+_LENGTH: Final = 8
+_LOOK_SECONDS: Final = 0.1
+
+
+class Cancelled(Exception):
+    """The caller wants no index any more. A signal, never seen outside of the index."""
+
+
+class ChildProcess:
+    """A process that waits for its question. It ends with the block, and with the program that asked, however that ends."""
+
+    def __init__(self, module: str) -> None:
+        """Start a module whose main calls `answer`. OSError when the system does not let it."""
+        import subprocess  # not in the process itself
+
+        # -P: the folder one happens to be in may be a vault, and nothing in a vault is ever imported.
+        command = [sys.executable, "-P", "-m", module]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._questions, self._answers = self._process.stdin, self._process.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._process.kill()
+        with suppress(BrokenPipeError):
+            self._questions.close()
+        self._process.wait()
+
+    def ask(self, question: object, report: Callable[[Any], None]) -> Any:
+        """Hand over the question and wait for the answer, None when the process failed; `report` is told what it says meanwhile."""
+        try:
+            _put(self._questions, question)
+            while True:
+                is_answer, message = _get(self._answers)
+                if is_answer:
+                    return message
+                report(message)
+        except (OSError, EOFError, ValueError, TypeError):
+            return None
+        finally:
+            self._answers.close()
+
+
+def ask_all(
+    children: Sequence[ChildProcess], questions: Sequence[object], report: Callable[[int, Any], None], cancelled: Callable[[], bool]
+) -> list[Any]:
+    """The answers of some processes, each to its own question; `report` is told in this thread what they say meanwhile. Raises Cancelled."""
+    heard: queue.SimpleQueue[tuple[int, bool, Any]] = queue.SimpleQueue()
+
+    def wait(number: int, child: ChildProcess, question: object) -> None:
+        answer = child.ask(question, lambda message: heard.put((number, False, message)))
+        heard.put((number, True, answer))
+
+    for number, (child, question) in enumerate(zip(children, questions, strict=True)):
+        threading.Thread(target=wait, args=(number, child, question), name="index-child", daemon=True).start()
+    answers: list[Any] = [None] * len(children)
+    waiting = len(children)
+    while waiting:
+        if cancelled():
+            raise Cancelled
+        try:
+            number, is_answer, message = heard.get(timeout=_LOOK_SECONDS)
+        except queue.Empty:
+            continue
+        if is_answer:
+            answers[number], waiting = message, waiting - 1
+        else:
+            report(number, message)
+    return answers
+
+
+def answer(work: Callable[[Any, Callable[[object], None]], object]) -> None:
+    """In such a process: answer the one question. `work` gets it, and a function that tells the program something meanwhile."""
+    question = _get(sys.stdin.buffer)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    out = sys.stdout.buffer
+    _put(out, (True, work(question, lambda message: _put(out, (False, message)))))
+
+
+def _end_with_parent() -> None:
+    # The pipe closes when the program that asked is gone. Not through `sys.stdin`: an interpreter cannot end while a thread waits in there.
+    os.read(0, 1)
+    os._exit(1)
+
+
+def _put(file: IO[bytes], message: Any) -> None:
+    data = marshal.dumps(message)
+    file.write(len(data).to_bytes(_LENGTH, "big") + data)
+    file.flush()
+
+
+def _get(file: IO[bytes]) -> Any:
+    length = int.from_bytes(file.read(_LENGTH), "big")
+    return marshal.loads(file.read(length))
+
 
 SETTLED_NS: Final = 2_000_000_000
 """A file counts as settled when its last change lies this far back: as coarse as the clock of the coarsest file system."""
@@ -88,20 +194,21 @@ def scan_files(
         enough = len(first) == WORTH_A_PROCESS and (os.cpu_count() or 1) >= CHILDREN
         children = [stack.enter_context(ChildProcess(__name__)) for _ in range(CHILDREN)] if enough else []
         files = sorted(chain(first, walk))
-        paths = [text for text, _ in files]
-        jobs = _jobs(store, paths, folder, len(children) or 1)
-        records = Records.blank(paths, [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
+        jobs = _jobs(store, files, folder, len(children) or 1)
+        records = Records.blank([text for text, _ in files], [stamp if is_settled(stamp, started_ns) else UNSETTLED for _, stamp in files])
         chunks = _Chunks(jobs, cancelled, progress).results(children)
     _fill(records, jobs, chunks, first_pack)
     return Built(records, [os.path.basename(job.pack) for job in jobs])
 
 
-def _jobs(store: VaultStore, paths: list[str], folder: Path, parts: int) -> list[Job]:
-    wanted = [number for number, text in enumerate(paths) if asks_content(text)]
-    size = max(-(-len(wanted) // parts), 1)
-    ranges = [wanted[at : at + size] for at in range(0, len(wanted), size)] or [[]]
+def _jobs(store: VaultStore, files: list[tuple[str, Stamp]], folder: Path, parts: int) -> list[Job]:
+    """The files to scan, in parts of about as many bytes."""
+    wanted = [number for number, (text, _) in enumerate(files) if asks_content(text)]
+    ends = list(accumulate(max(files[number][1].size, 0) for number in wanted))
+    cuts = [0, *(bisect_left(ends, ends[-1] * part // parts) for part in range(1, parts) if ends), len(wanted)]
     return [
-        Job(store.real_path, ids, [paths[number] for number in ids], os.path.join(folder, f"{secrets.token_hex(6)}.pack")) for ids in ranges
+        Job(store.real_path, ids, [files[number][0] for number in ids], os.path.join(folder, f"{secrets.token_hex(6)}.pack"))
+        for ids in (wanted[first:last] for first, last in pairwise(cuts))
     ]
 
 
@@ -237,9 +344,9 @@ class _Columns:
         for alias in facts.aliases:
             self._aliases.append((number, alias))
         for name in facts.tags:
-            _note(self._tagged, tag_key(name), number)
+            self._tagged.setdefault(tag_key(name), array(IDS)).append(number)
         for target in facts.targets:
-            _note(self._sources, target, number)
+            self._sources.setdefault(target, array(IDS)).append(number)
 
     def _row(self, facts: bytes, size: int, flags: int) -> None:
         self._facts.append(facts)
@@ -263,14 +370,6 @@ class _Columns:
             sorted((target_name(target), target, ids.tobytes()) for target, ids in self._sources.items()),
             sorted(self._aliases),
         )
-
-
-def _note(lists: dict[str, array[int]], key: str, number: int) -> None:
-    known = lists.get(key)
-    if known is None:
-        lists[key] = array(IDS, (number,))
-    elif known[-1] != number:
-        known.append(number)
 
 
 class _Reader:

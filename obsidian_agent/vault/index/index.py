@@ -3,20 +3,216 @@
 Every view gives its own (`VaultView.index`). On a disk it is the shared one where the program keeps one (`stored.py`), else files are scanned
 when a question needs them; over an overlay it is the index of what is below it with the changed files scanned anew. So a later step of a plan
 sees tags, names and links as the earlier steps left them, and no answer is older than the view's own listing.
+
+Of each file it knows its `Facts`: the part of a scan that questions about the whole vault need. Places, headings and tasks are read again
+from the few files that an answer names.
 """
 
 from __future__ import annotations
 
+import marshal
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol, Self
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index.facts import Facts
 from obsidian_agent.vault.index.name_search import NameFinder, NameSearch
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.links.resolve import LinksByName, asked_name, file_name
-from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.links.references import references_in
+from obsidian_agent.vault.links.resolve import LinksByName, asked_name, file_name, target_name
+from obsidian_agent.vault.markdown.canvas import CANVAS, canvas_links
+from obsidian_agent.vault.markdown.note import Names, names_in
+from obsidian_agent.vault.paths.path import ROOT, VaultPath, from_disk
+
+_NOTE: Final = ".md"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Tags (without `#`, each once, as first written), aliases, properties, and the target of each link, in order, as written.
+
+    Links that name no file, only a place in their own, are left out.
+    `lossy`: the file is not UTF-8; what could be read of it counts. `references` are the targets of what is no link of the graph
+    (`references.py`), each once.
+    """
+
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    lossy: bool = False
+    references: tuple[str, ...] = ()
+
+
+NOTHING: Final = Facts()
+"""The facts of a file that is neither a note nor a canvas, or could not be read."""
+
+
+def holds_facts(path: VaultPath) -> bool:
+    """Whether anything is to be known of a file's content: notes and canvases."""
+    return path.is_note or path.suffix == CANVAS
+
+
+def asks_content(text: str) -> bool:
+    """`holds_facts` of a path that is mere text; cheap, for lists of very many."""
+    return is_note_text(text) or (text[-7:].lower() == CANVAS and _has_stem(text[:-7]))
+
+
+def is_note_text(text: str) -> bool:
+    """Whether a path that is mere text is that of a note."""
+    return text[-3:].lower() == _NOTE and _has_stem(text[:-3])
+
+
+def _has_stem(text: str) -> bool:
+    return text.rpartition("/")[2].strip(".") != ""
+
+
+def facts_of(path: VaultPath, data: bytes) -> Facts:
+    """The facts in a file's bytes."""
+    if path.is_note:
+        return note_facts(names_in(data), data)
+    return canvas_facts(data) if path.suffix == CANVAS else NOTHING
+
+
+def canvas_facts(data: bytes) -> Facts:
+    """The facts in a canvas."""
+    return Facts(targets=tuple(link.target for link in canvas_links(data) if link.target))
+
+
+def note_facts(names: Names, data: bytes) -> Facts:
+    """The facts in what a note names, and in its bytes."""
+    links = references_in(data).links
+    references = tuple(dict.fromkeys([link.target for link in links])) if links else ()
+    tags = distinct_tags(names.tags) if names.tags else ()
+    return Facts(tags, names.aliases, names.properties, names.targets, names.lossy, references)
+
+
+def pack_facts(facts: Facts) -> bytes:
+    """Facts as they are kept. They are plain values, and the file that keeps them is checked before it is read (`snapshot_file.py`)."""
+    return marshal.dumps((facts.tags, facts.aliases, dict(facts.properties), facts.targets, facts.lossy, facts.references))
+
+
+def unpack_facts(data: bytes | memoryview) -> Facts:
+    """The facts that `pack_facts` kept; none for nothing."""
+    return Facts(*marshal.loads(data)) if data else Facts()
+
+
+def distinct_tags(names: Iterable[str]) -> tuple[str, ...]:
+    """Tags each once, compared without case, in the spelling that came first."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(tag_key(name), name)
+    if "" in found:
+        del found[""]
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=4096)
+def tag_key(name: str) -> str:
+    """What two spellings of a tag have in common: no `#`, no slash at the end, NFC, no case."""
+    bare = name.strip().lstrip("#").rstrip("/")
+    return bare.lower() if bare.isascii() else unicodedata.normalize("NFC", bare).lower()
+
+
+def tag_within(key: str, wanted: str) -> bool:
+    """Whether a tag's key is the wanted one or nested below it."""
+    return key == wanted or key.startswith(wanted + "/")
+
+
+class KnownPaths:
+    """Judges texts again, each folder once. PathRefused for a text that no listing can have shown."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, VaultPath] = {"": ROOT}
+
+    def __call__(self, text: str) -> VaultPath:
+        folder, _, name = text.rpartition("/")
+        return from_disk(self._folder(folder), name)
+
+    def _folder(self, text: str) -> VaultPath:
+        known = self._folders.get(text)
+        if known is None:
+            above, _, name = text.rpartition("/")
+            known = self._folders[text] = from_disk(self._folder(above), name)
+        return known
+
+
+class Delta:
+    """What is `stale` in the index, and what is to be said of those files that are there."""
+
+    def __init__(self) -> None:
+        self.stale: set[str] = set()
+        self.files: dict[str, VaultPath] = {}
+        self.facts: dict[str, Facts] = {}
+        self.problems: dict[str, Problem] = {}
+        self._naming: dict[str, dict[str, VaultPath]] = {}
+        self._named: dict[str, dict[str, VaultPath]] = {}
+        self.names_changed: set[str] = set()
+        """Keys of the names under which files came or went: links that end with them may lead elsewhere than the index says."""
+
+    def copy(self) -> Self:
+        """Another one that can be changed while this one is in use."""
+        made = type(self)()
+        made.stale = set(self.stale)
+        made.files, made.facts, made.problems = dict(self.files), dict(self.facts), dict(self.problems)
+        made._naming = {name: dict(paths) for name, paths in self._naming.items()}
+        made._named = {name: dict(paths) for name, paths in self._named.items()}
+        made.names_changed = set(self.names_changed)
+        return made
+
+    def forget(self, path: VaultPath) -> None:
+        """What the index says of this path counts no longer, and neither does what was said here."""
+        text = path.text
+        self.stale.add(text)
+        self.problems.pop(text, None)
+        if self.files.pop(text, None) is not None:
+            self._named[file_name(path)].pop(text)
+        old = self.facts.pop(text, None)
+        for name in set(map(target_name, old.targets)) if old else ():
+            self._naming[name].pop(text, None)
+
+    def learn(self, path: VaultPath, facts: Facts, problem: Problem | None = None) -> None:
+        """This is now what is to be said of a file that is there."""
+        self.forget(path)
+        self.files[path.text] = path
+        self.facts[path.text] = facts
+        self._named.setdefault(file_name(path), {})[path.text] = path
+        for name in set(map(target_name, facts.targets)):
+            self._naming.setdefault(name, {})[path.text] = path
+        if problem is not None:
+            self.problems[path.text] = problem
+
+    def tagged(self, key: str, folder: VaultPath) -> list[VaultPath]:
+        """The notes here below a folder with a tag or one nested below it."""
+        return [
+            path
+            for path in self.files.values()
+            if path.is_note and path.within(folder) and any(tag_within(tag_key(name), key) for name in self.facts[path.text].tags)
+        ]
+
+    def aliases(self) -> Iterator[tuple[str, VaultPath]]:
+        """The other names of the notes here."""
+        return ((alias, path) for path in self.files.values() for alias in self.facts[path.text].aliases)
+
+    def referring(self) -> list[VaultPath]:
+        """The notes here with references that are no links of the graph."""
+        return [path for path in self.files.values() if self.facts[path.text].references]
+
+    def naming(self, name: str) -> list[VaultPath]:
+        """The files here with a link whose target ends with a name."""
+        return list(self._naming.get(name, {}).values())
+
+    def named(self, name: str) -> list[VaultPath]:
+        """The files here that have a name."""
+        return list(self._named.get(name, {}).values())
+
+    def over(self, below: Iterable[VaultPath], here: list[VaultPath]) -> list[VaultPath]:
+        """An answer of the index with the stale part taken out and the part from here put in."""
+        kept = [path for path in below if path.text not in self.stale] if self.stale else list(below)
+        return sorted([*kept, *here]) if here else kept
 
 
 class NoteText(NamedTuple):

@@ -23,9 +23,8 @@ from typing import Final
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.state_files import make_private
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.build import is_settled, no_collection, scan_files
-from obsidian_agent.vault.index.child_process import Cancelled, ChildProcess, answer, ask_all
-from obsidian_agent.vault.index.facts import NOTHING, KnownPaths, facts_of, holds_facts
+from obsidian_agent.vault.index.build import Cancelled, ChildProcess, answer, ask_all, is_settled, no_collection, scan_files
+from obsidian_agent.vault.index.index import NOTHING, KnownPaths, facts_of, holds_facts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot, merged, write_snapshot
 from obsidian_agent.vault.index.snapshot_file import UNSETTLED, Records, UnusableIndex
 from obsidian_agent.vault.index.stamps import Stamp, stamp, walk_stamps

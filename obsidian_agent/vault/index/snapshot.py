@@ -9,13 +9,13 @@ import json
 import mmap
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from obsidian_agent.vault.index.facts import Facts, tag_within, unpack_facts
+from obsidian_agent.vault.index.index import Facts, tag_within, unpack_facts
 from obsidian_agent.vault.index.name_search import NameSearch
 from obsidian_agent.vault.index.snapshot_file import (
     FOLDS_ODDLY,
@@ -130,10 +130,6 @@ class Snapshot:
         while below < len(self._tags) and tag_within(self._tags[below], key):
             yield self._tagged[below]
             below += 1
-
-    def tags(self) -> Iterator[tuple[str, int]]:
-        """Every tag's key and how many notes have it."""
-        return ((self._tags[at], len(self._tagged[at])) for at in range(len(self._tags)))
 
     def alias_rows(self) -> Iterator[tuple[int, str]]:
         """The ids of notes and another name that they have."""
@@ -283,23 +279,17 @@ class Packs:
         pack, start, size = self._snapshot.packed(file)
         return self._packs[pack].data[start : start + size] if size else b""
 
-    def holding(self, needle: Needle, cancelled: Callable[[], bool] = lambda: False) -> list[int]:
-        """The ids, ascending, of all notes that hold a needle, and of those of which that cannot be told so."""
+    def holding(self, needle: Needle) -> set[int]:
+        """The ids of all notes that hold a needle, and of those of which that cannot be told so."""
         found: set[int] = set()
         for pack in self._packs:
-            found.update(_hits(pack, needle, cancelled))
+            found.update(_hits(pack, needle))
         odd = LOSSY | FOLDS_ODDLY if needle.lower else LOSSY
-        flags = self._snapshot.flags
-        found.update(file for file in range(len(flags)) if flags[file] & odd)
-        return sorted(found)
-
-    def first(self, needle: Needle, cancelled: Callable[[], bool] = lambda: False) -> Iterator[int]:
-        """As `holding`, one after the other as they are found, pack by pack; without those of which it cannot be told."""
-        for pack in self._packs:
-            yield from _hits(pack, needle, cancelled)
+        found.update(file for file, flags in enumerate(self._snapshot.flags) if flags & odd)
+        return found
 
 
-def _hits(pack: _Pack, needle: Needle, cancelled: Callable[[], bool]) -> Iterator[int]:
+def _hits(pack: _Pack, needle: Needle) -> Iterator[int]:
     """The notes of a pack with a needle, each once: the next look begins behind the note of the last hit."""
     data, ids, starts = pack
     wanted, total = needle.data, len(data)
@@ -307,8 +297,6 @@ def _hits(pack: _Pack, needle: Needle, cancelled: Callable[[], bool]) -> Iterato
     step = CHUNK if needle.lower else CHUNK << 5
     behind = 0
     for chunk in range(0, total, step):
-        if cancelled():
-            return
         end = min(chunk + step + overlap, total)
         if behind >= end:
             continue

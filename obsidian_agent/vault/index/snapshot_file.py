@@ -134,7 +134,7 @@ class Tagged(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """A link's target, the key of the name it ends with, and the ids of the files that have it, ascending."""
+    """A link's target, the key of the name it ends with, and the ids of the files that have it, ascending, once for each such link."""
 
     name: str
     target: str

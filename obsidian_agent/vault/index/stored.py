@@ -9,16 +9,16 @@ import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.filesystem.store import VaultStore
-from obsidian_agent.vault.index.facts import Delta, Facts, KnownPaths, asks_content, tag_key
-from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.index import Delta, Facts, KnownPaths, NoteText, VaultIndex, asks_content, is_note_text, read_note, tag_key
 from obsidian_agent.vault.index.name_search import NameFinder, NameHits, NameSearch, search_parts
 from obsidian_agent.vault.index.snapshot import Packs, Snapshot
 from obsidian_agent.vault.index.stamps import Stamp
 from obsidian_agent.vault.index.text_search import Needle
-from obsidian_agent.vault.links.resolve import file_name
+from obsidian_agent.vault.links.resolve import LinksByName, file_name, is_relative, link_key, name_key
 from obsidian_agent.vault.markdown.canvas import BASE
 from obsidian_agent.vault.paths.path import VaultPath
 
@@ -33,6 +33,16 @@ class Changed:
     def copy(self) -> Changed:
         """Another one that can be changed."""
         return Changed(self.delta.copy(), dict(self.stamps))
+
+
+class IndexFigures(NamedTuple):
+    """How many notes, files, links (and how many of these lead nowhere) and different tags there are."""
+
+    notes: int
+    files: int
+    links: int
+    unresolved: int
+    tags: int
 
 
 class StoredIndex(VaultIndex):
@@ -103,6 +113,33 @@ class StoredIndex(VaultIndex):
         here = {source for ending in (name, ".", "..") for source in self._delta.naming(ending) if self._means(source, path)}
         return sorted({*texts, *here})
 
+    def figures(self) -> IndexFigures:
+        """What there is, counted. All links are resolved in one pass, name by name: most need no more than a look into one dictionary."""
+        snapshot, delta = self.snapshot, self._delta
+        texts = list(self.file_texts())
+        names = {link_key(text.rpartition("/")[2]) for text in texts}
+        files: dict[str, list[str]] = {}
+        for text in texts:
+            files.setdefault(name_key(text), []).append(text)
+        named = LinksByName(lambda name: map(self._path, files.get(name, ())))
+        stale = {snapshot.ids[text] for text in delta.stale if text in snapshot.ids}
+        links = [(target, [file for file in row if file not in stale] if stale else row) for target, row in snapshot.links()]
+        total = lost = 0
+        for target, row in links:
+            total += len(row)
+            if "/" in target or is_relative(target):
+                same = named.is_same_everywhere(target)
+                here = [self._path(snapshot.paths[file]) for file in (row[:1] if same else row)]
+                lost += (len(row) if same else 1) * sum(1 for source in here if named.resolve(target, source) is None)
+            elif (key := link_key(target)) not in names and f"{key}.md" not in names:
+                lost += len(row)
+        tags = {key for key, row in snapshot.tag_rows() if not stale.issuperset(row)}
+        for text, facts in delta.facts.items():
+            total += len(facts.targets)
+            lost += sum(1 for target in facts.targets if named.resolve(target, delta.files[text]) is None)
+            tags.update(map(tag_key, facts.tags))
+        return IndexFigures(sum(map(is_note_text, texts)), len(texts), total, lost, len(tags))
+
     def linking_texts(self, path: VaultPath) -> set[str]:
         """The paths of the files, but `path` itself and those that changed since the snapshot, with a link that leads to `path`."""
         found: set[int] = set()
@@ -154,7 +191,7 @@ class StoredIndex(VaultIndex):
         if not needles:
             return None
         try:
-            return set.intersection(*(set(self.packs.holding(needle)) for needle in needles))
+            return set.intersection(*map(self.packs.holding, needles))
         except OSError:
             return None
 

@@ -21,6 +21,7 @@ ODD_CHARACTERS: Final = (
 """The characters that are not ASCII, but one of whose cases is or holds some."""
 
 _ODD: Final = re.compile("|".join(ODD_CHARACTERS).encode())
+_ASCII: Final = bytes(range(0x80))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def folded_needle(text: str) -> Needle | None:
 
 def folds_oddly(data: bytes) -> bool:
     """Whether bytes hold characters that case folding turns into ASCII letters, or ASCII into them."""
-    return not data.isascii() and _ODD.search(data) is not None
+    return not data.isascii() and _ODD.search(data.translate(None, _ASCII)) is not None
 
 
 _WORTHWHILE = 2

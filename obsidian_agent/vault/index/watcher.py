@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.errors import ObsidianAgentError, PathRefused
-from obsidian_agent.vault.index.facts import KnownPaths
+from obsidian_agent.vault.index.index import KnownPaths
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.paths.path import VaultPath
 

@@ -98,22 +98,18 @@ _known: dict[str, tuple[int, str]] = {}
 
 def _judged(event: str) -> tuple[int, str]:
     """What an event is, and the target or tag that it names."""
-    kind, name = _IS_NOTHING, ""
+    kind, name, first = _IS_NOTHING, "", event[0]
     if len(event) == 1:
         kind = _IS_OPEN
-    elif event[0] == "[" and event[-1] == "]":
-        name = _wiki_target(event)
-        if event.count("|") != event.count("\\|"):
-            kind = _IS_PIPED_LINK if name else _IS_PIPED
-        elif name:
-            kind = _IS_LINK
-    elif event[0] == "[":
-        name = _destination(event)
+    elif first == "[":
+        name = _wiki_target(event) if event[-1] == "]" else _destination(event)
         kind = _IS_LINK if name else _IS_NOTHING
-    elif event[0] == "#":
+        if "|" in event and event.count("|") != event.count("\\|"):
+            kind = _IS_PIPED_LINK if name else _IS_PIPED
+    elif first == "#":
         name = tag_name(event[1:])
         kind = _IS_TAG if name else _IS_NOTHING
-    elif event[0] in "`~$" and "|" in event:
+    elif first in "`~$" and "|" in event:
         kind = _IS_PIPED
     if len(event) < _LONG:
         if len(_known) >= _KEPT:

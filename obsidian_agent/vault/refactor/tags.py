@@ -14,7 +14,7 @@ from itertools import groupby
 
 from obsidian_agent.errors import ToolError, VaultError
 from obsidian_agent.vault.frontmatter.properties import edit_properties
-from obsidian_agent.vault.index.facts import tag_key, tag_within
+from obsidian_agent.vault.index.index import tag_key, tag_within
 from obsidian_agent.vault.markdown.note import NoteTag, scan, scan_text
 from obsidian_agent.vault.text import Edit, apply, decode
 

@@ -12,8 +12,7 @@ from typing import TypeVar
 from obsidian_agent.errors import PathRefused, Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory, differences, inventory_of
 from obsidian_agent.vault.filesystem.store import ScanKind, VaultStore, kind_of, missing, not_a_file, not_a_folder
-from obsidian_agent.vault.index.facts import NOTHING, Facts, facts_of, holds_facts, tag_key, tag_within
-from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.index import NOTHING, Facts, NoteText, VaultIndex, facts_of, holds_facts, read_note, tag_key, tag_within
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name, target_name
 from obsidian_agent.vault.markdown.canvas import BASE

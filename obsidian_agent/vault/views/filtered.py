@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.vault.filesystem.inventory import Inventory
 from obsidian_agent.vault.filesystem.store import missing
-from obsidian_agent.vault.index.facts import NOTHING, Facts
-from obsidian_agent.vault.index.index import NoteText, VaultIndex
+from obsidian_agent.vault.index.index import NOTHING, Facts, NoteText, VaultIndex
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.paths.path import PathUse, VaultPath, parse
 from obsidian_agent.vault.views.view import Entry, FileStat, VaultView

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
 from obsidian_agent.errors import Problem, VaultError
-from obsidian_agent.vault.index.facts import NOTHING, Delta, Facts, facts_of, holds_facts, tag_key
-from obsidian_agent.vault.index.index import NoteText, VaultIndex, read_note
+from obsidian_agent.vault.index.index import NOTHING, Delta, Facts, NoteText, VaultIndex, facts_of, holds_facts, read_note, tag_key
 from obsidian_agent.vault.index.name_search import NameFinder
 from obsidian_agent.vault.index.text_search import Needle
 from obsidian_agent.vault.links.resolve import file_name
