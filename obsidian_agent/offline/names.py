@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any, Final, Literal
 
 import regex
@@ -75,7 +74,8 @@ class Names:
     def folders(self) -> tuple[str, ...]:
         """The paths of the folders, sorted."""
         folders = {*self._top, *(path.text.rpartition("/")[0] for path in self.index.files())}
-        return tuple(sorted({str(part) for folder in folders for part in (PurePosixPath(folder), *PurePosixPath(folder).parents)} - {"."}))
+        parts = (folder.split("/") for folder in folders)
+        return tuple(sorted({"/".join(each[:count]) for each in parts for count in range(1, len(each) + 1)} - {""}))
 
     def _files(self, key: str) -> Iterator[Name]:
         """Notes and other files of a name or path, with or without the ending of a note."""
