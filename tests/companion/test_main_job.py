@@ -313,3 +313,20 @@ def test_a_command_runs_once_and_only_the_one_that_was_shown(window: Window, cli
     assert (done["exit"], done["effects"]["commands"]) == (0, [odd["id"]]), done["errors"]
     assert window.js("app.ran") == [odd["id"]]
     assert window.disk("Log.md") == "made\n"
+
+
+def test_what_a_command_did_to_an_open_note_is_kept_and_what_follows_is_asked_about_again(window: Window, cli: Cli, tmp_path: Path) -> None:
+    window.js("""void app.commands.listCommands().push({
+      id: 'x:stamp', name: 'Stamp', act: () => app.workspace.active.view.cm.dispatch({changes: {from: 0, insert: 'stamped '}}),
+    })""")
+    file = tmp_path / "plan.json"
+    append = {"path": "Daily.md", "mode": "append", "content": "\nafter\n"}
+    steps = [
+        {"id": "command", "tool": "commands.run", "args": {"id": "x:stamp"}},
+        {"id": "add", "tool": "vault.updateFile", "args": append},
+    ]
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps}))
+    stopped = cli("run", str(file), "--yes", "--allow-commands")
+    assert stopped["exit"] == 4, stopped["errors"]
+    assert window.text() == "stamped " + DAILY + TYPED
+    autosaved(window)
