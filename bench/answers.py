@@ -76,7 +76,9 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.cli.app import build_app
+    from obsidian_agent.cli.app import opened
+    from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.screens.main import MainScreen
     from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -89,8 +91,9 @@ async def _run(folder: Path, messages: int) -> dict[str, float]:
     vault = folder / "vault"
     vault.mkdir(exist_ok=True)
     with VaultStore.open(vault) as store:
-        app = build_app(Wiring(store, folder / "state"))
-        app.backend = replace(app.backend, threads=chats, services=replace(app.backend.services, threads=chats))
+        parts = opened(Wiring(store, folder / "state"))
+        parts = replace(parts, threads=chats, services=replace(parts.services, threads=chats))
+        app = ObsidianAgentApp(Backend(store.name, lambda: parts))
         async with app.run_test(size=(120, 40)) as pilot:
             main = app.screen
             assert isinstance(main, MainScreen)

@@ -66,16 +66,16 @@ def _app(folder: Path, state: Path, what: str) -> dict[str, float]:
 
 async def _run(folder: str, state: str, what: str, started: float) -> dict[str, float]:
     from obsidian_agent.bootstrap import Wiring
-    from obsidian_agent.cli.app import build_app
+    from obsidian_agent.cli.app import app_over
     from obsidian_agent.vault.filesystem.store import VaultStore
 
     with VaultStore.open(folder) as store:
-        app = build_app(Wiring(store, Path(state)))
-        session = app.backend.session
+        app = app_over(store.name, lambda: Wiring(store, Path(state)))
         async with app.run_test(size=(120, 40)) as pilot:
             found = {"frame": time.time() - started}
             if what != "frame":
                 await pilot.pause()
+                session = app.backend.parts.session
                 loop = _Loop()
                 busy = _indexed(session) if what == "index" else _searched(session) if what == "search" else _idle(found, session)
                 found |= await loop.watch(busy, pilot, keys=what != "idle")

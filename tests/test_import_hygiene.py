@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ CORE = [
 ]
 MOST_MODULES = 170
 """Of our own, for a sentence that is run: each costs a few milliseconds of every start."""
+
+MOST_MODULES_OF_A_FRAME = 60
 
 HEAVY = ("textual", "rich", "litellm", "openai", "httpx", "numpy", "watchdog", "markdown_it")
 
@@ -93,6 +96,32 @@ def test_a_sentence_that_is_certain_loads_neither_model_nor_screen_nor_what_only
         "obsidian_agent.providers.base"
     }
     assert len(ours) <= MOST_MODULES, "what is not needed for every sentence is imported where it is used"
+
+
+def test_the_first_frame_is_drawn_from_the_screen_alone() -> None:
+    code = """
+import sys
+from obsidian_agent.cli.app import app_over
+
+seen = []
+
+def opening():
+    seen.extend(sys.modules)
+    raise ValueError("no vault")
+
+app = app_over("Vault", opening)
+app.run(headless=True)
+assert isinstance(app.unopened, ValueError)
+print(*seen)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "120"})
+    loaded = set(run.stdout.splitlines()[-1].split())
+    assert loaded.isdisjoint({*HEAVY, "pydantic", "sqlite3", "markdown_it"} - {"textual", "rich"})
+    ours = {name.removeprefix("obsidian_agent.") for name in loaded if name.startswith("obsidian_agent.")}
+    assert "tui.screens.main" in ours
+    below = {name for name in ours if not name.startswith(("tui", "cli"))}
+    assert below <= {"agent", "agent.fields", "errors", "terminal_text"}, "opened behind the first frame, not before it"
+    assert len(ours) <= MOST_MODULES_OF_A_FRAME
 
 
 @pytest.mark.parametrize(("command", "most"), [(["search", "Inbox"], 80), (["search", "#x", "--mode", "tag"], 80), (["links"], 55)])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from obsidian_agent.cli.exits import Exit
@@ -15,6 +17,7 @@ from obsidian_agent.errors import ConfigError
 if TYPE_CHECKING:
     from obsidian_agent.bootstrap import Wiring
     from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.tui.backend import Opened
 
 
 def arguments(commands: Commands) -> None:
@@ -29,20 +32,47 @@ def app_command(options: argparse.Namespace, out: Output) -> Exit:
     _check(options)
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         raise UsageError("The app needs a terminal.", hint="Use a sub-command, e.g. obsidian-agent do … --vault VAULT.")
-    wiring = wiring_of(options, app=True)
-    build_app(wiring, first_start=not (wiring.offline or wiring.model)).run()
+    vault = find_vault(options.vault)
+    app = app_over(
+        vault.resolve().name,
+        lambda: wiring_of(options, app=True),
+        theme=_theme(options),
+        first_start=not (options.offline or options.model),
+    )
+    app.run()
+    if app.unopened is not None:
+        raise app.unopened
     return Exit.DONE
 
 
-def build_app(wiring: Wiring, *, first_start: bool = False) -> ObsidianAgentApp:
-    """The terminal app over all that it shows. `first_start`: who has not chosen a model yet is asked."""
-    from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
+def app_over(vault: str, wiring: Callable[[], Wiring], *, theme: str | None = None, first_start: bool = False) -> ObsidianAgentApp:
+    """The terminal app, which opens what it shows behind its first frame."""
     from obsidian_agent.tui.app import ObsidianAgentApp
+    from obsidian_agent.tui.backend import Backend
+
+    return ObsidianAgentApp(Backend(vault, lambda: opened(wiring())), theme=theme, first_start=first_start)
+
+
+def opened(wiring: Wiring) -> Opened:
+    """All that the app shows. May block."""
+    from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
+    from obsidian_agent.tui.backend import Opened
 
     session = build_session(wiring)
     threads = build_threads(wiring, session)
-    services = build_app_services(wiring, session, threads)
-    return ObsidianAgentApp(session, threads=threads, services=services, settings=wiring.settings, first_start=first_start)
+    return Opened(session, threads, build_app_services(wiring, session, threads), wiring.settings)
+
+
+def _theme(options: argparse.Namespace) -> str | None:
+    """The theme of the first frame. What is wrong with the settings is said when all of them are read."""
+    import tomllib
+
+    from obsidian_agent.config.directories import directories
+
+    with contextlib.suppress(OSError, ValueError):
+        found = tomllib.loads(directories(options.state_dir, options.config).config.read_text("utf-8")).get("theme")
+        return found if isinstance(found, str) else None
+    return None
 
 
 def _check(options: argparse.Namespace) -> None:

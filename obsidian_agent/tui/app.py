@@ -1,4 +1,4 @@
-"""The terminal app. It gets a session and shows it; nothing slow happens before the first frame."""
+"""The terminal app. Its first frame is drawn from the screen alone; what it shows is opened behind it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from textual import events
+from textual import events, work
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 from textual.signal import Signal
@@ -18,17 +18,13 @@ from obsidian_agent.tui.keyboard import Keyboard
 from obsidian_agent.tui.palette import Commands
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.screens.workspace import Signals
-from obsidian_agent.tui.session_port import Backend
 from obsidian_agent.tui.themes import DARK, SHORT, THEMES
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
 
-    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.privacy.consent import ShareDecision, ShareRequest
-    from obsidian_agent.agent.threads.manager import ThreadManager
-    from obsidian_agent.config.live import LiveSettings
-    from obsidian_agent.tui.session_port import Session
+    from obsidian_agent.tui.backend import Backend
 
 log = logging.getLogger(__name__)
 
@@ -37,34 +33,27 @@ class ObsidianAgentApp(App[None]):
     """One window, one vault."""
 
     TITLE = "obsidian-agent"
-    CSS_PATH = ["styles/app.tcss", "styles/plan.tcss", "styles/modals.tcss"]
+    CSS_PATH = "styles/app.tcss"
     BINDINGS = bindings("app")
     COMMANDS = {Commands}
     COMMAND_PALETTE_DISPLAY = "^p"
     NOTIFICATION_TIMEOUT = 4
     PAUSE_GC_ON_SCROLL = True
 
-    def __init__(
-        self,
-        session: Session,
-        *,
-        threads: ThreadManager,
-        services: AppServices,
-        settings: LiveSettings,
-        theme: str | None = None,
-        first_start: bool = False,
-    ) -> None:
-        """`theme`: another one than that of the settings. `first_start`: who has not chosen a model yet is asked."""
+    def __init__(self, backend: Backend, *, theme: str | None = None, first_start: bool = False) -> None:
+        """`theme`: that of the first frame, before the settings are read. `first_start`: who has not chosen a model yet is asked."""
         super().__init__()
         for own in THEMES:
             self.register_theme(own)
-        self.backend = Backend(session, threads, services, settings)
+        self.backend = backend
         self._signals = Signals(Signal(self, "setting_changed"), Signal(self, "thread_deleted"))
         self._first_start = first_start
         self._asking = asyncio.Lock()
         self.keyboard = Keyboard(self)
-        name = theme or settings.current.theme or DARK
-        self._wanted_theme = SHORT.get(name.lower(), name)
+        self.unopened: BaseException | None = None
+        """Why there was nothing to show; the app has ended then."""
+        wanted = _full_name(theme)
+        self.theme = wanted if wanted in self.available_themes else DARK
 
     @property
     def main(self) -> MainScreen:
@@ -78,15 +67,37 @@ class ObsidianAgentApp(App[None]):
 
     def on_mount(self) -> None:
         self.screen_change_signal.subscribe(self, lambda screen: self.keyboard.screen_changed(), immediate=True)
-        if self._wanted_theme in self.available_themes:
-            self.theme = self._wanted_theme
-        else:
-            self.theme = DARK
-            self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
-        keymap = self.backend.settings.current.keymap
-        self.set_keymap(keymap)
-        if problem := unknown_ids(keymap):
-            self.notify(problem, severity="warning", markup=False)
+        self._signals.setting_changed.subscribe(self, self._setting_changed)
+        self.call_after_refresh(self._open)
+
+    @work(group="opening", exit_on_error=False)
+    async def _open(self) -> None:
+        """Open what the app shows, and take up the settings."""
+        await self.main.panes.complete()
+        try:
+            await self.backend.open()
+        except Exception as error:
+            self.unopened = error
+            self.exit(return_code=1)
+            return
+        self._setting_changed("keymap")
+        if self.backend.parts.settings.current.theme is not None:
+            self._setting_changed("theme")
+        self.main.opened()
+
+    def _setting_changed(self, name: str) -> None:
+        """What of a setting concerns the whole app."""
+        current = self.backend.parts.settings.current
+        if name == "theme":
+            wanted = _full_name(current.theme)
+            if wanted in self.available_themes:
+                self.theme = wanted
+            else:
+                self.notify("The theme in the settings does not exist; the dark one is used.", severity="warning", markup=False)
+        elif name == "keymap":
+            self.set_keymap(current.keymap)
+            if problem := unknown_ids(current.keymap):
+                self.main.say("bad", problem)
 
     async def on_event(self, event: events.Event) -> None:
         """Keys are looked at before a screen, a pane or a binding gets them."""
@@ -102,12 +113,18 @@ class ObsidianAgentApp(App[None]):
 
     def on_app_focus(self) -> None:
         """The window is looked at again: somebody may have worked in the vault with another program."""
-        self.backend.session.vault.look_again()
-        self.backend.session.vault.looked_at(True)
+        self._looked_at(True)
 
     def on_app_blur(self) -> None:
         """The person looks elsewhere: what happens in Obsidian is asked when they come back."""
-        self.backend.session.vault.looked_at(False)
+        self._looked_at(False)
+
+    def _looked_at(self, looking: bool) -> None:
+        if self.backend.is_open:
+            vault = self.backend.parts.session.vault
+            vault.looked_at(looking)
+            if looking:
+                vault.look_again()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours lack `quiet`."""
@@ -142,7 +159,7 @@ class ObsidianAgentApp(App[None]):
 
         async with self._asking:
             await self.keyboard.pause()
-            return await ask(self, request, self.backend.session.check_call, about)
+            return await ask(self, request, self.backend.parts.session.check_call, about)
 
     def action_help(self) -> None:
         from obsidian_agent.tui.screens.help import Help
@@ -172,5 +189,11 @@ class ObsidianAgentApp(App[None]):
     async def _exit_when_written(self) -> None:
         """Let the current file and every thread be written, then end."""
         await self.main.stream.written()
-        await self.backend.threads.close()
+        if self.backend.is_open:
+            await self.backend.parts.threads.close()
         self.exit()
+
+
+def _full_name(theme: str | None) -> str:
+    """The name of a theme that people may write shorter; the dark one for none."""
+    return SHORT.get(theme.lower(), theme) if theme else DARK

@@ -285,6 +285,10 @@ def binding(key_id: str, label: str) -> Binding:
     return replace(BY_ID[key_id], label=label, footer=True, display="⏎").binding()
 
 
+HELP = replace(BY_ID["app.help"], action="app.help", footer=False).binding()
+"""For modal screens: Textual lets no key of the app through to them."""
+
+
 def in_force(node: DOMNode, key_id: str) -> str:
     """The keys of an entry as the app of this node has them, comma-separated."""
     keymap = node.app._keymap  # Textual gives it back nowhere else

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from obsidian_agent.tui.themes import DARK, LIGHT
 from tui.driving import fake_app
-from tui.fakes import FakeSession, Macro, history_entries, plan_of
+from tui.fakes import FakeSession, history_entries, plan_of, saved
 
 NOTE = """---
 tags: [daily, planning]
@@ -45,9 +45,9 @@ def demo_session(pace: float = 0.05) -> FakeSession:
     session.texts["Daily/2025-12-16.md"] = NOTE
     session.texts |= {f"Projects/Old/Idea {number}.md": f"# Idea {number}\n" for number in range(60)}
     session.saved.macros = [
-        Macro("Bullets to projects", plan_of(parameters={"folder": {"type": "path"}}), "A note for each selected bullet"),
-        Macro("Weekly review", plan_of(), "Collects open tasks of the week"),
-        Macro("Sort inbox", plan_of()),
+        saved("Bullets to projects", plan_of(parameters={"folder": {"type": "path"}}), "A note for each selected bullet"),
+        saved("Weekly review", plan_of(), "Collects open tasks of the week"),
+        saved("Sort inbox"),
     ]
     return session
 

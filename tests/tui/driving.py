@@ -18,10 +18,11 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from obsidian_agent.bootstrap import Wiring, build_app_services, build_threads
-from obsidian_agent.cli.app import build_app
+from obsidian_agent.cli.app import opened
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.providers.keys import KeyStore
 from obsidian_agent.tui.app import ObsidianAgentApp
+from obsidian_agent.tui.backend import Backend, Opened
 from obsidian_agent.tui.keyboard import age
 from obsidian_agent.tui.screens.main import MainScreen
 from obsidian_agent.tui.widgets.panes import Panes
@@ -99,6 +100,11 @@ class Driver:
     @property
     def prompt(self) -> Prompt:
         return self.main.query_one(Prompt)
+
+    async def opened(self) -> None:
+        """Until what the app shows is open, and the first line says who plans: nothing of it is drawn below a dialog."""
+        await self.settle()
+        await self.until(lambda: self.main.query_one("#planner").region.width > 2)
 
     async def settle(self, *held: str) -> None:
         """Until every message was handled and neither a worker nor a thread is at work, however busy the machine is.
@@ -201,7 +207,7 @@ def build_fake_app(
     real = cast("Session", session)
     threads = threads or build_threads(wiring, real)
     services = replace(build_app_services(wiring, real, threads), keys=KeyStore(place / "keys.toml", lambda: None))
-    return ObsidianAgentApp(real, threads=threads, services=services, settings=wiring.settings, theme=theme)
+    return ObsidianAgentApp(Backend(session.name, lambda: Opened(real, threads, services, wiring.settings)), theme=theme)
 
 
 @contextmanager
@@ -220,17 +226,20 @@ async def driving(session: FakeSession | None = None, size: tuple[int, int] = (1
     with fake_app(session, **parts) as app:
         async with app.run_test(size=size, notifications=True) as pilot:
             driver = Driver(app, session, pilot)
-            await driver.settle()
+            await driver.opened()
             yield driver
 
 
 @asynccontextmanager
 async def driving_real(wiring: Wiring, size: tuple[int, int] = (120, 40), *, first_start: bool = False) -> AsyncIterator[Driver]:
     """Run the app as the command line builds it, over a vault on disk. Never with the keyring of whoever runs this."""
-    app = build_app(wiring, first_start=first_start)
-    backend = app.backend
-    app.backend = replace(backend, services=replace(backend.services, keys=KeyStore(wiring.state / "keys.toml", lambda: None)))
+
+    def opening() -> Opened:
+        parts = opened(wiring)
+        return replace(parts, services=replace(parts.services, keys=KeyStore(wiring.state / "keys.toml", lambda: None)))
+
+    app = ObsidianAgentApp(Backend(wiring.store.name, opening), first_start=first_start)
     async with app.run_test(size=size) as pilot:
-        driver = Driver(app, cast("FakeSession", backend.session), pilot)
-        await driver.settle()
+        driver = Driver(app, cast("FakeSession", app.backend.parts.session), pilot)
+        await driver.opened()
         yield driver

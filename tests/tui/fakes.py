@@ -7,7 +7,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 from obsidian_agent.agent.events import (
     AgentEvent,
@@ -31,15 +32,20 @@ from obsidian_agent.agent.events import (
     TurnStarted,
 )
 from obsidian_agent.agent.form import Form
+from obsidian_agent.agent.macro import Imported, Macro
+from obsidian_agent.agent.offline import from_macro
+from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ApproveShare
+from obsidian_agent.agent.vault_agents.library import Standing
 from obsidian_agent.errors import ObsidianAgentError, Problem, VaultError
-from obsidian_agent.journal.records import Cut
+from obsidian_agent.journal.records import Cut, HistoryEntry
+from obsidian_agent.journal.recovery import InterruptedPath, InterruptedRun, Recovery
+from obsidian_agent.journal.undo import UndoResult
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Recipe
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Flag, Instance, Preview
 from obsidian_agent.tools.core.tool import Position, Risk, RunContext, Selection
-from obsidian_agent.tui.session_port import LiveFocus
 from obsidian_agent.vault.index.keeper import IndexStatus
 from obsidian_agent.vault.paths.path import VaultPath
 from obsidian_agent.vault.views.changes import ChangeSet, NetChange
@@ -98,64 +104,23 @@ def preview_of(plan: ActionPlan, changes: Sequence[NetChange], **fields: Any) ->
     return Preview(plan=plan, context=RunContext("Vault", NOW), change_set=ChangeSet((), tuple(changes)), **given)
 
 
-@dataclass(frozen=True)
-class Entry:
-    run_id: str
-    time: str
-    goal: str
-    status: str = "done"
-    undone: bool = False
-    undoable: bool = True
-    effects: Effects = Effects()
+Report = partial(UndoResult, "r1")
+"""What an undo answers."""
 
 
-@dataclass(frozen=True)
-class Conflicting:
-    path: str
-    reason: str
-    forcible: bool = True
+def entry(run_id: str, time: str, goal: str, status: Any = "done", effects: Effects | None = None, *, undone: bool = False) -> HistoryEntry:
+    """A run of the past."""
+    return HistoryEntry(run_id, time, goal, status, effects or Effects(), undone, undoable=True)
 
 
-@dataclass(frozen=True)
-class Report:
-    restored: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-    conflicts: tuple[Conflicting, ...] = ()
-    errors: tuple[Problem, ...] = ()
-    run_id: str = "r1"
-    warnings: tuple[Problem, ...] = ()
+def interrupted(run_id: str, time: str, goal: str, *paths: str, kind: Any = "run") -> InterruptedRun:
+    """A run that a crash cut."""
+    return InterruptedRun(run_id, kind, time, goal, tuple(InterruptedPath(path, "before") for path in paths), 0)
 
 
-@dataclass(frozen=True)
-class Interrupted:
-    run_id: str
-    time: str
-    goal: str
-    paths: tuple[str, ...] = ()
-    kind: str = "run"
-
-
-@dataclass(frozen=True)
-class Ended:
-    problems: tuple[Problem, ...] = ()
-
-
-@dataclass(frozen=True)
-class Macro:
-    name: str
-    plan: ActionPlan
-    description: str | None = None
-    standing: Literal["trusted", "new", "changed"] = "trusted"
-    sha256: str = "5a" * 32
-
-    def to_json(self) -> dict[str, Any]:
-        return {"name": self.name, "plan": self.plan.to_json()}
-
-
-@dataclass(frozen=True)
-class ImportedMacro:
-    macro: Macro
-    warnings: tuple[Problem, ...] = ()
+def saved(name: str, plan: ActionPlan | None = None, description: str | None = None, standing: Standing = "trusted") -> Macro:
+    """A macro of the person's."""
+    return Macro(name, plan or plan_of(), description, standing=standing, sha256="5a" * 32)
 
 
 @dataclass
@@ -163,11 +128,11 @@ class FakeRuns:
     """Runs of the past. `reports` are what the next undos answer."""
 
     calls: list[tuple[Any, ...]]
-    entries: list[Entry] = field(default_factory=list)
-    broken: list[Interrupted] = field(default_factory=list)
-    reports: list[Report] = field(default_factory=list)
+    entries: list[HistoryEntry] = field(default_factory=list)
+    broken: list[InterruptedRun] = field(default_factory=list)
+    reports: list[UndoResult] = field(default_factory=list)
 
-    def history(self, limit: int = 50) -> list[Entry]:
+    def history(self, limit: int = 50) -> list[HistoryEntry]:
         return self.entries[:limit]
 
     def plan_of(self, run_id: str) -> ActionPlan:
@@ -176,11 +141,11 @@ class FakeRuns:
     def cuts(self, run_id: str) -> list[Cut]:
         return [Cut(step.id, number, clean=step.id != "links") for number, step in enumerate(plan_of().steps, 1)]
 
-    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> Report:
+    def undo(self, run_id: str | None, force: Collection[str] = (), skip: Collection[str] = (), to_step: str | None = None) -> UndoResult:
         self.calls.append(("undo", run_id, frozenset(force), frozenset(skip), *([to_step] if to_step else [])))
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
-    def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> Report:
+    def redo(self, force: Collection[str] = (), skip: Collection[str] = ()) -> UndoResult:
         self.calls.append(("redo", frozenset(force), frozenset(skip)) if force or skip else ("redo",))
         return self.reports.pop(0) if self.reports else Report(("Projects/Garden.md",))
 
@@ -196,10 +161,10 @@ class FakeRuns:
     def adopt(self) -> None:
         raise AssertionError("nothing was moved")
 
-    def interrupted(self) -> list[Interrupted]:
+    def interrupted(self) -> list[InterruptedRun]:
         return self.broken
 
-    def recover(self, run_id: str | None, finish: bool) -> list[Ended]:
+    def recover(self, run_id: str | None, finish: bool) -> list[Recovery]:
         self.calls.append(("recover", run_id, finish))
         return []
 
@@ -210,7 +175,7 @@ class FakeSaved:
 
     calls: list[tuple[Any, ...]]
     macros: list[Macro] = field(default_factory=list)
-    to_import: ImportedMacro | None = None
+    to_import: Imported | None = None
 
     def list(self) -> list[Macro]:
         return sorted(self.macros, key=lambda macro: macro.name)
@@ -227,7 +192,7 @@ class FakeSaved:
         if any(macro.name == name for macro in self.macros):
             raise ObsidianAgentError(f"There is an action “{name}” already.", code="MACRO_EXISTS")
         self.calls.append(("save", run_id, name, description, dict(parameters or {})))
-        self.macros.append(Macro(name, plan_of(), description))
+        self.macros.append(saved(name, None, description))
 
     def accept(self, name: str, sha256: str) -> Macro:
         self.calls.append(("accept", name, sha256))
@@ -256,12 +221,12 @@ class FakeSaved:
     def export(self, name: str, file: str) -> None:
         self.calls.append(("export", name, file))
 
-    def read(self, file: str) -> ImportedMacro:
+    def read(self, file: str) -> Imported:
         if self.to_import is None:
             raise ObsidianAgentError(f"{file} is no saved action.", code="MACRO_INVALID")
         return self.to_import
 
-    def keep(self, imported: ImportedMacro, *, replacing: bool = False) -> None:
+    def keep(self, imported: Imported, *, replacing: bool = False) -> None:
         self.calls.append(("keep", imported.macro.name, replacing))
         self.macros[:] = [macro for macro in self.macros if macro.name != imported.macro.name] + [imported.macro]
 
@@ -323,7 +288,7 @@ class FakeSession:
         self.calls.append(("open_outside", path, line))
         return "uri"
 
-    def watch_obsidian(self, tell: Callable[[LiveFocus | None], None]) -> None:
+    def watch_obsidian(self, tell: Callable[[Focus | None], None]) -> None:
         self.calls.append(("watch_obsidian", tell))
 
     def looked_at(self, looking: bool) -> None:
@@ -376,6 +341,7 @@ class FakeSession:
         disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
+        done: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("preview_plan", dict(document), disabled))
         if self.script:
@@ -420,8 +386,7 @@ class FakeSession:
 
     def form(self, name: str) -> Form:
         macro = next(macro for macro in self.saved.macros if f"macro:{macro.name}" == name)
-        recipe = Recipe(name=name, title=macro.name, subject="Saved", description="", plan=macro.plan.to_json())
-        return Form(recipe, Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
+        return Form(from_macro(macro), Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
 
     def suggest(self, message: str, model: str | None = None) -> list[Candidate]:
         self.calls.append(("suggest", message))
@@ -538,15 +503,15 @@ def sample_candidates() -> list[AgentEvent]:
     return [NeedsInput("“todo to task” can mean several things.", (one, two))]
 
 
-def history_entries() -> list[Entry]:
+def history_entries() -> list[HistoryEntry]:
     """Three runs."""
     return [
-        Entry(
+        entry(
             "r3",
             "2025-12-16T09:30:00+01:00",
             "Make a project note for each selected bullet",
             effects=Effects(created=("a", "b"), modified=("c",)),
         ),
-        Entry("r2", "2025-12-16T06:12:00+01:00", "Rename #todo to #task", "conflict", effects=Effects(modified=("a",) * 12)),
-        Entry("r1", "2025-12-14T18:00:00+01:00", "Sort the inbox", undone=True, effects=Effects(renamed=(("a", "b"),))),
+        entry("r2", "2025-12-16T06:12:00+01:00", "Rename #todo to #task", "conflict", effects=Effects(modified=("a",) * 12)),
+        entry("r1", "2025-12-14T18:00:00+01:00", "Sort the inbox", undone=True, effects=Effects(renamed=(("a", "b"),))),
     ]

@@ -24,7 +24,7 @@ from obsidian_agent.tui.widgets.prompt import Likely
 from obsidian_agent.tui.widgets.transcript import Transcript
 from obsidian_agent.vault.filesystem.store import VaultStore
 from tui.driving import Driver, driving, driving_real
-from tui.fakes import FakeSession, Macro, plan_of
+from tui.fakes import FakeSession, saved
 
 NOTES = {
     "Recipes/Soup.md": "---\nstatus: tried\n---\n# Soup\n\n## Broth\n\n## Noodles\n\n#winter\n",
@@ -236,7 +236,7 @@ def rows_of(app: Driver) -> list[Any]:
 
 async def test_letters_that_find_an_action_delete_none_and_an_action_of_the_program_cannot_be_deleted() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("Deed", plan_of())]
+    session.saved.macros = [saved("Deed")]
     async with driving(session) as app:
         await app.press("f2", *"deed")
         assert isinstance(app.app.screen, Actions)

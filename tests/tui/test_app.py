@@ -32,8 +32,10 @@ from obsidian_agent.agent.events import (
     ToolCallStarted,
     TurnFailed,
 )
+from obsidian_agent.agent.macro import Imported
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
 from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.tools.core.tool import Position, Selection
 from obsidian_agent.tui.markdown_text import render
 from obsidian_agent.tui.screens.actions import Actions
@@ -50,20 +52,18 @@ from obsidian_agent.tui.widgets.run import ResultList, RunLog
 from obsidian_agent.tui.widgets.transcript import Streaming, Thinking
 from tui.driving import driving
 from tui.fakes import (
-    Conflicting,
     FakeSession,
-    ImportedMacro,
-    Interrupted,
-    Macro,
     Report,
     change,
     history_entries,
+    interrupted,
     mixed_run,
     plan_of,
     preview_of,
     sample_answer,
     sample_candidates,
     sample_preview,
+    saved,
     vault_path,
 )
 
@@ -327,7 +327,7 @@ async def test_a_file_of_the_result_opens_in_the_note_pane() -> None:
 async def test_undo_with_conflicts_asks_per_file() -> None:
     session = FakeSession()
     session.runs.reports = [
-        Report(("A.md",), conflicts=(Conflicting("B.md", "changed since"), Conflicting("C.md", "changed since"))),
+        Report(("A.md",), conflicts=(UndoConflict("B.md", "changed since"), UndoConflict("C.md", "changed since"))),
         Report(("C.md",), ("B.md",)),
     ]
     async with driving(session) as app:
@@ -343,8 +343,8 @@ async def test_undo_with_conflicts_asks_per_file() -> None:
 
 async def test_what_is_no_longer_kept_cannot_be_restored_anyway() -> None:
     session = FakeSession()
-    gone = Conflicting("B.md", "its old content is no longer kept", forcible=False)
-    session.runs.reports = [Report(("A.md",), conflicts=(gone, Conflicting("C.md", "changed since"))), Report(("C.md",), ("B.md",))]
+    gone = UndoConflict("B.md", "its old content is no longer kept", forcible=False)
+    session.runs.reports = [Report(("A.md",), conflicts=(gone, UndoConflict("C.md", "changed since"))), Report(("C.md",), ("B.md",))]
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
@@ -362,7 +362,7 @@ async def test_redo_tells_what_it_left_out_and_asks_about_it() -> None:
     session = FakeSession()
     session.runs.entries = history_entries()
     session.runs.reports = [
-        Report(("A.md",), conflicts=(Conflicting("B.md", "changed since"), Conflicting("C.md", "changed since"))),
+        Report(("A.md",), conflicts=(UndoConflict("B.md", "changed since"), UndoConflict("C.md", "changed since"))),
         Report(("C.md",), ("B.md",)),
     ]
     async with driving(session) as app:
@@ -396,7 +396,7 @@ async def test_saving_a_run_with_a_parameter() -> None:
 
 async def test_a_name_that_is_taken_is_asked_again() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("Taken", plan_of())]
+    session.saved.macros = [saved("Taken")]
     async with driving(session) as app:
         await app.planned()
         await app.press("a")
@@ -409,7 +409,7 @@ async def test_a_name_that_is_taken_is_asked_again() -> None:
 
 async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("Sort", plan_of(parameters={"folder": {"type": "path"}, "count": {"type": "number"}}))]
+    session.saved.macros = [saved("Sort", plan_of(parameters={"folder": {"type": "path"}, "count": {"type": "number"}}))]
     async with driving(session) as app:
         await app.press("f2", "enter")
         assert isinstance(app.app.screen, ValuesForm)
@@ -423,7 +423,7 @@ async def test_running_a_saved_action_asks_for_its_values_and_previews() -> None
 
 async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("One", plan_of()), Macro("Two", plan_of())]
+    session.saved.macros = [saved("One"), saved("Two")]
     async with driving(session) as app:
         await app.press("f2")
         assert isinstance(app.app.screen, Actions)
@@ -445,7 +445,7 @@ async def test_saved_actions_are_renamed_deleted_after_a_question_and_exported()
 
 async def test_an_imported_action_is_shown_before_it_is_kept() -> None:
     session = FakeSession()
-    session.saved.to_import = ImportedMacro(Macro("Foreign", plan_of()), (Problem("FIELD_IGNORED", "autoRun was left out."),))
+    session.saved.to_import = Imported(saved("Foreign"), (Problem("FIELD_IGNORED", "autoRun was left out."),))
     async with driving(session) as app:
         await app.press("f2", "tab", "i")
         await app.press(*"file", "enter")
@@ -486,7 +486,7 @@ async def test_a_run_that_is_undone_already_is_not_undone_again() -> None:
 @pytest.mark.parametrize(("key", "finish"), [("b", False), ("f", True)])
 async def test_an_interrupted_run_is_offered_at_the_start(key: str, finish: bool) -> None:
     session = FakeSession()
-    session.runs.broken = [Interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", ("A.md", "B.md"))]
+    session.runs.broken = [interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")]
     async with driving(session) as app:
         assert isinstance(app.app.screen, Recovery)
         assert "Sort the inbox" in app.screen()
@@ -627,7 +627,7 @@ async def test_a_long_conversation_is_pruned() -> None:
 
 async def test_the_palette_runs_a_saved_action() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("Sort inbox", plan_of())]
+    session.saved.macros = [saved("Sort inbox")]
     async with driving(session) as app:
         await app.press("ctrl+p")
         await app.press(*"run saved")
@@ -641,7 +641,7 @@ async def test_a_saved_action_that_is_not_trusted_is_shown_and_asked_about_first
     standing: Literal["new", "changed"], why: str, palette: bool
 ) -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("Sort inbox", plan_of(), standing=standing)]
+    session.saved.macros = [saved("Sort inbox", plan_of(), standing=standing)]
 
     async def choose() -> None:
         if palette:
@@ -669,7 +669,7 @@ async def test_a_saved_action_that_is_not_trusted_is_shown_and_asked_about_first
 
 async def test_a_saved_action_that_ran_is_counted() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("Sort", plan_of())]
+    session.saved.macros = [saved("Sort")]
     async with driving(session) as app:
         await app.press("f2", "enter")
         app.wait_out_grace()
@@ -812,7 +812,7 @@ async def test_the_list_of_an_undone_run_offers_nothing_to_open() -> None:
 async def test_defaults_of_a_saved_action_can_be_changed_or_left() -> None:
     session = FakeSession()
     parameters = {"folder": {"type": "path", "default": "Ideas"}, "tags": {"type": "list", "default": ["a", "b"]}}
-    session.saved.macros = [Macro("Sort", plan_of(parameters=parameters))]
+    session.saved.macros = [saved("Sort", plan_of(parameters=parameters))]
     async with driving(session) as app:
         await app.press("f2", "enter")
         assert "Ideas" in app.screen()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ async def test_nothing_that_comes_after_giving_up_is_shown() -> None:
 
 async def test_cancelling_the_worker_does_not_stop_a_write_but_cancel_run_does() -> None:
     screen = Screen()
-    session = FakeSession(gate=asyncio.Event())
+    session: Any = FakeSession(gate=asyncio.Event())
     stream = EventStream(screen.batches.append)
     assert stream.cancel_run() is False
     task = asyncio.create_task(stream.execute(session, sample_preview(plan_of())))

@@ -28,19 +28,10 @@ from obsidian_agent.agent.events import (
     TurnFailed,
 )
 from obsidian_agent.errors import ObsidianAgentError, Problem
+from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.plan.result import Flag
 from tui.driving import Driver, driving
-from tui.fakes import (
-    Conflicting,
-    Entry,
-    FakeSession,
-    Interrupted,
-    Macro,
-    Report,
-    change,
-    plan_of,
-    preview_of,
-)
+from tui.fakes import FakeSession, Report, change, entry, interrupted, plan_of, preview_of, saved
 
 # Whatever part of it is taken for markup, the whole does not read as it is any more.
 MARKUP = "[/x][@click=app.bell]W[/][[A]][bold]u[t=x, v={'a[0]'}]$primary \\[x]"
@@ -137,9 +128,9 @@ def session_with(bad: str) -> FakeSession:
         RunFinished(result),
     ]
     session.run_script = run
-    session.runs.entries = [Entry(bad, bad, bad, bad)]
-    session.runs.reports = [Report(conflicts=(Conflicting(bad, bad),), errors=(problem,))]
-    session.saved.macros = [Macro(bad, plan_of(parameters={"p": {"description": bad}}), bad)]
+    session.runs.entries = [entry(bad, bad, bad, bad)]
+    session.runs.reports = [Report(conflicts=(UndoConflict(bad, bad),), errors=(problem,))]
+    session.saved.macros = [saved(bad, plan_of(parameters={"p": {"description": bad}}), bad)]
     return session
 
 
@@ -171,7 +162,7 @@ async def test_a_click_on_a_name_runs_nothing() -> None:
 async def test_texts_of_an_interrupted_run_and_of_errors_are_shown_as_they_are() -> None:
     bad = "[/x]\x1b[2J"
     session = FakeSession()
-    session.runs.broken = [Interrupted(bad, bad, bad, (bad,), bad)]
+    session.runs.broken = [interrupted(bad, bad, bad, bad, kind=bad)]
     async with driving(session) as app:
         assert "[/x]␛[2J" in app.screen()
         await app.press("escape")
@@ -211,7 +202,7 @@ async def test_a_long_goal_cannot_push_the_deletions_out_of_sight() -> None:
 
 async def test_the_hostile_name_can_be_typed_into_a_form() -> None:
     session = FakeSession()
-    session.saved.macros = [Macro("[/x]", plan_of())]
+    session.saved.macros = [saved("[/x]")]
     async with driving(session) as app:
         await app.press("f2", "tab", "e")
         app.app.screen.query_one(Input).value = "[@click=app.exit]\x1b"

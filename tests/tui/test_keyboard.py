@@ -13,6 +13,7 @@ from textual import events
 from obsidian_agent.agent.events import Candidate, NeedsInput
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.privacy.consent import Level, ShareDecision, ShareItem, ShareRequest
+from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.main import MainScreen
@@ -21,7 +22,7 @@ from obsidian_agent.tui.screens.undo import Conflicts, Recovery
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.widgets.safe_input import LineEntry
 from tui.driving import LATE, Driver, driving
-from tui.fakes import Conflicting, FakeSession, Interrupted, plan_of, vault_path
+from tui.fakes import FakeSession, interrupted, plan_of, vault_path
 
 
 def request() -> ShareRequest:
@@ -30,12 +31,12 @@ def request() -> ShareRequest:
 
 
 def dialogs() -> list[Modal[Any]]:
-    run = Interrupted("r1", "2025-12-16T09:30", "Tidy")
+    run = interrupted("r1", "2025-12-16T09:30", "Tidy")
     return [
         Share(request()),
         Confirm("Undo", "Really?", "Undo"),
         Recovery(run),
-        Conflicts([Conflicting("A.md", "changed")], lambda path: asyncio.sleep(0, "")),
+        Conflicts([UndoConflict("A.md", "changed")], lambda path: asyncio.sleep(0, "")),
         Candidates("What?", [Candidate("One", plan_of(), {}, (), "one")]),
         ValuesForm("More", [Field("name")]),
     ]

@@ -2,17 +2,24 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.screen import Screen
 
 import obsidian_agent.tui
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import Settings
 from obsidian_agent.tui.bindings import BY_ID, KEYS, PLACES, bindings, readable
 from obsidian_agent.tui.screens.actions import Actions
+from obsidian_agent.tui.screens.dialogs import DiffScreen
 from obsidian_agent.tui.screens.help import Help, keys_page
+from obsidian_agent.tui.screens.json_editor import PlanEditor
+from obsidian_agent.tui.screens.unexpected import Unexpected
 from tui.driving import driving
 
 DOCS = Path(__file__).parents[2] / "docs" / "keys.md"
@@ -75,10 +82,36 @@ async def test_welcome_help_and_status_lines_name_the_keys_that_are_in_force() -
         assert "✓ Ready. F8 approve" in app.screen()
 
 
+async def test_sentences_name_the_keys_that_are_in_force() -> None:
+    keys = {"main.saved": "f9", "main.history": "f7", "main.open": "ctrl+g", "main.threads": "f10", "result.save": "w", "error.copy": "y"}
+    async with driving(size=(200, 50), settings=LiveSettings(current=Settings(keymap=keys))) as app:
+        assert "Ctrl+G opens one by a few letters" in app.screen()
+        await app.send("tidy the selection")
+        assert "Ctrl+G opens a note" in app.hint()
+        await app.press("f9")
+        await app.on_top(Actions)
+        assert "After a run, w saves its plan" in app.screen()
+        await app.press("escape")
+        await app.app.push_screen(Unexpected(ValueError("x")))
+        await app.settle()
+        assert "The report (y) names no notes" in app.screen()
+
+
+@pytest.mark.parametrize("make", [Unexpected, lambda error: DiffScreen("A", "text"), lambda error: PlanEditor({})])
+async def test_the_help_opens_over_every_screen_by_the_key_that_is_in_force(make: Callable[[Exception], Screen[Any]]) -> None:
+    async with driving(settings=LiveSettings(current=Settings(keymap={"app.help": "f12"}))) as app:
+        await app.app.push_screen(make(ValueError("x")))
+        await app.settle()
+        await app.press("f12")
+        await app.on_top(Help)
+        await app.press("f12")
+        assert len(app.app.screen_stack) == 3, "once"
+
+
 async def test_an_entry_of_the_keymap_that_names_no_key_is_told() -> None:
     async with driving(settings=LiveSettings(current=Settings(keymap={"plan.aprove": "f8"}))) as app:
-        assert "names no key of this program" in app.screen()
-        assert "plan.approve" in app.screen(), "the nearest one"
+        assert "names no key of this program" in app.transcript()
+        assert "plan.approve" in app.transcript(), "the nearest one"
 
 
 async def test_keys_that_are_changed_while_the_program_runs_are_in_force_and_shown_at_once() -> None:

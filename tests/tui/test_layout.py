@@ -15,7 +15,7 @@ from obsidian_agent.tui.screens.actions import Actions
 from obsidian_agent.tui.themes import DARK, LIGHT
 from obsidian_agent.tui.widgets.plan import PlanList
 from tui.driving import SIZES, Driver, driving
-from tui.fakes import FakeSession, Macro, change, history_entries, plan_of, preview_of, sample_answer
+from tui.fakes import FakeSession, change, history_entries, plan_of, preview_of, sample_answer, saved
 
 
 async def resize(app: Driver, width: int, height: int) -> None:
@@ -67,7 +67,7 @@ async def test_as_many_panes_as_fit() -> None:
 
 async def test_every_theme_draws_every_screen() -> None:
     session = FakeSession(script=[sample_answer()])
-    session.saved.macros = [Macro("One", plan_of())]
+    session.saved.macros = [saved("One")]
     session.runs.entries = history_entries()
     themes = [LIGHT, "textual-dark", "textual-light", "nord", "ansi-dark", DARK]
     async with driving(session, size=(80, 24)) as app:

@@ -12,6 +12,7 @@ from obsidian_agent.agent.events import Candidate, PlanReady, PreviewReady, Text
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
+from obsidian_agent.journal.undo import UndoConflict
 from obsidian_agent.tui.screens.dialogs import Confirm
 from obsidian_agent.tui.screens.macros import Candidates
 from obsidian_agent.tui.screens.share import Share
@@ -20,7 +21,7 @@ from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from tui.demo import demo_session
 from tui.driving import Driver, driving
-from tui.fakes import Conflicting, Interrupted, change, mixed_run, plan_of, preview_of, sample_answer, vault_path
+from tui.fakes import change, interrupted, mixed_run, plan_of, preview_of, sample_answer, vault_path
 from tui.snapshots import UPDATE, check, picture
 
 Show = Callable[[Driver], Awaitable[object]]
@@ -131,7 +132,7 @@ SCREENS |= {
 ITEMS = tuple(ShareItem(vault_path(path), Level.TEXT, 1200, 300, "", ("Water the beans.",)) for path in ("Garden.md", "Diary.md"))
 REQUEST = ShareRequest("c1", "files", "vault.readFiles", "Read notes", {}, ITEMS, "some/model", "https://api.example", number=1, total=1)
 MOVE = Candidate("Move notes to a folder", plan_of(parameters={"folder": {"type": "path"}}), {"tag": "todo"}, ("folder",), "move")
-CONFLICTS = [Conflicting("A.md", "changed since"), Conflicting("B.md", "gone")]
+CONFLICTS = [UndoConflict("A.md", "changed since"), UndoConflict("B.md", "gone")]
 PUSHED: dict[str, Callable[[], object]] = {
     "candidates": lambda: Candidates(
         "“todo to task” can mean several things.", [Candidate("Rename a tag", plan_of(), {}, (), "rename-tag"), MOVE]
@@ -140,7 +141,7 @@ PUSHED: dict[str, Callable[[], object]] = {
     "share": lambda: Share(REQUEST),
     "confirm": lambda: Confirm("Quit now?", "A plan is being applied.", "Stop and quit", "Go on"),
     "conflicts": lambda: Conflicts(CONFLICTS, lambda path: asyncio.sleep(0, "")),
-    "recovery": lambda: Recovery(Interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", ("A.md", "B.md"))),
+    "recovery": lambda: Recovery(interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")),
     "unexpected": lambda: Unexpected(ValueError("x")),
 }
 

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Confirm, Finder
 from obsidian_agent.tui.screens.json_editor import JsonEditor
 from obsidian_agent.tui.screens.values_form import ValuesForm
@@ -21,14 +21,13 @@ from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList
 from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.macro import Imported, Macro
+    from obsidian_agent.agent.session import Session
     from obsidian_agent.offline.recipe import Recipe
-    from obsidian_agent.tui.session_port import Imported, Macro, Session
 
 
 SAVED = "Saved"
 """The subject of the person's own actions."""
-
-NOTHING_SAVED = " Nothing is saved yet. After a run, m saves its plan as an action."
 
 Row = Choice | str
 """An action, or the heading of a subject."""
@@ -94,7 +93,7 @@ class Actions(Finder):
                 width = max((len(_STANDINGS[macro.standing][0]) for macro in self._macros), default=0)
                 found = [_choice(each, width) for each in self._macros if _holds(words, subject, each.name, each.description or "")]
                 if not self._macros and not words:
-                    rows += [subject, NOTHING_SAVED]
+                    rows += [subject, f" Nothing is saved yet. After a run, {shown(self, 'result.save')} saves its plan as an action."]
             rows += [subject, *found] if found else []
         cursor = next((at for at, row in enumerate(rows) if isinstance(row, Choice) and row.key == keep), 0)
         self.query_one(ActionList).set_rows(rows, cursor)  # type: ignore[arg-type]
@@ -133,7 +132,7 @@ class Actions(Finder):
             self.problem("")
             self.run_flow("saved", partial(work, choice.key.removeprefix(MACRO)))
         else:
-            self.problem("This one comes with the program. Those that you save (m after a run) can be changed.")
+            self.problem(f"This one comes with the program. Those that you save ({shown(self, 'result.save')} after a run) can be changed.")
 
     async def _rename(self, name: str) -> None:
         values = await self.app.push_screen_wait(ValuesForm("Rename the action", [Field("name", value=name)]))

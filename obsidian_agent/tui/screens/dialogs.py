@@ -15,7 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import HELP, bindings
 from obsidian_agent.tui.diff_model import Diff
 from obsidian_agent.tui.report_lines import Line
 from obsidian_agent.tui.widgets.diff_view import DiffView
@@ -24,11 +24,14 @@ from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 R = TypeVar("R")
 
+STYLES = "../styles/modals.tcss"
+
 
 class Modal(ModalScreen[R | None], Generic[R]):
     """Subclasses give a title and yield the body. The result is None when the screen was closed without one."""
 
-    BINDINGS = bindings("dialog")
+    CSS_PATH = STYLES
+    BINDINGS = [*bindings("dialog"), HELP]
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__()
@@ -220,7 +223,8 @@ def wrapped(lines: Sequence[Line], width: int) -> list[Line]:
 class DiffScreen(ModalScreen[None]):
     """A diff, or a text that is safe to show."""
 
-    BINDINGS = bindings("diff", without=("diff.next", "diff.previous"))
+    CSS_PATH = STYLES
+    BINDINGS = [*bindings("diff", without=("diff.next", "diff.previous")), HELP]
 
     def __init__(self, title: str, content: Diff | str) -> None:
         super().__init__()

@@ -17,7 +17,8 @@ from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Effects
-    from obsidian_agent.tui.session_port import HistoryEntry, Runs
+    from obsidian_agent.agent.execution.runs import Runs
+    from obsidian_agent.journal.records import HistoryEntry
 
 _SHOWN_PROBLEMS = 5
 _STYLES = {

@@ -12,8 +12,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
-from obsidian_agent.tui.screens.dialogs import Confirm
+from obsidian_agent.tui.bindings import HELP, bindings
+from obsidian_agent.tui.screens.dialogs import STYLES, Confirm
 from obsidian_agent.tui.widgets.safe_input import TextEntry
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def _accept(document: Mapping[str, Any]) -> Sequence[Problem]:
 class JsonEditor(ModalScreen[Mapping[str, Any] | None]):
     """Dismisses with the edited document, or None when nothing is to change. `check` finds what is wrong with one; it must not block."""
 
-    BINDINGS = bindings("editor")
+    CSS_PATH = STYLES
+    BINDINGS = [*bindings("editor"), HELP]
 
     def __init__(self, head: str, document: Mapping[str, Any], *, kept: str, check: Check = _accept) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ from textual.widgets import Button, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.actions import MACRO, Actions
 from obsidian_agent.tui.screens.dialogs import Buttons, Modal
 from obsidian_agent.tui.screens.trust import Reading
@@ -29,8 +29,8 @@ from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.events import Candidate, NeedsInput
+    from obsidian_agent.agent.macro import Macro
     from obsidian_agent.plan.model import ActionPlan
-    from obsidian_agent.tui.session_port import Macro
 
 
 class MacroActions(Workspace):
@@ -127,7 +127,7 @@ class MacroActions(Workspace):
             except ObsidianAgentError as error:
                 problem = error.problem().message
                 continue
-            self.say("good", f"Saved as “{terminal_text.line(wanted.name)}”. F2 shows all actions.")
+            self.say("good", f"Saved as “{terminal_text.line(wanted.name)}”. {self.key('main.saved')} shows all actions.")
             return
 
     # --- what a message lacks ---------------------------------------------------------------------------------------------------
@@ -275,12 +275,13 @@ class Candidates(Modal[Picked]):
     def __init__(self, message: str, candidates: Sequence[Candidate]) -> None:
         super().__init__(
             "What did you mean?",
-            "Nothing runs yet: what is missing is asked, then the plan is previewed. None of these? Esc, then F2 has everything.",
         )
         self._message = message
         self._candidates = tuple(candidates[:SHOWN])
 
     def body(self) -> ComposeResult:
+        leave = f"{shown(self, 'dialog.close')}, then {shown(self, 'main.saved')} has everything."
+        self.hint = f"Nothing runs yet: what is missing is asked, then the plan is previewed. None of these? {leave}"
         if self._message:
             yield Static(Content(terminal_text.folded(self._message, 4)), markup=False)
         yield ChoiceList([_choice(number, candidate) for number, candidate in enumerate(self._candidates, 1)])

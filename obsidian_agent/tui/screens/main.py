@@ -27,7 +27,7 @@ from obsidian_agent.tui.screens.suggestions import SuggestionActions
 from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
 from obsidian_agent.tui.screens.undo import UndoActions
-from obsidian_agent.tui.turn.controller import NO_SELECTION
+from obsidian_agent.tui.turn.controller import no_selection
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
@@ -36,10 +36,11 @@ from obsidian_agent.tui.widgets.prompt import Prompt
 from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 
 if TYPE_CHECKING:
+    from obsidian_agent.agent.open_vault import Focus
+    from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.keyboard import Keyboard
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.screens.workspace import Signals
-    from obsidian_agent.tui.session_port import Backend, LiveFocus
     from obsidian_agent.tui.turn.controller import Pending
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.index.keeper import IndexStatus
@@ -62,7 +63,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     class Looked(Message):
         """The person looks at something else in Obsidian, or it came or went."""
 
-        def __init__(self, live: LiveFocus | None) -> None:
+        def __init__(self, live: Focus | None) -> None:
             super().__init__()
             self.live = live
 
@@ -83,23 +84,28 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self._warned_about: str | None = None
 
     def compose(self) -> ComposeResult:
-        yield TopBar(self.session.vault.name, self.session.planner_name)
-        yield self.panes
-        yield Footer()
-
-    def on_mount(self) -> None:
         # Textual sets these classes with the first resize, which is one frame too late.
         width, height = self.app.size
         self.add_class(max((at, name) for at, name in self.HORIZONTAL_BREAKPOINTS if at <= width)[1])
         self.add_class(max((at, name) for at, name in self.VERTICAL_BREAKPOINTS if at <= height)[1])
+        yield TopBar(self.backend.vault)
+        yield self.panes
+        yield Footer()
+
+    def on_mount(self) -> None:
         self._gc_policy.start()
-        self.set_interval(TIDY_SECONDS, self._tidy)
         self.signals.setting_changed.subscribe(self, self._setting_changed)
         self.signals.thread_deleted.subscribe(self, self.forget_thread)
+
+    def opened(self) -> None:
+        """What the app shows is there."""
+        if self.settings.current.keymap:
+            self.renew_keys()
         self.refresh_state()
         self._begin()
         self.watch_threads()
-        self.call_after_refresh(self.session.vault.follow, lambda status: self.post_message(self.IndexChanged(status)))
+        self.session.vault.follow(self._index_moved)
+        self.set_interval(TIDY_SECONDS, self._tidy)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
         self.set_timer(WARM_UP_SECONDS, partial(self.session.vault.watch_obsidian, self._look))
 
@@ -112,7 +118,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             await self.offer_model()
 
     def on_unmount(self) -> None:
-        self.session.vault.unfollow()
+        if self.backend.is_open:
+            self.session.vault.unfollow()
         self._gc_policy.stop()
 
     # --- what arrives ---------------------------------------------------------------------------------------------------------
@@ -158,9 +165,12 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         try:
             await asyncio.to_thread(self.session.vault.open_outside, message.path, message.line)
         except ObsidianAgentError as error:
-            self.hint(f"{error.message} Enter shows the note in this app.")
+            self.hint(f"{error.message} {self.key('conversation.open')} shows the note in this app.")
 
-    def _look(self, live: LiveFocus | None) -> None:
+    def _index_moved(self, status: IndexStatus) -> None:
+        self.post_message(self.IndexChanged(status))
+
+    def _look(self, live: Focus | None) -> None:
         self.post_message(self.Looked(live))
 
     @on(Looked)
@@ -188,9 +198,10 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             bar.mark(self.panes.front, waiting=self.turn.pending is not None and self.turn.phase == "idle")
             bar.name_conversation(self.thread.title)
             seen = (self.thread.id, self.turn.phase)
-            if seen != self._seen and seen[1] == "idle":
-                self.show_usage()
-            self._seen = seen
+            if self.backend.is_open:
+                if seen != self._seen and seen[1] == "idle":
+                    self.show_usage()
+                self._seen = seen
             self.suggest_actions()
 
     # --- messages of the person -------------------------------------------------------------------------------------------------
@@ -201,7 +212,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def take(self, text: str) -> None:
         """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
-        selection = self.panes.attention()[1]
+        selection, no_text = self.panes.attention()[1], no_selection(self.key("main.open"))
         if (call := called(text)) is not None:
             if call.command is None:
                 self.hint(f"There is no command /{call.name}. /help lists all.")
@@ -215,10 +226,10 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         elif not self.is_idle():
             return
         elif not text:
-            self.hint("Type what should happen with the selection." if selection else NO_SELECTION)
+            self.hint("Type what should happen with the selection." if selection else no_text)
         elif selection is None and _ABOUT_SELECTION.search(text) and self._warned_about != text:
             self._warned_about = text
-            self.hint(f"{NO_SELECTION}\nEnter once more sends the message without a selection.")
+            self.hint(f"{no_text}\n{self.key('prompt.send')} once more sends the message without a selection.")
         else:
             self._warned_about = None
             self.hint("")

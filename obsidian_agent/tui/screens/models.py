@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Modal, Pick, Secret
 from obsidian_agent.tui.screens.reports import ReportActions
 from obsidian_agent.tui.screens.settings import SettingActions
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 NOBODY = "none"
 USE, MENU, SERVICE = "use", "menu", "service"
-
-NO_MODEL = "No model is chosen: what you say is looked for among the actions, and F2 has them all. /key and /model use a service."
-"""Said where nothing runs on this machine that could be offered."""
 
 KEYS_HINT = "Keys are kept in the system's keyring, or where there is none in a file that only you can read; never in a vault."
 
@@ -125,7 +122,8 @@ class ModelActions(ReportActions, SettingActions):
         if found is None:
             return
         if found.offer is None:
-            self.panes.chat.tell_without_model(NO_MODEL)
+            actions = f"what you say is looked for among the actions, and {self.key('main.saved')} has them all"
+            self.panes.chat.tell_without_model(f"No model is chosen: {actions}. /key and /model use a service.")
             return
         match await self.app.push_screen_wait(FirstStart(found.offer)):
             case "use":
@@ -141,8 +139,12 @@ class ModelActions(ReportActions, SettingActions):
 
         remarks = await asyncio.to_thread(use, self.settings, name, services)
         chosen = self.settings.chosen
-        used = f"{terminal_text.shortened(chosen, 120)} is used from now on." if chosen else "No model is used: F2 has all actions."
-        self.say("note", "\n".join([f"{used} /model and the settings (F5) change it.", *remarks]))
+        used = (
+            f"{terminal_text.shortened(chosen, 120)} is used from now on."
+            if chosen
+            else f"No model is used: {self.key('main.saved')} has all actions."
+        )
+        self.say("note", "\n".join([f"{used} /model and the settings ({self.key('main.settings')}) change it.", *remarks]))
         self.signals.setting_changed.publish("model")
 
     async def _use_service(self) -> None:
@@ -162,11 +164,13 @@ class FirstStart(Modal[str]):
 
     def __init__(self, offer: Offer) -> None:
         title = f"{terminal_text.shortened(offer.title, 40)} with {terminal_text.shortened(offer.model, 80)} runs here. Use it?"
-        super().__init__(
-            title, "Nothing is downloaded. /model and the settings (F5) change it at any time. Esc: asked again at the next start."
-        )
+        super().__init__(title)
 
     def body(self) -> ComposeResult:
+        settings, close = shown(self, "main.settings"), shown(self, "dialog.close")
+        self.hint = (
+            f"Nothing is downloaded. /model and the settings ({settings}) change it at any time. {close}: asked again at the next start."
+        )
         yield ChoiceList(
             [
                 Choice(USE, "Use it", "it picks from the actions, in any language", "1"),

@@ -75,7 +75,8 @@ class ReportActions(Workspace):
         """Say anew which model is asked, what the conversation used and how full the model's window is."""
         thread_id, line = self.thread.id, self.panes.chat.usage
         model = await asyncio.to_thread(self.services.model_of, thread_id)
-        self.query_one(TopBar).name_planner(model or "offline planner")
+        # Textual loses the change of a width while it lays the screen out for another one.
+        self.call_after_refresh(self.query_one(TopBar).name_planner, model or "offline planner")
         turns, _ = await asyncio.to_thread(self.services.usage, thread_id)
         if not turns or not model:
             line.show("", "")

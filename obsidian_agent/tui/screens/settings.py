@@ -15,11 +15,10 @@ from textual.widgets import Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
-from obsidian_agent.tui.bindings import binding, bindings, unknown_ids
+from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from obsidian_agent.tui.screens.workspace import Workspace
-from obsidian_agent.tui.themes import SHORT
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
 if TYPE_CHECKING:
@@ -146,20 +145,17 @@ class SettingActions(Workspace):
         self.signals.setting_changed.publish(name)
 
     def apply_setting(self, name: str) -> None:
-        """A setting has changed: what of it the program and the screen show."""
+        """A setting has changed: what of it the session and the screen show."""
         self.session.settings_changed()
         self.session.warm_up()
-        current = self.settings.current
-        if name == "theme":
-            theme = SHORT.get((current.theme or "dark").lower(), current.theme or "")
-            if theme in self.app.available_themes:
-                self.app.theme = theme
-        elif name == "keymap":
-            self.app.set_keymap(current.keymap)
-            self.panes.chat.renew_welcome()
-            self.panes.work.renew_keys()
-            if problem := unknown_ids(current.keymap):
-                self.say("bad", problem)
+        if name == "keymap":
+            self.renew_keys()
+
+    def renew_keys(self) -> None:
+        """Say the keys that are in force now."""
+        self.panes.chat.renew_welcome()
+        self.panes.note.renew_keys()
+        self.panes.work.renew_keys()
 
 
 def grouped(rows: Sequence[SettingRow]) -> list[Row]:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Modal
 from obsidian_agent.tui.widgets.row_list import VirtualList
 
@@ -72,16 +72,15 @@ class Share(Modal["ShareDecision"]):
     BINDINGS = bindings("share")
 
     def __init__(self, request: ShareRequest, check: CheckCall | None = None, about: str = "") -> None:
-        folder = f"the folder “{terminal_text.shortened(request.folder, 120)}”" if request.folder else "the whole vault"
-        super().__init__(
-            _TITLES[request.kind],
-            f"f allows {folder}, as much of each file as here. What holds for the conversation ends with the program.",
-        )
+        super().__init__(_TITLES[request.kind])
         self._request = request
         self._about = about
         self._check = check
 
     def body(self) -> ComposeResult:
+        folder = f"the folder “{terminal_text.shortened(self._request.folder, 120)}”" if self._request.folder else "the whole vault"
+        allows = f"{shown(self, 'share.folder')} allows {folder}, as much of each file as here."
+        self.hint = f"{allows} What holds for the conversation ends with the program."
         if self._about:
             yield Static(Content.styled(f"In the conversation “{terminal_text.shortened(self._about, 100)}”", "$warning"), markup=False)
         yield Static(_head(self._request), markup=False)

@@ -297,7 +297,7 @@ class ThreadActions(Workspace):
         """The last answer into the open note: a plan like any other."""
         answer, path = self.panes.chat.transcript.last_answer, self.panes.note.path
         if not answer or path is None:
-            self.hint("Open the note first (Ctrl+O)." if answer else "There is no answer to insert yet.")
+            self.hint(f"Open the note first ({self.key('main.open')})." if answer else "There is no answer to insert yet.")
         else:
             self.preview_plan(insertion(answer, path, at_cursor=self.settings.current.insert_at_cursor))
 
@@ -318,7 +318,7 @@ class ThreadActions(Workspace):
         plan = event.thread_id in self.waiting
         words = {"completed": "has a plan for you" if plan else "is answered", "cancelled": "was cancelled", "failed": "failed"}
         if event.how is not None:
-            self.app.notify(f"{title} {words[event.how]}. F4 shows it.", markup=False)
+            self.app.notify(f"{title} {words[event.how]}. {self.key('main.threads')} shows it.", markup=False)
 
 
 def insertion(answer: str, path: str, *, at_cursor: bool) -> dict[str, Any]:

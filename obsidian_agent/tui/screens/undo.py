@@ -16,17 +16,19 @@ from textual.widgets import Button, Static
 from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui import diff_model
-from obsidian_agent.tui.bindings import binding, bindings
+from obsidian_agent.tui.bindings import binding, bindings, shown
 from obsidian_agent.tui.screens.dialogs import Buttons, Confirm, DiffScreen, Modal
 from obsidian_agent.tui.screens.history import History, HistoryRequest
 from obsidian_agent.tui.screens.workspace import Workspace
 from obsidian_agent.tui.widgets.row_list import Choice, ChoiceList, VirtualList
 
 if TYPE_CHECKING:
+    from obsidian_agent.journal.records import Cut
+    from obsidian_agent.journal.recovery import InterruptedRun
+    from obsidian_agent.journal.undo import UndoConflict, UndoResult
     from obsidian_agent.plan.model import ActionPlan
-    from obsidian_agent.tui.session_port import Cut, InterruptedRun, UndoConflict, UndoReport
 
-    _Restore = Callable[[Collection[str], Collection[str]], UndoReport]
+    _Restore = Callable[[Collection[str], Collection[str]], UndoResult]
 
 
 _NAMED: Final = 5
@@ -86,7 +88,7 @@ class UndoActions(Workspace):
         """With `to_step` only what came after it. Files that changed since are asked about one by one."""
         runs = self.session.runs
 
-        def undo(force: Collection[str], skip: Collection[str]) -> UndoReport:
+        def undo(force: Collection[str], skip: Collection[str]) -> UndoResult:
             return runs.undo(run_id, force, skip, to_step)
 
         shown = self.panes.work.result
@@ -114,7 +116,7 @@ class UndoActions(Workspace):
             self.say("note", f"Left alone: {', '.join(sorted(kept)[:_NAMED])}{more}.")
         return not kept and not report.errors
 
-    def _say_report(self, verb: str, report: UndoReport) -> None:
+    def _say_report(self, verb: str, report: UndoResult) -> None:
         self.vault_changed()
         count = len(report.restored)
         self.say("good", f"{verb}: {count:,} {'files and folders' if count != 1 else 'file or folder'}.")
@@ -198,11 +200,12 @@ class Conflicts(Modal[ConflictChoices]):
     BINDINGS = bindings("conflicts")
 
     def __init__(self, conflicts: Sequence[UndoConflict], load_diff: Callable[[str], Awaitable[str]]) -> None:
-        super().__init__("These files changed since the run", "Everything else was restored. Enter shows what restoring would change.")
+        super().__init__("These files changed since the run")
         self._conflicts = tuple(conflicts)
         self._load_diff = load_diff
 
     def body(self) -> ComposeResult:
+        self.hint = f"Everything else was restored. {shown(self, 'list.choose')} shows what restoring would change."
         yield ConflictList(self._conflicts)
 
     def on_mount(self) -> None:

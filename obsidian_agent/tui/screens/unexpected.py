@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 import obsidian_agent
 from obsidian_agent import terminal_text
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 from obsidian_agent.tui.screens.dialogs import Modal
 
 
@@ -25,12 +25,11 @@ class Unexpected(Modal[None]):
     BINDINGS = bindings("error")
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__(
-            "An unexpected error occurred. Please try again.", f"{_log_in_words()}The report (c) names no notes, paths or keys."
-        )
+        super().__init__("An unexpected error occurred. Please try again.")
         self._report = report(error)
 
     def body(self) -> ComposeResult:
+        self.hint = f"{_log_in_words()}The report ({shown(self, 'error.copy')}) names no notes, paths or keys."
         rows = self._report.split("\n")
         yield Static(Content.styled(terminal_text.block("\n".join(rows[:1] + rows[1:2])), "$quiet"), markup=False)
 

@@ -23,7 +23,7 @@ from obsidian_agent.tui.widgets.prompt import Suggestion, Suggestions
 from obsidian_agent.tui.widgets.safe_input import LineEntry
 
 if TYPE_CHECKING:
-    from obsidian_agent.tui.session_port import Form
+    from obsidian_agent.agent.form import Form
 
 TYPING_PAUSE: Final = 0.15
 """Seconds without a key after which a text is looked at."""

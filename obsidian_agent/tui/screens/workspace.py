@@ -12,6 +12,7 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerState
 
 from obsidian_agent.errors import ObsidianAgentError
+from obsidian_agent.tui.bindings import shown
 from obsidian_agent.tui.event_stream import EventsArrived, EventStream
 from obsidian_agent.tui.turn.controller import TurnController
 from obsidian_agent.tui.turn.thread import CurrentThread
@@ -20,11 +21,15 @@ from obsidian_agent.tui.widgets.panes import Panes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.events import ExecutionResult, NeedsInput
+    from obsidian_agent.agent.session import Session
+    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.keyboard import Keyboard
-    from obsidian_agent.tui.session_port import Backend
     from obsidian_agent.tui.transcript_entries import Speaker
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.views.changes import NetChange
@@ -44,12 +49,28 @@ class Workspace(Screen[None]):
     def __init__(self, backend: Backend, signals: Signals, keyboard: Keyboard, ask: Ask) -> None:
         super().__init__()
         self.signals = signals
-        self.session, self.threads, self.services, self.settings = backend.session, backend.threads, backend.services, backend.settings
+        self.backend = backend
         self.keyboard = keyboard
         self.panes = Panes(self._diff, keyboard.appeared)
         self.stream = EventStream(lambda batch: self.post_message(EventsArrived(batch, self.stream.dropped)))
-        self.thread = CurrentThread(self.threads, ask)
-        self.turn = TurnController(self.session, self.settings, self.stream, self.thread, self)
+        self.thread = CurrentThread(backend, ask)
+        self.turn = TurnController(backend, self.stream, self.thread, self)
+
+    @property
+    def session(self) -> Session:
+        return self.backend.parts.session
+
+    @property
+    def threads(self) -> ThreadManager:
+        return self.backend.parts.threads
+
+    @property
+    def services(self) -> AppServices:
+        return self.backend.parts.services
+
+    @property
+    def settings(self) -> LiveSettings:
+        return self.backend.parts.settings
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
@@ -61,6 +82,10 @@ class Workspace(Screen[None]):
 
     async def _diff(self, preview: Preview, change: NetChange) -> str:
         return await asyncio.to_thread(self.session.plans.diff, change)
+
+    def key(self, key_id: str) -> str:
+        """A key in force, as people read it."""
+        return shown(self, key_id)
 
     # --- what actions do --------------------------------------------------------------------------------------------------------
 
@@ -75,7 +100,7 @@ class Workspace(Screen[None]):
     def is_idle(self) -> bool:
         """Whether nothing goes on; else says so."""
         if self.turn.phase != "idle":
-            self.hint("Still working on the last message. Esc cancels it.")
+            self.hint(f"Still working on the last message. {self.key('main.cancel')} cancels it.")
         return self.turn.phase == "idle"
 
     def is_not_writing(self) -> bool:

@@ -18,21 +18,18 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from obsidian_agent.agent.events import AgentEvent, ExecutionResult, NeedsInput, PlanReady
-    from obsidian_agent.config.live import LiveSettings
     from obsidian_agent.config.settings import Settings
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.event_stream import EventStream
-    from obsidian_agent.tui.session_port import Session
     from obsidian_agent.tui.transcript_entries import Speaker
     from obsidian_agent.tui.turn.thread import CurrentThread
 
 MOST_TOLD = 8
 """More problems than this are counted, not listed."""
 
-NO_RESULT = "The run ended without a result. The history (F3) shows what was done."
-NO_SELECTION = "Selection is empty. Please select text first.\nSelect bullet points to create notes from (Ctrl+O opens a note)."
 
 Phase = Literal["idle", "planning", "running"]
 Stage = Literal["idle", "plan", "run", "result"]
@@ -55,6 +52,7 @@ class Pending:
 class TurnView(Protocol):
     """What shows a turn. Nothing here decides anything."""
 
+    def key(self, key_id: str) -> str: ...
     def say(self, speaker: Speaker, text: str) -> None: ...
     def hint(self, text: str) -> None: ...
     def busy(self, what: str) -> None: ...
@@ -83,9 +81,8 @@ class TurnController:
     What ends says so by a `WorkEnded` with the token that it began with, in the same queue as its events.
     """
 
-    def __init__(self, session: Session, settings: LiveSettings, stream: EventStream, thread: CurrentThread, view: TurnView) -> None:
-        self._session = session
-        self._settings = settings
+    def __init__(self, backend: Backend, stream: EventStream, thread: CurrentThread, view: TurnView) -> None:
+        self._backend = backend
         self._stream = stream
         self._thread = thread
         self._view = view
@@ -103,8 +100,11 @@ class TurnController:
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
         self._message: str | None = None
+        self._done: Mapping[str, Any] = {}
+        """Of a plan that runs in stages: the outputs of the steps that have run."""
         self._complete = False
         self._approve_when_idle: Preview | None = None
+        self._next_stage: Callable[[], None] | None = None
         self._token = 0
         self._worker: Worker[None] | None = None
 
@@ -136,7 +136,7 @@ class TurnController:
         """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from."""
         if not keep:
             self.forget_plan(message=message)
-        self.start(self._session.preview_plan(document, disabled, values, self._message), "Computing the preview")
+        self.start(self._backend.parts.session.preview_plan(document, disabled, values, self._message, self._done), "Computing the preview")
 
     def preview_again(self, plan: Pending) -> None:
         """Preview a plan with all its steps as the vault is now."""
@@ -146,6 +146,7 @@ class TurnController:
         """What comes next is another plan (that of a macro, or made from a message), not the one on the screen with other steps."""
         self._plan = None
         self._disabled = frozenset()
+        self._done = {}
         self.macro = macro
         self._message = message
 
@@ -201,7 +202,8 @@ class TurnController:
         if message.cancelled:
             view.say("note", "Cancelled. Nothing was changed.")
         elif not self.concluded:
-            view.say("bad", NO_RESULT if ended == "running" else "That came to no end. Nothing was changed.")
+            unknown = f"The run ended without a result. The history ({view.key('main.history')}) shows what was done."
+            view.say("bad", unknown if ended == "running" else "That came to no end. Nothing was changed.")
         if self.stage == "run":
             # There is no result. The plan is offered again, and refused where a file is no longer as previewed.
             view.end_run(None)
@@ -213,6 +215,9 @@ class TurnController:
         if preview is not None and not message.cancelled:
             view.say("note", "Your settings let this run without a question.")
             self.approve(preview)
+        following, self._next_stage = self._next_stage, None
+        if following is not None:
+            following()
         view.refresh_state()
 
     def _show_pending(self) -> None:
@@ -270,10 +275,10 @@ class TurnController:
         if first_time:
             words = ", ".join(text for _, text in counts(preview.change_set.changes)) or "no file changes"
             self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
-        if first_time and not self._disabled and auto_approval(preview, self._settings.current):
+        if first_time and not self._disabled and auto_approval(preview, self._backend.parts.settings.current):
             self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
-            self._view.hint(NO_SELECTION)
+            self._view.hint(no_selection(self._view.key("main.open")))
         self._view.bring_forward()
         self._view.refresh_state()
 
@@ -289,7 +294,7 @@ class TurnController:
         more = [f"… and {len(all_of_them) - MOST_TOLD} more"] if len(all_of_them) > MOST_TOLD else []
         self._view.say("bad", "\n".join([*lines, *more]))
         if any(each.code == "NO_SELECTION" for each in all_of_them):
-            self._view.hint(NO_SELECTION)
+            self._view.hint(no_selection(self._view.key("main.open")))
         elif problem.code.startswith("API_"):
             self._view.hint("/retry says the same again.")
 
@@ -315,7 +320,7 @@ class TurnController:
         self.stage = "run"
         self._view.show_run(preview)
         self._view.say("note", "Approved.")
-        self._begin("running", partial(self._stream.execute, self._session.plans, preview), exclusive=False)
+        self._begin("running", partial(self._stream.execute, self._backend.parts.session.plans, preview), exclusive=False)
         self._view.refresh_state()
 
     def reject(self) -> None:
@@ -352,10 +357,19 @@ class TurnController:
         self._view.run_worker(partial(self._check, applied, result), group="kept", exit_on_error=False)
         if (wanted := note_to_open(applied.preview, result)) is not None:
             self._view.show_note(*wanted)
+        if result.success and applied.preview.waits:
+            self._next_stage = partial(self._preview_rest, applied, result)
+
+    def _preview_rest(self, applied: Pending, result: ExecutionResult) -> None:
+        """A command has run that nobody could preview: look anew at what stands behind it, and ask."""
+        self._done = {step: output for step, output in result.outputs.items() if step not in applied.preview.waits}
+        self._plan, self._disabled = applied.plan, applied.disabled
+        self._view.say("note", "A command has run. This is the rest of the plan as the vault is now.")
+        self.preview(applied.plan.to_json(), applied.disabled, applied.preview.context.params, keep=True)
 
     async def _check(self, applied: Pending, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""
-        unlike = await asyncio.to_thread(self._session.plans.verify, applied.preview) if result.status == "done" else ()
+        unlike = await asyncio.to_thread(self._backend.parts.session.plans.verify, applied.preview) if result.status == "done" else ()
         may_repair = await asyncio.to_thread(self._thread.note_run, applied.preview.plan.goal, result, unlike)
         self.repair = ""
         if unlike:
@@ -364,9 +378,16 @@ class TurnController:
             self.failed(unlike[0], unlike[1:])
             if may_repair:
                 self.repair = repair_request(unlike)
-                self._view.say("note", "/repair asks for a plan that puts it right. u in the result undoes the run.")
+                self._view.say(
+                    "note", f"/repair asks for a plan that puts it right. {self._view.key('result.undo')} in the result undoes the run."
+                )
         if result.success and applied.macro is not None:
-            await asyncio.to_thread(self._session.saved.count, applied.macro)
+            await asyncio.to_thread(self._backend.parts.session.saved.count, applied.macro)
+
+
+def no_selection(open_key: str) -> str:
+    """What to do about a selection that is missing; `open_key` opens a note."""
+    return f"Selection is empty. Please select text first.\nSelect bullet points to create notes from ({open_key} opens a note)."
 
 
 def auto_approval(preview: Preview, settings: Settings) -> bool:

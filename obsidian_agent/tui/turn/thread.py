@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from obsidian_agent.errors import Problem
     from obsidian_agent.plan.model import ActionPlan
     from obsidian_agent.plan.result import Preview
+    from obsidian_agent.tui.backend import Backend
 
 Ask = Callable[["ShareRequest", str], Awaitable["ShareDecision"]]
 """Asks the person about sharing; the text names the conversation when it is not the one on the screen."""
@@ -33,13 +34,17 @@ class Elsewhere:
 class CurrentThread:
     """The thread on the screen, and what happens in the others."""
 
-    def __init__(self, threads: ThreadManager, ask: Ask) -> None:
-        self._threads = threads
+    def __init__(self, backend: Backend, ask: Ask) -> None:
+        self._backend = backend
         self._ask = ask
         self.id: str | None = None
         """The id of the thread on the screen; None before its first message."""
         self.model: str | None = None
         """The model that new threads begin with; None: the one of the settings."""
+
+    @property
+    def _threads(self) -> ThreadManager:
+        return self._backend.parts.threads
 
     @property
     def chat(self) -> ActiveThread | None:

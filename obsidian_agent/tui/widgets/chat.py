@@ -120,9 +120,13 @@ class Welcome(Static):
 
     def __init__(self, without: str = "") -> None:
         super().__init__("", markup=False)
-        self._without = without
+        self.without = without
 
     def on_mount(self) -> None:
+        self.draw()
+
+    def draw(self) -> None:
+        """Say it with the keys that are in force."""
         keys = (
             (shown(self, "main.open"), "open a note, to select in it"),
             (shown(self, "main.saved"), "all actions, yours among them"),
@@ -139,7 +143,7 @@ class Welcome(Static):
                 ("Say what should change in your notes.\n", "bold $foreground"),
                 ("Nothing is written before you have seen and approved it.\n\n", "$quiet"),
                 *lines,
-                (f"\n{self._without}" if self._without else "", "$quiet"),
+                (f"\n{self.without}" if self.without else "", "$quiet"),
             ).rstrip()
         )
 
@@ -210,8 +214,8 @@ class ChatPane(Vertical):
     def renew_welcome(self) -> None:
         """Say it as it is now: other keys, no model."""
         for welcome in self.query(Welcome):
-            welcome.remove()
-            self.welcome()
+            welcome.without = self.without_model
+            welcome.draw()
 
     def offer(self, titles: Sequence[str]) -> None:
         """What the message may mean, under it."""

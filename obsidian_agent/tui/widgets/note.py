@@ -23,7 +23,7 @@ from textual.widgets.text_area import Selection as Marked
 
 from obsidian_agent import terminal_text
 from obsidian_agent.terminal_text import ShownLine
-from obsidian_agent.tui.bindings import bindings
+from obsidian_agent.tui.bindings import bindings, shown
 
 if TYPE_CHECKING:
     from obsidian_agent.tools.core.tool import Position, Selection
@@ -166,14 +166,14 @@ class NotePane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="note-head", markup=False)
-        yield Static(
-            "No note is open.\n\nCtrl+O opens one by a few letters of its name.\nWhat you select in it goes along with your message.",
-            id="note-empty",
-            markup=False,
-        )
-        yield NoteArea()
+        yield Static("", id="note-empty", markup=False)
 
     def on_mount(self) -> None:
+        self.renew_keys()
+
+    async def complete(self) -> None:
+        """Add what nobody sees before a note is open."""
+        await self.mount(NoteArea())
         self._show_parts()
 
     @property
@@ -219,6 +219,12 @@ class NotePane(Vertical):
 
     def on_text_area_selection_changed(self) -> None:
         self.post_message(self.FocusChanged())
+
+    def renew_keys(self) -> None:
+        """Say how a note is opened with the key that is in force."""
+        opening = f"{shown(self, 'main.open')} opens one by a few letters of its name."
+        words = f"No note is open.\n\n{opening}\nWhat you select in it goes along with your message."
+        self.query_one("#note-empty", Static).update(words)
 
     def _show_parts(self) -> None:
         is_open = self.path is not None

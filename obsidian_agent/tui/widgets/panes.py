@@ -26,9 +26,9 @@ from obsidian_agent.tui.widgets.run import ProgressPane, ResultPane
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+    from obsidian_agent.agent.open_vault import Focus
     from obsidian_agent.plan.result import Preview
     from obsidian_agent.tools.core.tool import Position, Selection
-    from obsidian_agent.tui.session_port import LiveFocus
     from obsidian_agent.vault.views.changes import NetChange
 
 
@@ -40,26 +40,31 @@ ORDER: tuple[PaneName, ...] = ("chat", "note", "work")
 class Panes(Horizontal):
     """Knows which pane is in front, and which of note and work stands beside the chat."""
 
-    front: reactive[PaneName] = reactive[PaneName]("chat")
-    side: reactive[PaneName] = reactive[PaneName]("work")
+    front: reactive[PaneName] = reactive[PaneName]("chat", init=False)
+    side: reactive[PaneName] = reactive[PaneName]("work", init=False)
 
     class Changed(Message):
         """Another pane is in front."""
 
-    use_selection: reactive[bool] = reactive(True)
+    use_selection: reactive[bool] = reactive(True, init=False)
 
     def __init__(self, load_diff: Callable[[Preview, NetChange], Awaitable[str]], appeared: Callable[[], None]) -> None:
-        super().__init__()
+        super().__init__(classes="-front-chat -side-work")
         self._appeared = appeared
         self._load_diff = load_diff
-        self._live: LiveFocus | None = None
-        self._outside: LiveFocus | None = None
+        self._live: Focus | None = None
+        self._outside: Focus | None = None
         """What is looked at in Obsidian, where that was looked at last."""
 
     def compose(self) -> ComposeResult:
         yield ChatPane(id="chat")
         yield NotePane(id="note")
         yield WorkPane(self._load_diff, self._appeared, id="work")
+
+    async def complete(self) -> None:
+        """Add what nobody sees in the first frame."""
+        await self.work.complete()
+        await self.note.complete()
 
     @property
     def chat(self) -> ChatPane:
@@ -125,7 +130,7 @@ class Panes(Horizontal):
             path, selection, cursor = self._outside.active_file, self._outside.selection, self._outside.cursor
         return path, selection if self.use_selection else None, cursor
 
-    def show_live(self, live: LiveFocus | None) -> None:
+    def show_live(self, live: Focus | None) -> None:
         """The person looks at this in Obsidian now; None: it cannot be asked any more."""
         self._live = live
         self._outside = live if live is not None and live.active_file is not None else None
@@ -189,9 +194,9 @@ class TopBar(Horizontal):
     TopBar #planner { width: auto; max-width: 45%; text-align: right; color: $quiet; padding: 0 1; height: 1; }
     """
 
-    def __init__(self, vault: str, planner: str) -> None:
+    def __init__(self, vault: str) -> None:
         super().__init__()
-        self._vault, self._planner = vault, planner
+        self._vault = vault
 
     def compose(self) -> ComposeResult:
         yield Static(Content.assemble(("◆ ", "$primary"), (terminal_text.shortened(self._vault, 60), "bold")), id="vault", markup=False)
@@ -200,7 +205,7 @@ class TopBar(Horizontal):
         yield Static("", id="conversation", markup=False)
         yield Static("", id="index", markup=False)
         yield Static("◈ Obsidian", id="obsidian", markup=False)
-        yield Static(Content(terminal_text.shortened(self._planner, 80)), id="planner", markup=False)
+        yield Static("", id="planner", markup=False)
 
     def name_planner(self, name: str) -> None:
         """Who answers the next message."""
@@ -266,9 +271,11 @@ class WorkPane(ContentSwitcher):
 
     def compose(self) -> ComposeResult:
         yield Idle("", id="idle", markup=False)
-        yield PlanPane(self._load_diff)
-        yield ProgressPane()
-        yield ResultPane()
+
+    async def complete(self) -> None:
+        """Add the stages that nobody sees in the first frame."""
+        for stage in (PlanPane(self._load_diff), ProgressPane(), ResultPane()):
+            await self.add_content(stage)
 
     @property
     def stage(self) -> Stage:

@@ -326,7 +326,7 @@ class PlanList(VirtualList[PlanRow]):
                 word, style = _REMARKS[row.kind]
                 return Content.assemble((f" {word} ", style), (row.text, "$foreground" if row.kind != "assumes" else "$quiet"))
             case MoreRow():
-                return Content.styled(f" … {row.hidden:,} more, Enter shows them", "$primary")
+                return Content.styled(f" … {row.hidden:,} more, {shown(self, 'list.choose')} shows them", "$primary")
             case StepRow():
                 return _step(row)
             case ChangeRow():

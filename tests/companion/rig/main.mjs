@@ -180,3 +180,4 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
   }
 }
 await browser.close();
+process.exit(0);

@@ -1,0 +1,63 @@
+"""What the app shows: opened in a thread while its first frame is looked at already."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.session import Session
+    from obsidian_agent.agent.threads.manager import ThreadManager
+    from obsidian_agent.config.live import LiveSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A vault's session and threads, what the program can tell of itself, and the person's settings."""
+
+    session: Session
+    threads: ThreadManager
+    services: AppServices
+    settings: LiveSettings
+
+
+class Backend:
+    """Opens a vault once. A key that needs a part of it earlier waits for it and is not lost."""
+
+    def __init__(self, vault: str, opening: Callable[[], Opened]) -> None:
+        """`vault`: its name. `opening` may block; what it raises is raised to everybody who needs a part."""
+        self.vault = vault
+        self._opening = opening
+        self._opened: Future[Opened] = Future()
+        self._begun = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has to wait any more."""
+        return self._opened.done() and self._opened.exception() is None
+
+    async def open(self) -> None:
+        """Open it, without blocking."""
+        await asyncio.wrap_future(self._begin())
+
+    @property
+    def parts(self) -> Opened:
+        """Everything; waits until it is open."""
+        return self._begin().result()
+
+    def _begin(self) -> Future[Opened]:
+        if not self._begun:
+            self._begun = True
+            threading.Thread(target=self._open, name="opening", daemon=True).start()
+        return self._opened
+
+    def _open(self) -> None:
+        try:
+            self._opened.set_result(self._opening())
+        except BaseException as error:
+            self._opened.set_exception(error)

@@ -1,0 +1,24 @@
+"""What the program tells of itself, in the app as it ships."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui.driving import driving
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("/sent", "What was sent"),
+        ("/stats", "This conversation"),
+        ("/cache clear", "Conversations in memory"),
+        ("/files", "No model was shown anything"),
+    ],
+)
+async def test_a_report_is_shown(command: str, words: str) -> None:
+    async with driving() as driver:
+        await driver.pilot.pause()
+        driver.prompt.text = command
+        await driver.pilot.press("enter")
+        await driver.until(lambda: words in driver.screen())
