@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from unittest.mock import patch
 
-from obsidian_agent.errors import VaultError
+import pytest
+
+from obsidian_agent.errors import ObsidianAgentError, VaultError
 from obsidian_agent.vault.transaction.actions import Action
 from obsidian_agent.vault.transaction.apply import Applier
 
@@ -57,3 +59,11 @@ def disk_failing_at(*places: str | int) -> Iterator[None]:
 
     with _before_each_action(refuse):
         yield
+
+
+@contextmanager
+def refused(code: str, match: str | None = None) -> Iterator[None]:
+    """The block ends with the program's own error of this code."""
+    with pytest.raises(ObsidianAgentError, match=match) as raised:
+        yield
+    assert raised.value.code == code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from obsidian_agent.errors import JournalError
+from faults import refused
 from obsidian_agent.journal.undo import UndoConflict, redo, undo, undo_content, undo_preview
 from obsidian_agent.vault.filesystem import dirhandles
 from obsidian_agent.vault.transaction.actions import SETS_BIRTH
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from tests.journal.conftest import Home
 
 CHANGED = [modify("one.md", b"one\n", b"ONE\n"), create("new.md", b"new\n"), modify("two.md", b"two\r\n", b"TWO\r\n")]
-
-
-def codes(error: pytest.ExceptionInfo[JournalError]) -> str:
-    return error.value.code
 
 
 def test_a_run_is_taken_back_and_brought_back(home: Home) -> None:
@@ -58,9 +54,8 @@ def test_runs_are_undone_one_by_one_and_redone_in_turn(home: Home) -> None:
     for wanted in reversed(pictures[:-1]):
         undo(home.journal, home.store)
         assert home.seen() == wanted
-    with pytest.raises(JournalError) as raised:
+    with refused("NOTHING_TO_UNDO"):
         undo(home.journal, home.store)
-    assert codes(raised) == "NOTHING_TO_UNDO"
     for wanted in pictures[1:3]:
         redo(home.journal, home.store)
         assert home.seen() == wanted
@@ -69,18 +64,16 @@ def test_runs_are_undone_one_by_one_and_redone_in_turn(home: Home) -> None:
     for wanted in pictures[2:]:
         redo(home.journal, home.store)
         assert home.seen() == wanted
-    with pytest.raises(JournalError) as raised:
+    with refused("NOTHING_TO_REDO"):
         redo(home.journal, home.store)
-    assert codes(raised) == "NOTHING_TO_REDO"
 
 
 def test_a_new_run_clears_redo(home: Home) -> None:
     home.run(*CHANGED)
     undo(home.journal, home.store)
     home.run(create("other.md", b"x"))
-    with pytest.raises(JournalError) as raised:
+    with refused("NOTHING_TO_REDO"):
         redo(home.journal, home.store)
-    assert codes(raised) == "NOTHING_TO_REDO"
 
 
 def test_a_run_that_changed_nothing_does_not_clear_redo(home: Home) -> None:
@@ -97,12 +90,10 @@ def test_a_run_by_name_out_of_order(home: Home) -> None:
     undo(home.journal, home.store, first.run_id)
     assert not (home.root / "a.md").exists()
     assert (home.root / "b.md").exists()
-    with pytest.raises(JournalError) as raised:
+    with refused("NOTHING_TO_UNDO"):
         undo(home.journal, home.store, first.run_id)
-    assert codes(raised) == "NOTHING_TO_UNDO"
-    with pytest.raises(JournalError) as raised:
+    with refused("RUN_NOT_FOUND"):
         undo(home.journal, home.store, "20200101-000000-ffffff")
-    assert codes(raised) == "RUN_NOT_FOUND"
 
 
 class TestConflicts:

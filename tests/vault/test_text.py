@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.errors import ToolError, VaultError
+from faults import refused
+from obsidian_agent.errors import VaultError
 from obsidian_agent.vault.text import Edit, apply, decode, encode, newline_of, split_lines, with_newlines
 
 LAW = settings(deadline=None)
@@ -31,9 +32,8 @@ def test_decode_names_the_wrong_byte(data: bytes, offset: int, byte: str) -> Non
 
 
 def test_encode_refuses_half_a_surrogate_pair() -> None:
-    with pytest.raises(ToolError, match=r"character 2 is half of a surrogate pair \(U\+D83D\)") as caught:
+    with refused("ARGUMENT_INVALID", r"character 2 is half of a surrogate pair \(U\+D83D\)"):
         encode("ab\ud83d")
-    assert caught.value.code == "ARGUMENT_INVALID"
 
 
 @pytest.mark.parametrize(

@@ -173,18 +173,6 @@ def test_names_are_escaped_as_the_link_needs_it(bench, name, old, new):
     assert vault.text("from.md") == new
 
 
-def test_letters_stay_encoded_where_they_were(bench):
-    vault = bench({"Ärger.md": "", "from.md": "[x](%C3%84rger.md)"})
-    rename(vault, "Ärger.md", "Öl (1).md")
-    assert vault.text("from.md") == "[x](%C3%96l%20(1).md)"
-
-
-def test_bytes_around_the_links_stay(bench):
-    vault = bench({"Old.md": "", "from.md": b"\xef\xbb\xbf---\r\na: 1 \t# [[Old]]\r\n---\r\n\r\n [[Old]] \t\r\n\x0c[[Old]]"})
-    assert rename(vault, "Old.md", "New.md")["linksUpdated"] == 2
-    assert vault.text("from.md") == "\ufeff---\r\na: 1 \t# [[Old]]\r\n---\r\n\r\n [[New]] \t\r\n\x0c[[New]]"
-
-
 def test_canvas_cards_and_their_text_follow(bench):
     canvas = (
         '{"nodes":[\n\t{"id":"1","type":"file","file":"F\\/Old.md","subpath":"#H"},\n'
@@ -207,57 +195,57 @@ def test_a_card_has_the_exact_path_even_where_a_link_would_do_without(bench):
 # --- where things are ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_move_leaves_bare_names_and_changes_paths(bench):
-    vault = bench({"A/x.md": "", "from.md": "[[x]] [[A/x]] [x](A/x.md) [[A/x.md#H]]"})
-    assert rename(vault, "A/x.md", "B/C/x.md")["linksUpdated"] == 3
-    assert vault.text("from.md") == "[[x]] [[B/C/x]] [x](B/C/x.md) [[B/C/x.md#H]]"
-
-
-def test_a_name_that_is_taken_elsewhere_needs_its_path(bench):
-    vault = bench({"A/x.md": "", "B/y.md": "", "from.md": "[[x]]"})
-    rename(vault, "A/x.md", "A/y.md")
-    assert vault.text("from.md") == "[[A/y]]"
-
-
-def test_a_new_name_takes_no_link_from_another_file(bench):
-    vault = bench({"a.md": "", "Sub/b.md": "", "from.md": "[[b]] [[Sub/b]] [b](b.md)", "Sub/near.md": "[[b]]"})
-    assert rename(vault, "a.md", "b.md")["linksUpdated"] == 3
-    assert vault.text("from.md") == "[[Sub/b]] [[Sub/b]] [b](Sub/b.md)"
-    assert vault.text("Sub/near.md") == "[[Sub/b]]"
-
-
-def test_a_name_set_free_gives_no_link_to_another_file(bench):
-    vault = bench({"x.md": "", "Sub/x.md": "", "from.md": "[[x]] [[Sub/x]]"})
-    rename(vault, "x.md", "new.md")
-    assert vault.text("from.md") == "[[new]] [[Sub/x]]"
+@pytest.mark.parametrize(
+    ("files", "old", "new", "updated", "after"),
+    [
+        pytest.param({"Ärger.md": "", "from.md": "[x](%C3%84rger.md)"}, "Ärger.md", "Öl (1).md", 1, {"from.md": "[x](%C3%96l%20(1).md)"}, id="letters stay encoded where they were"),
+        pytest.param(
+            {"Old.md": "", "from.md": b"\xef\xbb\xbf---\r\na: 1 \t# [[Old]]\r\n---\r\n\r\n [[Old]] \t\r\n\x0c[[Old]]"}, "Old.md", "New.md", 2,
+            {"from.md": "\ufeff---\r\na: 1 \t# [[Old]]\r\n---\r\n\r\n [[New]] \t\r\n\x0c[[New]]"}, id="bytes around the links stay",
+        ),
+        pytest.param(
+            {"A/x.md": "", "from.md": "[[x]] [[A/x]] [x](A/x.md) [[A/x.md#H]]"}, "A/x.md", "B/C/x.md", 3,
+            {"from.md": "[[x]] [[B/C/x]] [x](B/C/x.md) [[B/C/x.md#H]]"}, id="bare names stay and paths change",
+        ),
+        pytest.param({"A/x.md": "", "B/y.md": "", "from.md": "[[x]]"}, "A/x.md", "A/y.md", 1, {"from.md": "[[A/y]]"}, id="a name that is taken elsewhere needs its path"),
+        pytest.param(
+            {"a.md": "", "Sub/b.md": "", "from.md": "[[b]] [[Sub/b]] [b](b.md)", "Sub/near.md": "[[b]]"}, "a.md", "b.md", 3,
+            {"from.md": "[[Sub/b]] [[Sub/b]] [b](Sub/b.md)", "Sub/near.md": "[[Sub/b]]"}, id="a new name takes no link from another file",
+        ),
+        pytest.param({"x.md": "", "Sub/x.md": "", "from.md": "[[x]] [[Sub/x]]"}, "x.md", "new.md", 1, {"from.md": "[[new]] [[Sub/x]]"}, id="a name set free gives no link to another file"),
+        pytest.param(
+            {
+                "A/n.md": "[[./x]] [[../top]] [[x]] [[n#H]] [[#H]] [y](y.md) ![p](img/p.png)",
+                **dict.fromkeys(["A/x.md", "0/x.md", "A/y.md", "top.md", "A/img/p.png"], ""),
+            },
+            "A/n.md", "C/D/m.md", 4,
+            {"C/D/m.md": "[[../../A/x]] [[../../top]] [[A/x]] [[m#H]] [[#H]] [y](y.md) ![p](img/p.png)"}, id="links in a note that moves",
+        ),
+        pytest.param(
+            {"A/x.md": "", "A/from.md": "[[./x]] [](./x.md)", "B/from.md": "[[../A/x]] [](../A/x.md)"}, "A/x.md", "B/y.md", 4,
+            {"A/from.md": "[[../B/y]] [](../B/y.md)", "B/from.md": "[[y]] [](y.md)"}, id="relative links stay relative",
+        ),
+        pytest.param(
+            {"img/p.png": b"\x89", "from.md": "![[p.png|100]] ![p](img/p.png) [[p.png|p]] [[P.PNG|p.png]]"}, "img/p.png", "img/q r.png", 4,
+            {"from.md": "![[q r.png|100]] ![p](img/q%20r.png) [[q r.png|q r]] [[q r.png|q r.png]]"}, id="an attachment",
+        ),
+        pytest.param({"note.md": "", "from.md": "[[note]] [[Note|note]]"}, "note.md", "Note.md", 0, {"from.md": "[[note]] [[Note|note]]"}, id="case alone changes no link"),
+        pytest.param(
+            {"A/a.md": "[[b]]", "B/b.md": "", "from.md": "[[a]] [[b]] [[B/b]]"}, "A/a.md", "B/b.md", 1,
+            {"from.md": "[[b]] [[b]] [[B/b]]", "B/b.md": "[[b]]"}, id="a file that is replaced passes its links on",
+        ),
+    ],
+)  # fmt: skip
+def test_links_follow_what_moves(bench, files, old, new, updated, after):
+    vault = bench(files)
+    assert rename(vault, old, new, overwrite=new in files)["linksUpdated"] == updated
+    assert {name: vault.text(name) for name in after} == after
 
 
 def test_dangling_links_are_left_alone(bench):
     vault = bench({"a.md": "", "from.md": "[[b]] [[c|a]]"})
     assert rename(vault, "a.md", "b.md")["linksUpdated"] == 0
     assert vault.changes() == [("rename", "a.md")]
-
-
-def test_links_in_a_note_that_moves(bench):
-    vault = bench(
-        {
-            "A/n.md": "[[./x]] [[../top]] [[x]] [[n#H]] [[#H]] [y](y.md) ![p](img/p.png)",
-            "A/x.md": "",
-            "0/x.md": "",
-            "A/y.md": "",
-            "top.md": "",
-            "A/img/p.png": b"\x89",
-        }
-    )
-    assert rename(vault, "A/n.md", "C/D/m.md")["linksUpdated"] == 4
-    assert vault.text("C/D/m.md") == "[[../../A/x]] [[../../top]] [[A/x]] [[m#H]] [[#H]] [y](y.md) ![p](img/p.png)"
-
-
-def test_relative_links_stay_relative(bench):
-    vault = bench({"A/x.md": "", "A/from.md": "[[./x]] [](./x.md)", "B/from.md": "[[../A/x]] [](../A/x.md)"})
-    rename(vault, "A/x.md", "B/y.md")
-    assert vault.text("A/from.md") == "[[../B/y]] [](../B/y.md)"
-    assert vault.text("B/from.md") == "[[y]] [](y.md)"
 
 
 def test_a_link_does_not_come_to_depend_on_a_tie(bench):
@@ -290,25 +278,6 @@ def test_a_folder_in_one_pass(bench):
         ("modify", "board.canvas"),
         ("modify", "out.md"),
     ]
-
-
-def test_an_attachment(bench):
-    vault = bench({"img/p.png": b"\x89", "from.md": "![[p.png|100]] ![p](img/p.png) [[p.png|p]] [[P.PNG|p.png]]"})
-    assert rename(vault, "img/p.png", "img/q r.png")["linksUpdated"] == 4
-    assert vault.text("from.md") == "![[q r.png|100]] ![p](img/q%20r.png) [[q r.png|q r]] [[q r.png|q r.png]]"
-
-
-def test_case_alone_changes_no_link(bench):
-    vault = bench({"note.md": "", "from.md": "[[note]] [[Note|note]]"})
-    assert rename(vault, "note.md", "Note.md")["linksUpdated"] == 0
-    assert vault.text("from.md") == "[[note]] [[Note|note]]"
-
-
-def test_a_file_that_is_replaced_passes_its_links_on(bench):
-    vault = bench({"A/a.md": "[[b]]", "B/b.md": "", "from.md": "[[a]] [[b]] [[B/b]]"})
-    assert rename(vault, "A/a.md", "B/b.md", overwrite=True)["linksUpdated"] == 1
-    assert vault.text("from.md") == "[[b]] [[b]] [[B/b]]"
-    assert vault.text("B/b.md") == "[[b]]"
 
 
 def test_later_steps_see_the_links_of_earlier_ones(bench):

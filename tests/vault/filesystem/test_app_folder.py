@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from obsidian_agent.errors import PathRefused, VaultError
+from faults import refused
+from obsidian_agent.errors import PathRefused
 from obsidian_agent.vault.filesystem.app_folder import FILE_LIMIT, AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
 
@@ -49,26 +50,23 @@ def test_delete_says_whether_there_was_one(macros: AppFolder) -> None:
 
 
 def test_a_missing_document(macros: AppFolder) -> None:
-    with pytest.raises(VaultError) as caught:
+    with refused("FILE_NOT_FOUND"):
         macros.read("nope")
-    assert caught.value.code == "FILE_NOT_FOUND"
 
 
 @pytest.mark.parametrize("content", [b"{ broken", b"\xff\xfe\x00", b"[" * 100_000, b""])
 def test_what_is_no_json_is_named(macros: AppFolder, vault: Path, content: bytes) -> None:
     macros.write("a", 1)
     (vault / ".obsidian-agent/macros/a.json").write_bytes(content)
-    with pytest.raises(VaultError, match=r"macros/a\.json is not valid JSON") as caught:
+    with refused("NOT_TEXT", r"macros/a\.json is not valid JSON"):
         macros.read("a")
-    assert caught.value.code == "NOT_TEXT"
 
 
 def test_a_huge_document_is_refused(macros: AppFolder, vault: Path) -> None:
     macros.write("a", 1)
     (vault / ".obsidian-agent/macros/a.json").write_bytes(b" " * (FILE_LIMIT + 1))
-    with pytest.raises(VaultError) as caught:
+    with refused("FILE_TOO_LARGE"):
         macros.read("a")
-    assert caught.value.code == "FILE_TOO_LARGE"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -14,13 +14,11 @@ from obsidian_agent.vault.links.link_text import (
     LinkFormat,
     LinkStyle,
     Shape,
-    display_edit,
     is_plain,
     link_style,
     link_target,
     relative_path,
     shape_of,
-    spellings,
     target_edit,
 )
 from obsidian_agent.vault.links.resolve import LinkResolver
@@ -120,36 +118,6 @@ def test_the_setting_tells_forms_apart_that_look_alike():
 
 
 @pytest.mark.parametrize(
-    ("shape", "first"),
-    [
-        (Shape("name", extension=False), ["new"]),
-        (Shape("name", extension=True), ["new.md"]),
-        (Shape("absolute", extension=False), ["A/C/new"]),
-        (Shape("rooted", extension=True), ["/A/C/new.md"]),
-        (Shape("tail", extension=False, depth=2), ["C/new"]),
-        (Shape("relative", extension=False, dotted=True, depth=0), ["./C/new"]),
-        (Shape("relative", extension=False, dotted=True), ["C/new", "./C/new"]),
-    ],
-)
-def test_the_own_form_comes_first(shape, first):
-    found = [spelling.text for spelling in spellings(shape, vault_path("A/C/new.md"), SOURCE, LinkStyle())]
-    assert found[: len(first)] == first
-    assert {"A/C/new.md", "/A/C/new.md", "./C/new.md", "new.md"} <= set(found)
-
-
-def test_other_files_always_have_their_extension():
-    found = [spelling.text for spelling in spellings(Shape("name", extension=False), vault_path("p.png"), SOURCE, LinkStyle())]
-    assert found
-    assert all(text.endswith(".png") for text in found)
-
-
-def test_names_and_tails_must_be_unique_and_whole_paths_need_not():
-    unique = {spelling.text: spelling.unique for spelling in spellings(Shape("tail", False, depth=2), FILE, SOURCE, LinkStyle())}
-    assert unique["B/Note"]
-    assert not unique["A/B/Note"]
-
-
-@pytest.mark.parametrize(
     ("path", "source", "relative"),
     [
         ("x", "from.md", "x"),
@@ -216,27 +184,6 @@ def test_a_card_of_a_canvas():
     edit = target_edit(data, link, 'C# "x"\\y.md', canvas=True)
     assert edit is not None
     assert links_of(CANVAS, apply(data, [edit]))[0].target == 'C# "x"\\y.md'
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[[old|old]]", "[[old|new]]"),
-        ("[[old|old.md]]", "[[old|new.md]]"),
-        ("[[old| old ]]", "[[old| new ]]"),
-        ("[old](old.md)", "[new](old.md)"),
-        ("[[old#H|old]]", "[[old#H|new]]"),
-        ("[[old|Old]]", None),
-        ("[[old|the old]]", None),
-        ("[[old]]", None),
-        ("![[old|old]]", None),
-        ("![old](old.md)", None),
-    ],
-)
-def test_a_display_text_that_is_the_old_name_follows(text, expected):
-    data = text.encode()
-    edit = display_edit(data, links_in(data)[0], vault_path("A/old.md"), vault_path("new.md"), canvas=False)
-    assert (None if edit is None else apply(data, [edit]).decode()) == expected
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from obsidian_agent.errors import ObsidianAgentError
+from faults import refused
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
 from obsidian_agent.vault.views.changes import (
     ChangeSet,
@@ -198,7 +198,7 @@ def test_what_a_plan_does_to_a_vault(make_vault: MakeVault, story: Story) -> Non
 
 
 @pytest.mark.parametrize(
-    ("refused", "code"),
+    ("text", "code"),
     [
         ("create A.MD", "FILE_EXISTS"),
         ("create a.md/x.md", "NOT_A_FOLDER"),
@@ -215,14 +215,13 @@ def test_what_a_plan_does_to_a_vault(make_vault: MakeVault, story: Story) -> Non
         ("rename a.md >> link.md", "PATH_NOT_ALLOWED"),
     ],
 )
-def test_what_cannot_be_is_refused(make_vault: MakeVault, refused: str, code: str) -> None:
+def test_what_cannot_be_is_refused(make_vault: MakeVault, text: str, code: str) -> None:
     """A link to a note is not moved, as it would lead elsewhere from another folder."""
     store = make_vault({"a.md": "a", "F/b.md": "b", "note.md": "n"})
     (Path(store.real_path) / "link.md").symlink_to("note.md")
     overlay = OverlayVault(DiskView(store), 0.0)
-    with pytest.raises(ObsidianAgentError) as caught:
-        overlay.apply([change(refused)], 0)
-    assert caught.value.code == code
+    with refused(code):
+        overlay.apply([change(text)], 0)
     assert overlay.change_set() == ChangeSet()
 
 
