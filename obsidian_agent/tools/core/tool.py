@@ -94,6 +94,8 @@ class RunContext:
     active_file: VaultPath | None = None
     selection: Selection | None = None
     cursor: Position | None = None
+    active_hash: str | None = None
+    """SHA-256 of the active note's text when the selection was taken from another program; None where it was not."""
     open_files: tuple[VaultPath, ...] = ()
     recent_files: tuple[VaultPath, ...] = ()
     has_screen: bool = False
