@@ -17,6 +17,8 @@ from typing import Any
 
 VAULT_ID = "0123456789abcdef"
 Command = tuple[str, str]
+Cli = Callable[..., dict[str, Any]]
+"""Runs a command of this program; its document, with the exit code."""
 
 
 def sha256(text: str) -> str:

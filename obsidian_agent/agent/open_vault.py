@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ from obsidian_agent.errors import ObsidianError, PathRefused, ToolError, VaultEr
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher
 from obsidian_agent.obsidian.workspace_file import recent_files
-from obsidian_agent.tools.core.tool import NoteSettings, Position, RunContext, Selection
+from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, Position, RunContext, Selection
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.links.link_text import link_style
@@ -142,7 +142,12 @@ def live_focus(context: LiveContext) -> Focus:
 
 
 def run_context(
-    store: VaultStore, view: VaultView, focus: Focus, now: datetime, params: Mapping[str, Any], *, runs_commands: bool = False
+    store: VaultStore,
+    view: VaultView,
+    focus: Focus,
+    now: datetime,
+    params: Mapping[str, Any],
+    commands: Callable[[], Sequence[AppCommand]] | None = None,
 ) -> RunContext:
     """Freeze the focus for a run. A note that is no longer there counts as no note."""
     active = _existing(view, focus.active_file)
@@ -160,7 +165,8 @@ def run_context(
         ),
         recent_files=recent,
         has_screen=focus.has_screen,
-        runs_commands=runs_commands,
+        runs_commands=commands is not None,
+        commands=commands or tuple,
         params=params,
         link_style=link_style(store),
         notes=note_settings(store.obsidian_config),
@@ -281,6 +287,30 @@ class OpenVault:
             find_transport()
             if self._open_obsidian is not None and (context := self._open_obsidian().context()) is not None:
                 self.focus = live_focus(context)
+
+    def commands(self) -> Callable[[], Sequence[AppCommand]] | None:
+        """What asks Obsidian for its commands, once; None where none seems to run, which is found out without asking it."""
+        obsidian = self._open_obsidian
+        try:
+            find_transport()
+        except ObsidianError:
+            return None
+        if obsidian is None:
+            return None
+        asked: list[Sequence[AppCommand]] = []
+
+        def commands() -> Sequence[AppCommand]:
+            if not asked:
+                asked.append(obsidian().commands())
+            return asked[0]
+
+        return commands
+
+    def run_command(self, id: str, name: str) -> None:
+        """Have Obsidian run the command that was shown with this id and name. ObsidianError when it did not. May block."""
+        if self._open_obsidian is None:
+            raise ObsidianError("Obsidian is not asked here.")
+        self._open_obsidian().run(id, name)
 
     def watch_obsidian(self, tell: Callable[[Focus | None], None]) -> None:
         """Keep up with what the person looks at in Obsidian; `tell` is called in a thread. Does not block, and may be done once."""

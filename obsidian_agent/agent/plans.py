@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from obsidian_agent.agent.document import effects_document
@@ -28,7 +29,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.open_vault import OpenVault, run_context
-from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
+from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.preview import dry_run
@@ -43,13 +44,12 @@ from obsidian_agent.vault.views.view import VaultView
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Plans over one vault. `make_policy` says what they may do now; `run_command` runs commands of Obsidian (None: nothing can)."""
+    """Plans over one vault. `make_policy` says what they may do now."""
 
     vault: OpenVault
     tools: Mapping[str, Tool]
     make_policy: Callable[[], Policy]
     runs: Runs
-    run_command: RunCommand | None = None
 
     @property
     def policy(self) -> Policy:
@@ -63,8 +63,7 @@ class Plans:
             # What cannot be saved now is told before anything is written.
             with suppress(ObsidianAgentError):
                 vault.store.editor.settle(None)
-        runs_commands = self.run_command is not None
-        return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, runs_commands=runs_commands)
+        return run_context(vault.store, vault.view(), vault.focus, vault.clock(), {}, vault.commands())
 
     def dry_run(
         self,
@@ -74,19 +73,45 @@ class Plans:
         disabled: frozenset[str] = frozenset(),
         instruction: str | None = None,
         on_first_screen: Callable[[Preview], None] | None = None,
+        done: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
     ) -> Preview:
-        """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values."""
-        return self._over(self.vault.view(), document, values, disabled=disabled, instruction=instruction, on_first_screen=on_first_screen)
+        """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values.
+
+        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began.
+        """
+        how: dict[str, Any] = {
+            "disabled": disabled,
+            "instruction": instruction,
+            "on_first_screen": on_first_screen,
+            "done": done,
+            "now": now,
+        }
+        return self._over(self.vault.view(), document, values, **how)
+
+    def expected(self, stage: Preview, document: object, values: Mapping[str, Any]) -> Preview:
+        """The stage that follows another, if what could not be previewed changes nothing. Raises as `dry_run`."""
+        assert stage.after is not None
+        return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now)
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
         """The preview of a plan that a model proposes, over what the model may know of. Raises as `dry_run`."""
         return self._over(view, checked, instruction=instruction)
 
-    def _over(self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, **how: Any) -> Preview:
-        return dry_run(plan, self.tools, self.policy, view, self.context(), values, **how)
+    def _over(
+        self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, *, now: datetime | None = None, **how: Any
+    ) -> Preview:
+        context = self.context()
+        return dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
 
     async def preview(
-        self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None, emit: Emit
+        self,
+        document: Mapping[str, Any],
+        values: Mapping[str, Any],
+        disabled: frozenset[str],
+        instruction: str | None,
+        emit: Emit,
+        done: Mapping[str, Any] | None = None,
     ) -> tuple[str, ...]:
         """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
         missing: tuple[str, ...] = ()
@@ -95,7 +120,12 @@ class Plans:
             nonlocal missing
             try:
                 ready = self.dry_run(
-                    document, values, disabled=disabled, instruction=instruction, on_first_screen=lambda part: tell(PreviewStarted(part))
+                    document,
+                    values,
+                    disabled=disabled,
+                    instruction=instruction,
+                    on_first_screen=lambda part: tell(PreviewStarted(part)),
+                    done=done,
                 )
                 tell(PreviewReady(ready))
             except MissingInput as error:
@@ -112,7 +142,7 @@ class Plans:
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
         with no_collection(), self.runs.journal() as journal:
-            result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self.run_command)
+            result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self._commands_of(approved))
         self.vault.learn(result.effects)
         if result.run_id is None:
             return result
@@ -121,6 +151,22 @@ class Plans:
             "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
         )
         return replace(result, warnings=(*result.warnings, *more))
+
+    def _commands_of(self, approved: Preview) -> RunCommand | None:
+        """What runs the commands of a plan, each only while it has the name that was shown."""
+        if not approved.context.runs_commands:
+            return None
+
+        def run(id: str) -> Mapping[str, Any]:
+            try:
+                names = {command.id: command.name for command in approved.context.commands()}
+                self.vault.run_command(id, names[id])
+            except (ObsidianError, KeyError) as error:
+                message = error.message if isinstance(error, ObsidianError) else "Obsidian has no such command."
+                raise ToolError(f"The command {id} failed: {message}", code="COMMAND_FAILED") from error
+            return {"id": id, "executed": True}
+
+        return run
 
     def execute(self, approved: Preview, cancel: threading.Event) -> AsyncGenerator[AgentEvent, None]:
         """Apply exactly this preview; ends with RunFinished. `cancel` stops it after the current file."""
@@ -139,3 +185,8 @@ class Plans:
         from obsidian_agent.agent.execution.checks import verify
 
         return verify(approved, DiskView(self.vault.store))
+
+
+def outputs_of(stage: Preview) -> dict[str, Any]:
+    """The outputs of the steps that are done when a stage has run as previewed."""
+    return {step: output for step, output in stage.outputs.items() if step not in stage.waits}

@@ -295,9 +295,11 @@ class Session:
         disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
+        done: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Preview a plan: an edited one, one with steps left out, a macro's. `instruction` is the message that it was made from."""
-        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit))
+        """Preview a plan: an edited one, one with steps left out, a macro's, or what is left of one. `instruction` is the message that it was
+        made from, `done` the outputs of the steps that ran."""
+        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit, done))
 
     def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
@@ -326,7 +328,13 @@ class Session:
         return stream(work)
 
     async def _preview(
-        self, document: Mapping[str, Any], values: Mapping[str, Any], disabled: frozenset[str], instruction: str | None, emit: Emit
+        self,
+        document: Mapping[str, Any],
+        values: Mapping[str, Any],
+        disabled: frozenset[str],
+        instruction: str | None,
+        emit: Emit,
+        done: Mapping[str, Any] | None = None,
     ) -> None:
-        if await self.plans.preview(document, values, disabled, instruction, emit):
+        if await self.plans.preview(document, values, disabled, instruction, emit, done):
             self._open = _Open(instruction, ActionPlan.model_validate(document), values)

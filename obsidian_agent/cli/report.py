@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from obsidian_agent.agent.document import candidate_document, findings, result_document
-from obsidian_agent.agent.events import Answer, Candidate, ExecutionResult, RunEvent, StepFailed, StepFinished, StepSkipped
+from obsidian_agent.agent.events import (
+    Answer,
+    Candidate,
+    Effects,
+    ExecutionResult,
+    RunEvent,
+    RunStatus,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+)
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, on_terminal, progress
@@ -26,26 +39,68 @@ def run_document(
     expect_hash: str | None = None,
     instruction: str | None = None,
 ) -> Exit:
-    """Preview a plan document, have it approved, execute it, print the result."""
-    try:
-        ready = session.plans.dry_run(document, values, instruction=instruction)
-    except MissingInput as error:
-        return needs_input(error.message, out, missing=error.missing)
-    except PlanError as error:
-        return refuse(error.problems, out)
-    if not ready.valid:
-        return refuse(ready.errors, out, warnings=ready.warnings, total=len(ready.instances))
-    if expect_hash is not None and ready.plan_hash != expect_hash:
-        stale = Problem("CONFLICT", f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.")
-        return finish(ExecutionResult(None, "conflict", False, "refused", total_steps=len(ready.instances), errors=(stale,)), out)
-    if not yes and not _approved(session, ready, out):
-        not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
-        return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
-    with interruptible() as cancel, progress("Applying", out) as show:
-        result = session.plans.apply(ready, lambda event: _tell(event, show, out), cancel)
+    """Preview a plan document, have it approved, execute it, print the result.
+
+    What stands behind a command is a stage of its own: previewed when that has run, and asked about; `--yes` covers it where it is as expected.
+    """
+    expected: Preview | None = None
+    past: list[ExecutionResult] = []
+    done: dict[str, Any] = {}
+    began: datetime | None = None
+    while True:
+        try:
+            ready = session.plans.dry_run(document, values, instruction=instruction, done=done, now=began)
+            following = session.plans.expected(ready, document, values) if ready.waits and ready.valid else None
+        except MissingInput as error:
+            return needs_input(error.message, out, missing=error.missing)
+        except PlanError as error:
+            return _ended(past, Problem(error.code, error.message), out) if past else refuse(error.problems, out)
+        if not ready.valid:
+            if past:
+                return _ended(past, ready.errors[0], out)
+            return refuse(ready.errors, out, warnings=ready.warnings, total=len(ready.instances))
+        if expect_hash is not None and not past and ready.plan_hash != expect_hash:
+            stale = Problem("CONFLICT", f"The plan now does something else than what was approved: its hash is {ready.plan_hash}.")
+            return finish(ExecutionResult(None, "conflict", False, "refused", total_steps=len(ready.instances), errors=(stale,)), out)
+        if past and yes and (expected is None or expected.plan_hash != ready.plan_hash):
+            return _ended(past, Problem("CONFLICT", f"After {', '.join(done)} the rest of the plan is no longer what --yes covered."), out)
+        if not yes and not _approved(session, ready, out):
+            not_approved = Problem("NOT_APPROVED", "The plan was not approved.")
+            if past:
+                return _ended(past, not_approved, out)
+            return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
+        with interruptible() as cancel, progress("Applying", out) as show:
+            result = session.plans.apply(ready, partial(_tell, show=show, out=out), cancel)
+        if not ready.waits or not result.success:
+            break
+        past.append(result)
+        began = ready.context.now
+        done = {step: output for step, output in result.outputs.items() if step not in ready.waits}
+        expected = following
     if result.success:
         show_findings(ready, result.outputs, out)
-    return finish(result, out)
+    return finish(_joined([*past, result]), out)
+
+
+def _ended(past: Sequence[ExecutionResult], problem: Problem, out: Output) -> Exit:
+    """Print the result of a plan whose later stages are not run."""
+    status: RunStatus = "conflict" if problem.code == "CONFLICT" else "stopped"
+    last = ExecutionResult(past[-1].run_id, status, False, "error", errors=(problem,), outputs=past[-1].outputs)
+    return finish(replace(_joined([*past, last]), undo_available=past[-1].undo_available), out)
+
+
+def _joined(stages: Sequence[ExecutionResult]) -> ExecutionResult:
+    """The result of all stages: how the last one ended, with what all of them did."""
+    effects = Effects(
+        *(tuple(sorted({each for stage in stages for each in getattr(stage.effects, item.name)})) for item in fields(Effects))
+    )
+    return replace(
+        stages[-1],
+        completed_steps=sum(stage.completed_steps for stage in stages),
+        total_steps=max(stage.total_steps for stage in stages),
+        warnings=tuple(warning for stage in stages for warning in stage.warnings),
+        effects=effects if len(stages) > 1 else stages[-1].effects,
+    )
 
 
 def dry_run(session: Session, document: object, values: Mapping[str, Any], out: Output) -> Exit:

@@ -148,6 +148,7 @@ def _edited(text: str, changes: Mapping[str, Any], intended: Settings) -> str:
     `intended` is what the whole file is to mean then. Raises `ConfigError` when it would mean anything else.
     """
     import tomlkit
+    from tomlkit.container import OutOfOrderTableProxy
     from tomlkit.exceptions import TOMLKitError
 
     names = ", ".join(changes)
@@ -156,6 +157,8 @@ def _edited(text: str, changes: Mapping[str, Any], intended: Settings) -> str:
         for name, value in changes.items():
             written = [key for key in (name, *(old for old, ours in OLD_NAMES.items() if ours == name)) if key in document]
             kept = None if value is None else written.pop(0) if written else name
+            if kept is not None and isinstance(document.get(kept), OutOfOrderTableProxy):
+                written.append(kept)  # a table in pieces: tomlkit changes those for sure only as a whole
             for key in written:
                 document.remove(key)
             if kept is not None and not _changed(document.get(kept), value):

@@ -13,7 +13,7 @@ import regex
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline.names import Surroundings, key_of
-from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet
+from obsidian_agent.offline.note_set import ACTIVE, SLOTS, NoteSet, note_name
 from obsidian_agent.offline.recipe import SLOT, Input, Kind, Recipe, packaged
 from obsidian_agent.offline.sentence import FUNCTION_WORDS, WORD, Found, Sentence, stem, words
 from obsidian_agent.plan.model import ActionPlan
@@ -72,7 +72,7 @@ def doubts(
         found += (doubt for _, values in parts for doubt in _misused(said, values))
         used = [text for wanted, value in chosen if value != wanted.default for text in _to_say(wanted, value, around)]
         found += (f"You did not say “{text}”." for text in used if not _is_said(text, said))
-        named = [_name(value) for wanted, value in chosen if wanted.kind in ("newName", "newNote")]
+        named = [note_name(value) for wanted, value in chosen if wanted.kind in ("newName", "newNote")]
         found += (f"The name “{name}” holds words of the sentence itself." for name in named if _is_doubtful(name, said))
         written = [value for wanted, value in chosen if wanted.kind in ("text", "value") and isinstance(value, str)]
         found += (f"“{text}” may say what to write rather than be it." for text in written if _is_described(text, said))
@@ -146,7 +146,7 @@ def _to_say(wanted: Input, value: Any, around: Surroundings) -> Iterator[str]:
             if term.key not in ("is", "tasks") and not (term.negated and term.value == around.context.notes.templates):
                 yield from (str(each) for each in (term.property, term.value) if each is not None)
     elif wanted.kind not in ("choice", "boolean"):
-        yield from (_name(text) if wanted.kind in ("newNote", "newName") else text for text in _leaves(value))
+        yield from (note_name(text) if wanted.kind in ("newNote", "newName") else text for text in _leaves(value))
 
 
 def _leaves(value: Any) -> list[str]:
@@ -156,10 +156,6 @@ def _leaves(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text for each in value for text in _leaves(each)]
     return [] if value is None or isinstance(value, bool) else [str(value)]
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def _uncovered(said: Sentence, texts: Sequence[str], stems: Collection[str]) -> Iterator[str]:

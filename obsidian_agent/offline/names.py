@@ -74,7 +74,8 @@ class Names:
     def folders(self) -> tuple[str, ...]:
         """The paths of the folders, sorted."""
         folders = {*self._top, *(path.text.rpartition("/")[0] for path in self.index.files())}
-        return tuple(sorted({part for folder in folders for part in _with_parents(folder)} - {""}))
+        parts = (folder.split("/") for folder in folders)
+        return tuple(sorted({"/".join(each[:count]) for each in parts for count in range(1, len(each) + 1)} - {""}))
 
     def _files(self, key: str) -> Iterator[Name]:
         """Notes and other files of a name or path, with or without the ending of a note."""
@@ -153,12 +154,6 @@ class Surroundings:
     def tools(self) -> ToolContext:
         """The context of a tool that reads this vault."""
         return ToolContext(self.view, self.view, self.context)
-
-
-def _with_parents(folder: str) -> Iterator[str]:
-    while folder:
-        yield folder
-        folder = folder.rpartition("/")[0]
 
 
 def key_of(text: str) -> str:

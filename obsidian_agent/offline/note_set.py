@@ -173,7 +173,7 @@ def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
     return NoteSet((*described.terms, Term("folder", folder, negated=True))) if meant else described
 
 
-def stem(path: str) -> str:
+def note_name(path: str) -> str:
     """The name of a note without folder and ending."""
     return path.rpartition("/")[2].removesuffix(".md")
 
@@ -222,7 +222,7 @@ def _said(term: Term) -> str:
 
 
 def _called(note: str) -> str:
-    return "this note" if note == ACTIVE else stem(note)
+    return "this note" if note == ACTIVE else note_name(note)
 
 
 def shown(value: Any) -> str:

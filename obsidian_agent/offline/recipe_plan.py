@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from obsidian_agent.offline.note_set import ACTIVE, NoteSet, stem
+from obsidian_agent.offline.note_set import ACTIVE, NoteSet, note_name
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.values import said
 from obsidian_agent.plan.model import ActionPlan, ParameterType
@@ -55,7 +55,7 @@ def told(text: str, values: Mapping[str, Any]) -> str:
             return "…"
         words = said(values.get(name, ""))
         if "|basename" in filters:
-            return stem(words)
+            return note_name(words)
         return words or filters.partition("default:")[2] or "the vault"
 
     return _REFERENCE.sub(value, _PERHAPS.sub(lambda found: found[1] if found[2] in values else "", text))

@@ -46,10 +46,10 @@ _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tag
 
 _SIGNS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("note", "alias", "entry", "template", "notes", "file", "linksTo"), "‹note›"),
-    **dict.fromkeys(("folder", "except"), "‹folder›"),
+    **dict.fromkeys(("folder", "outside"), "‹folder›"),
     **dict.fromkeys(("tag", "tags"), "‹tag›"),
     **dict.fromkeys(("property", "properties"), "‹property›"),
-    **dict.fromkeys(("date", "before", "after"), "‹date›"),
+    **dict.fromkeys(("date", "before", "since"), "‹date›"),
     "value": "‹value›",
     "number": "‹number›",
 }

@@ -6,6 +6,7 @@ Nothing in a plan or a vault can widen the policy.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -145,13 +146,20 @@ def flags_of(changes: Sequence[NetChange], base: VaultView, context: RunContext,
     return tuple(found)
 
 
-def opaque_flags(instances: Iterable[Instance]) -> tuple[Flag, ...]:
-    """One flag for each call whose effect nobody can show beforehand."""
-    return tuple(
-        Flag("opaque", f"{item.name} ({item.tool} {item.args.get('id', '')}): what it does cannot be previewed or undone.")
-        for item in instances
-        if item.opaque and item.state == "ready"
-    )
+_DESTRUCTIVE: Final = re.compile(r"delet|remov|trash|eras|wipe|purge|clear|reset|revert|overwrit|uninstall", re.IGNORECASE)
+"""In the id or the name of a command that takes something away, as Obsidian's own and most plugins call theirs."""
+
+
+def opaque_flags(instances: Iterable[Instance], context: RunContext) -> tuple[Flag, ...]:
+    """One flag for each call whose effect nobody can show beforehand, with the name of the command, and whether that takes something away."""
+
+    def detail(item: Instance) -> str:
+        id = str(item.args.get("id", ""))
+        name = next((command.name for command in context.commands() if command.id == id), id)
+        what = "It may delete things, and what" if _DESTRUCTIVE.search(f"{id} {name}") else "What"
+        return f"{item.name} runs the command “{name}” ({id}). {what} it does cannot be previewed or undone."
+
+    return tuple(Flag("opaque", detail(item)) for item in instances if item.opaque and item.state == "ready")
 
 
 def _folder_flags(change: NetChange) -> Iterator[Flag]:

@@ -49,10 +49,12 @@ def dry_run(
     disabled: frozenset[str] = frozenset(),
     instruction: str | None = None,
     on_first_screen: Callable[[Preview], None] | None = None,
+    done: Mapping[str, Any] | None = None,
 ) -> Preview:
     """Judge a plan (its document, or what validation made of it), give its parameters these values, and dry-run it against `view`.
 
-    `disabled` steps are left out as if skipped; `instruction` is what the person said. `on_first_screen` gets a partial preview (no hash:
+    What stands behind an opaque step (`Preview.waits`) is left for a preview of its own, once that has run: with the outputs of the steps that
+    are `done`. `disabled` steps are left out as if skipped; `instruction` is what the person said. `on_first_screen` gets a partial preview (no hash:
     it cannot be approved) as soon as one screen of changes is known. Raises PlanError for a plan or a value that is not valid,
     MissingInput when parameters lack values.
     """
@@ -66,7 +68,7 @@ def dry_run(
         raise MissingInput(bound.missing)
     context = replace(context, params={**context.params, **bound.values})
     with no_collection():
-        return _DryRun(checked, checked.plan, tools, view, context, disabled, on_first_screen).run(instruction)
+        return _DryRun(checked, checked.plan, tools, view, context, disabled, on_first_screen, done or {}).run(instruction)
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class _DryRun:
     context: RunContext
     disabled: frozenset[str]
     on_first_screen: Callable[[Preview], None] | None
+    done: Mapping[str, Any]
     started: float = field(default_factory=time.perf_counter)
     first_screen_ms: float | None = None
     looped: int = 0
@@ -90,6 +93,8 @@ class _DryRun:
     """Steps whose failure or skipping skips what depends on them, with the reason."""
     left_out: set[str] = field(default_factory=set)
     """Steps that are switched off, and those that need one of them."""
+    waits: list[str] = field(default_factory=list)
+    """Steps behind an opaque one."""
     failures: dict[str, str] = field(default_factory=dict)
     """The first failure of each step that had one."""
     overlay: OverlayVault = field(init=False)
@@ -111,11 +116,23 @@ class _DryRun:
 
     def run(self, instruction: str | None) -> Preview:
         for step in self.checked.order:
-            self._step(step, self.checked.compiled[step.id])
+            cause = next((each for each in self.instances if each.opaque and each.step_id != step.id), None)
+            if step.id in self.done:
+                self._record(step, self.done[step.id])
+            elif cause is not None:
+                self.waits.append(step.id)
+                self._leave_out(step, None, f"it is previewed again after {cause.name} has run")
+                self._record(step, None)
+            else:
+                self._step(step, self.checked.compiled[step.id])
         change_set = self.overlay.change_set()
         self.errors.extend(islice(refusals(self.checked.policy, change_set, self.instances, self._real), MAX_PROBLEMS))
         self._warn(links_astray(change_set, self.instances))
-        flags = (*self.checked.flags, *opaque_flags(self.instances), *flags_of(change_set.changes, self.base, self.context, instruction))
+        flags = (
+            *self.checked.flags,
+            *opaque_flags(self.instances, self.context),
+            *flags_of(change_set.changes, self.base, self.context, instruction),
+        )
         digest = None if self.errors else plan_hash(self.instances, change_set)
         elapsed = self._elapsed()
         return Preview(
@@ -130,6 +147,7 @@ class _DryRun:
             change_set=change_set,
             plan_hash=digest,
             left_out=frozenset(self.left_out),
+            waits=tuple(self.waits),
             after=self.overlay,
             timings=Timings(preview_ms=elapsed, first_screen_ms=elapsed if self.first_screen_ms is None else self.first_screen_ms),
         )

@@ -73,6 +73,8 @@ class Preview:
     timings: Timings = Timings()
     left_out: frozenset[str] = frozenset()
     """Ids of the steps that are switched off, and of those that need one of them."""
+    waits: tuple[str, ...] = ()
+    """Ids of the steps behind a step whose effect nobody knows: they are previewed, and asked about, when that has run."""
     after: VaultView | None = field(default=None, compare=False, repr=False)
     """The vault as the plan would leave it."""
 

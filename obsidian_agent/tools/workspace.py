@@ -1,13 +1,13 @@
 """What is open, and the commands of Obsidian.
 
 What a command does cannot be known in advance, so `commands.run` is opaque: never previewed, run by the executor. Where a program is
-connected to a live Obsidian, it answers in the place of these tools; without one a step that runs a command is an error of the dry run."""
+connected to a live Obsidian, `RunContext.commands` asks it; without one a step that runs a command is an error of the dry run."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from obsidian_agent.errors import ToolError
+from obsidian_agent.errors import ObsidianError, ToolError
 from obsidian_agent.tools.core.lookup import find_file
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel, Whole
 from obsidian_agent.tools.core.tool import PathText, Proposal, Risk, ToolContext, tool
@@ -28,7 +28,7 @@ class OpenFileOutput(ToolModel):
 @tool("workspace.openFile", Risk.READ_ONLY)
 def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]:
     """Show a file to the person."""
-    if args.new_pane:
+    if args.new_pane and not ctx.run.runs_commands:
         raise ToolError("newPane asks for a pane of Obsidian, and no Obsidian is connected.", hint="Leave newPane out.", path=args.path)
     return Proposal(
         OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none")
@@ -79,7 +79,13 @@ class ListCommandsOutput(ToolModel):
 @tool("commands.list", Risk.READ_ONLY)
 def list_commands(args: ListCommandsInput, ctx: ToolContext) -> Proposal[ListCommandsOutput]:
     """List the commands of the Obsidian that is running; none without one."""
-    return Proposal(ListCommandsOutput(commands=[], count=0))
+    wanted = (args.filter or "").casefold()
+    try:
+        known = ctx.run.commands() if ctx.run.runs_commands else ()
+    except ObsidianError as error:
+        return Proposal(ListCommandsOutput(commands=[], count=0), warnings=(error.problem(),))
+    found = [Command(id=each.id, name=each.name, source=each.source) for each in known if wanted in f"{each.id}\n{each.name}".casefold()]
+    return Proposal(ListCommandsOutput(commands=found, count=len(found)))
 
 
 class RunCommandInput(ToolModel):
@@ -99,6 +105,12 @@ def run_command(args: RunCommandInput, ctx: ToolContext) -> Proposal[RunCommandO
         raise ToolError(
             f"The command {args.id} cannot be run: no Obsidian is connected.",
             code="COMMANDS_UNAVAILABLE",
-            hint="This version reaches none; leave the step out.",
+            hint="Start Obsidian, see `obsidian-agent companion status`, or leave the step out.",
         )
+    try:
+        known = {command.id for command in ctx.run.commands()}
+    except ObsidianError as error:
+        raise ToolError(f"The command {args.id} cannot be run: {error.message}", code="COMMANDS_UNAVAILABLE", hint=error.hint) from error
+    if args.id not in known:
+        raise ToolError(f"Obsidian has no command {args.id} now.", code="COMMANDS_UNAVAILABLE", hint="Take an id that commands.list gives.")
     return Proposal(RunCommandOutput(id=args.id, executed=False))

@@ -249,6 +249,7 @@ _CHANGES = st.one_of(
 
 
 @given(st.lists(_LINES, max_size=6, unique=True), st.booleans(), _TABLES, st.lists(_CHANGES, min_size=1, max_size=4))
+@example([], True, "", [("keymap", {"": "", "0": ""}), ("keymap", {})])
 def test_a_change_changes_one_setting_whatever_the_file_looks_like(
     lines: list[str], early: bool, table: str, changes: list[tuple[str, Any]]
 ) -> None:

@@ -7,26 +7,10 @@ from typing import Any
 
 import pytest
 
-from obsidian_agent.cli.main import main
-from obsidian_stand_in import StandIn
+from obsidian_stand_in import Cli, StandIn
 
 OLD = "# Day 😀\n- Alpha\n- Beta\n"
 NEW = OLD.replace("- Alpha", "- Alpha 日本")
-
-Cli = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def cli(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Runs a command on the vault; its document, with the exit code."""
-
-    def call(*arguments: str) -> dict[str, Any]:
-        capsys.readouterr()
-        places = ["--vault", str(folder), "--state-dir", str(tmp_path / "state"), "--config", str(tmp_path / "none.toml")]
-        code = main([*arguments, *places, "--json"])
-        return {**json.loads(capsys.readouterr().out), "exit": code}
-
-    return call
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ def test_an_example_with_known_or_quoted_values_is_certain(
         "",
         "{notes}",
         "'",
+        "Append \ue000 to Inbox",
     ],
 )
 def test_anything_else_is_no_reading_at_all(around: Surroundings, sentence: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from obsidian_agent.errors import ToolError
 from obsidian_agent.tools.core.tool import Risk
 from obsidian_agent.tools.registry import TOOLS
+from obsidian_agent.tools.workspace import Command
 
 
 def test_open_file(bench):
@@ -58,7 +59,10 @@ def test_without_obsidian_there_are_no_commands(bench):
 
 def test_running_a_command_is_never_previewed(bench):
     vault = bench()
-    vault.run_context = replace(vault.run_context, runs_commands=True)
+    reload = Command(id="app:reload", name="Reload without saving", source="app")
+    vault.run_context = replace(vault.run_context, runs_commands=True, commands=lambda: (reload,))
+    assert vault.run("commands.list", filter="RELOAD") == {"commands": [reload.model_dump()], "count": 1}
+    assert vault.refusal("commands.run", id="app:other") == "COMMANDS_UNAVAILABLE"
     assert vault.run("commands.run", id="app:reload") == {"id": "app:reload", "executed": False}
     assert vault.last.changes == ()
     assert (TOOLS["commands.run"].risk, TOOLS["commands.run"].opaque) == (Risk.COMMANDS, True)

@@ -33,6 +33,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.form import Form
 from obsidian_agent.agent.macro import Imported, Macro
+from obsidian_agent.agent.offline import from_macro
 from obsidian_agent.agent.open_vault import Focus
 from obsidian_agent.agent.privacy.consent import ApproveShare
 from obsidian_agent.agent.vault_agents.library import Standing
@@ -340,6 +341,7 @@ class FakeSession:
         disabled: frozenset[str] = frozenset(),
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
+        done: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AgentEvent]:
         self.calls.append(("preview_plan", dict(document), disabled))
         if self.script:
@@ -384,8 +386,7 @@ class FakeSession:
 
     def form(self, name: str) -> Form:
         macro = next(macro for macro in self.saved.macros if f"macro:{macro.name}" == name)
-        recipe = Recipe(name=name, title=macro.name, subject="Saved", description="", plan=macro.plan.to_json())
-        return Form(recipe, Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
+        return Form(from_macro(macro), Surroundings(None, RunContext("Vault", NOW)))  # type: ignore[arg-type]
 
     def suggest(self, message: str, model: str | None = None) -> list[Candidate]:
         self.calls.append(("suggest", message))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
+from obsidian_agent.plan.flags import Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_stand_in import StandIn, stand_in
 from tui.driving import Driver, driving_real
@@ -112,3 +113,27 @@ async def test_without_an_obsidian_nothing_is_shown_of_one(home: Path, folder: P
         await driver.press("ctrl+o", *"day", "enter", "x")
         assert "Obsidian" not in driver.screen()
         assert driver.panes.attention()[0] == "Day.md"
+
+
+async def test_a_plan_with_a_command_in_it_is_asked_about_twice(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    steps = [
+        {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}},
+        {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}},
+        {"id": "add", "tool": "vault.updateFile", "args": {"path": "${$steps.make.path}", "mode": "append", "content": "after\n"}},
+    ]
+    document = {"version": "1.0", "goal": "Log", "riskLevel": "commands", "steps": steps}
+    with VaultStore.open(folder) as store:
+        wiring = Wiring(store, tmp_path / "state", Policy(allow_commands=True))
+        async with driving_real(wiring, (140, 40)) as driver:
+            driver.main.turn.preview(document, frozenset(), {})
+            await driver.settle()
+            assert "Toggle bold" in driver.screen()
+            await driver.press("a")
+            await driver.settle()
+            assert (running.ran, (folder / "Log.md").read_text()) == (["editor:toggle-bold"], "made\n")
+            assert driver.stage == "plan", driver.transcript()
+            driver.wait_out_grace()
+            await driver.press("a")
+            await driver.settle()
+            assert driver.stage == "result"
+            assert (running.ran, (folder / "Log.md").read_text()) == (["editor:toggle-bold"], "made\nafter\n")

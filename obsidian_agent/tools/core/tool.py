@@ -7,12 +7,12 @@ an unknown `${head}` stays literal are annotated `LongText`. The plan package fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeVar, get_args
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
@@ -93,6 +93,17 @@ def _column_index(line: str, units: int) -> int | None:
     return len(line) if seen == units else None
 
 
+class AppCommand(Protocol):
+    """A command of Obsidian; `source` is the plugin it belongs to."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Selected text; `start` and `end` are its place in the active file, None for text without a place."""
@@ -130,6 +141,8 @@ class RunContext:
     """Whether a person sees an app that can open notes."""
     runs_commands: bool = False
     """Whether an Obsidian is there that runs commands."""
+    commands: Callable[[], Sequence[AppCommand]] = field(default=tuple, compare=False)
+    """Asks it for its commands, once a run. Raises `ObsidianError`."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Bound parameters, by name; they shadow the context's own names."""
     link_style: LinkStyle = DEFAULT_STYLE

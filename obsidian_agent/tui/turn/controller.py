@@ -100,8 +100,11 @@ class TurnController:
         self._plan: ActionPlan | None = None
         self._disabled: frozenset[str] = frozenset()
         self._message: str | None = None
+        self._done: Mapping[str, Any] = {}
+        """Of a plan that runs in stages: the outputs of the steps that have run."""
         self._complete = False
         self._approve_when_idle: Preview | None = None
+        self._next_stage: Callable[[], None] | None = None
         self._token = 0
         self._worker: Worker[None] | None = None
 
@@ -133,7 +136,7 @@ class TurnController:
         """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from."""
         if not keep:
             self.forget_plan(message=message)
-        self.start(self._backend.parts.session.preview_plan(document, disabled, values, self._message), "Computing the preview")
+        self.start(self._backend.parts.session.preview_plan(document, disabled, values, self._message, self._done), "Computing the preview")
 
     def preview_again(self, plan: Pending) -> None:
         """Preview a plan with all its steps as the vault is now."""
@@ -143,6 +146,7 @@ class TurnController:
         """What comes next is another plan (that of a macro, or made from a message), not the one on the screen with other steps."""
         self._plan = None
         self._disabled = frozenset()
+        self._done = {}
         self.macro = macro
         self._message = message
 
@@ -211,6 +215,9 @@ class TurnController:
         if preview is not None and not message.cancelled:
             view.say("note", "Your settings let this run without a question.")
             self.approve(preview)
+        following, self._next_stage = self._next_stage, None
+        if following is not None:
+            following()
         view.refresh_state()
 
     def _show_pending(self) -> None:
@@ -350,6 +357,15 @@ class TurnController:
         self._view.run_worker(partial(self._check, applied, result), group="kept", exit_on_error=False)
         if (wanted := note_to_open(applied.preview, result)) is not None:
             self._view.show_note(*wanted)
+        if result.success and applied.preview.waits:
+            self._next_stage = partial(self._preview_rest, applied, result)
+
+    def _preview_rest(self, applied: Pending, result: ExecutionResult) -> None:
+        """A command has run that nobody could preview: look anew at what stands behind it, and ask."""
+        self._done = {step: output for step, output in result.outputs.items() if step not in applied.preview.waits}
+        self._plan, self._disabled = applied.plan, applied.disabled
+        self._view.say("note", "A command has run. This is the rest of the plan as the vault is now.")
+        self.preview(applied.plan.to_json(), applied.disabled, applied.preview.context.params, keep=True)
 
     async def _check(self, applied: Pending, result: ExecutionResult) -> None:
         """Compare the vault with what was approved, and keep what came of it with the conversation."""

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from obsidian_stand_in import Cli, StandIn
+
+CREATE = {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}}
+BOLD = {"id": "bold", "tool": "commands.run", "args": {"id": "editor:toggle-bold"}}
+APPEND = {"id": "add", "tool": "vault.updateFile", "args": {"path": "${$steps.make.path}", "mode": "append", "content": "after\n"}}
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def make(*steps: dict[str, Any]) -> str:
+        file = tmp_path / "plan.json"
+        file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": list(steps)}))
+        return str(file)
+
+    return make
+
+
+def codes(result: dict[str, Any]) -> list[str]:
+    return [error["code"] for error in result["errors"]]
+
+
+def test_commands_are_listed_with_name_and_source(running: StandIn, write: Write, cli: Cli) -> None:
+    result = cli("run", write({"id": "list", "tool": "commands.list", "args": {"filter": "BOLD"}}), "--yes", "--allow-commands")
+    assert result["outputs"]["list"]["commands"] == [{"id": "editor:toggle-bold", "name": "Toggle bold", "source": "editor"}]
+
+
+def test_a_command_is_off_by_default_and_named_before_it_runs(running: StandIn, write: Write, cli: Cli) -> None:
+    plan = write(BOLD)
+    assert (cli("run", plan, "--yes")["exit"], running.ran) == (3, [])
+    shown = cli("preview", plan, "--allow-commands")
+    assert "Toggle bold" in shown["flags"][0]["detail"]
+    assert (cli("run", plan, "--yes", "--allow-commands")["effects"]["commands"], running.ran) == (["editor:toggle-bold"],) * 2
+
+
+def test_a_command_that_takes_something_away_is_flagged(running: StandIn, write: Write, cli: Cli) -> None:
+    shown = cli("preview", write({**BOLD, "args": {"id": "app:delete-file"}}), "--allow-commands")
+    assert "may delete" in shown["flags"][0]["detail"]
+
+
+def test_without_a_way_a_plan_with_commands_is_invalid(home: Path, folder: Path, write: Write, cli: Cli) -> None:
+    result = cli("run", write(CREATE, BOLD), "--yes", "--allow-commands")
+    assert (result["exit"], codes(result), list(folder.iterdir())) == (2, ["COMMANDS_UNAVAILABLE"], [])
+
+
+def test_an_unknown_command_and_one_that_obsidian_does_not_execute_are_errors(running: StandIn, write: Write, cli: Cli) -> None:
+    running.commands.append(("unready:x", "Not now"))
+    unknown = cli("run", write({**BOLD, "args": {"id": "no:such"}}), "--yes", "--allow-commands")
+    assert (unknown["exit"], codes(unknown)) == (2, ["COMMANDS_UNAVAILABLE"])
+    refused = cli("run", write({**BOLD, "args": {"id": "unready:x"}}), "--yes", "--allow-commands")
+    assert (refused["exit"], codes(refused), running.ran) == (1, ["COMMAND_FAILED"], [])
+
+
+def test_what_stands_behind_a_command_is_previewed_when_that_has_run(running: StandIn, folder: Path, write: Write, cli: Cli) -> None:
+    plan = write(CREATE, BOLD, APPEND)
+    shown = cli("preview", plan, "--allow-commands")
+    assert shown["errors"] == []
+    assert "made" in shown["changes"][0]["diff"]
+    assert "after" not in shown["changes"][0]["diff"]
+    result = cli("run", plan, "--yes", "--allow-commands")
+    assert (result["exit"], running.ran) == (0, ["editor:toggle-bold"])
+    assert (folder / "Log.md").read_text() == "made\nafter\n"
+    assert (result["completedSteps"], result["totalSteps"]) == (3, 3)
+    assert result["effects"]["created"] == ["Log.md"]
+
+
+def test_a_rest_that_is_no_longer_what_was_covered_is_not_run(running: StandIn, folder: Path, write: Write, cli: Cli) -> None:
+    def meddle(id: str) -> None:
+        (folder / "Log.md").write_text("the command wrote this\n")
+
+    running.on_command = meddle
+    result = cli("run", write(CREATE, BOLD, APPEND), "--yes", "--allow-commands")
+    assert (result["exit"], result["status"], codes(result)) == (4, "conflict", ["CONFLICT"])
+    assert (folder / "Log.md").read_text() == "the command wrote this\n"
+    assert result["effects"]["commands"] == ["editor:toggle-bold"]
