@@ -7,7 +7,7 @@ ends that must not wait.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -144,6 +144,8 @@ class Plans:
         with no_collection(), self.runs.journal() as journal:
             result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self._commands_of(approved))
         self.vault.learn(result.effects)
+        if result.success:
+            result = replace(result, warnings=(*result.warnings, *self._open_in_obsidian(approved, result)))
         if result.run_id is None:
             return result
         counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
@@ -151,6 +153,17 @@ class Plans:
             "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
         )
         return replace(result, warnings=(*result.warnings, *more))
+
+    def _open_in_obsidian(self, approved: Preview, result: ExecutionResult) -> Iterator[Problem]:
+        """Show the files that the plan wants to be seen in Obsidian; warnings about those that could not be."""
+        for instance in approved.instances:
+            output = result.outputs.get(instance.step_id)
+            output = output[instance.index] if isinstance(output, list) and instance.index is not None else output
+            if instance.tool == "workspace.openFile" and isinstance(output, Mapping) and output.get("via") == "obsidian":
+                try:
+                    self.vault.open_outside(output["path"], instance.args.get("line"), new_pane=bool(instance.args.get("newPane")))
+                except ObsidianAgentError as error:
+                    yield error.problem().at(instance.step_id, instance.name)
 
     def _commands_of(self, approved: Preview) -> RunCommand | None:
         """What runs the commands of a plan, each only while it has the name that was shown."""

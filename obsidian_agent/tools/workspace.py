@@ -30,9 +30,9 @@ def open_file(args: OpenFileInput, ctx: ToolContext) -> Proposal[OpenFileOutput]
     """Show a file to the person."""
     if args.new_pane and not ctx.run.runs_commands:
         raise ToolError("newPane asks for a pane of Obsidian, and no Obsidian is connected.", hint="Leave newPane out.", path=args.path)
-    return Proposal(
-        OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=ctx.run.has_screen, via="app" if ctx.run.has_screen else "none")
-    )
+    outside = ctx.run.runs_commands and (args.new_pane or not ctx.run.has_screen)
+    via = "obsidian" if outside else "app" if ctx.run.has_screen else "none"
+    return Proposal(OpenFileOutput(path=find_file(ctx.view, args.path).text, opened=via != "none", via=via))
 
 
 class GetContextInput(ToolModel):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,6 @@ import pytest
 from obsidian_agent.cli.main import main
 from obsidian_stand_in import stand_in
 
-packaged = pytest.mark.skipif(
-    not files("obsidian_agent.obsidian").joinpath("companion/main.js").is_file(), reason="the plugin is not built"
-)
 PLUGIN = "plugins/agent-companion"
 
 
@@ -27,7 +23,6 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@packaged
 def test_installing_copies_the_plugin_and_enables_nothing(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files_of(vault)
     assert main(["companion", "install", "--vault", str(vault), "--yes"]) == 0
@@ -43,7 +38,6 @@ def test_installing_copies_the_plugin_and_enables_nothing(vault: Path, capsys: p
     assert not (vault / ".obsidian" / PLUGIN).exists()
 
 
-@packaged
 @pytest.mark.parametrize("action", ["install", "remove"])
 def test_nothing_is_done_that_nobody_agreed_to(vault: Path, action: str) -> None:
     if action == "remove":
@@ -53,7 +47,6 @@ def test_nothing_is_done_that_nobody_agreed_to(vault: Path, action: str) -> None
     assert files_of(vault) == before
 
 
-@packaged
 def test_a_folder_of_obsidian_with_another_name_is_found_or_named(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (vault / ".obsidian").rename(vault / ".config-desk")
     main(["companion", "install", "--vault", str(vault), "--yes"])
@@ -65,7 +58,6 @@ def test_a_folder_of_obsidian_with_another_name_is_found_or_named(vault: Path, c
     assert "no configuration folder" in capsys.readouterr().err
 
 
-@packaged
 def test_the_plugin_does_not_go_where_a_link_leads(vault: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

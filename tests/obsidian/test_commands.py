@@ -83,3 +83,13 @@ def test_a_rest_that_is_no_longer_what_was_covered_is_not_run(running: StandIn, 
     assert (result["exit"], result["status"], codes(result)) == (4, "conflict", ["CONFLICT"])
     assert (folder / "Log.md").read_text() == "the command wrote this\n"
     assert result["effects"]["commands"] == ["editor:toggle-bold"]
+
+
+@pytest.mark.parametrize("new_pane", [True, False])
+def test_a_plan_can_show_a_file_in_obsidian(running: StandIn, folder: Path, write: Write, cli: Cli, *, new_pane: bool) -> None:
+    (folder / "A & B.md").write_text("a\n")
+    result = cli(
+        "run", write({"id": "o", "tool": "workspace.openFile", "args": {"path": "A & B.md", "line": 1, "newPane": new_pane}}), "--yes"
+    )
+    assert (result["exit"], result["outputs"]["o"]["via"]) == (0, "obsidian")
+    assert running.opened == [("A & B.md", 1, new_pane)]
