@@ -22,7 +22,6 @@ from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher
 from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, Position, RunContext, Selection
-from obsidian_agent.tools.editor import offset_of
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.links.link_text import link_style
@@ -201,7 +200,7 @@ def selection_in(view: VaultView, active_file: str, start: Position, end: Positi
     if entry is None:
         raise VaultError(f"The active file {path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text)
     text = decode(view.read(entry.path), path.text)
-    first, last = offset_of(text, start), offset_of(text, end)
+    first, last = start.offset_in(text), end.offset_in(text)
     if first is None or last is None:
         raise ToolError("The selection lies outside of the note.", code="ARGUMENT_INVALID", path=path.text)
     if last < first:

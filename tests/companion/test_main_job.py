@@ -297,3 +297,36 @@ def test_an_open_note_that_a_run_moves_takes_its_unsaved_words_along_and_back(
     assert not (window.folder / "Daily.md").exists(), "autosave does not bring it back"
     assert cli("undo", "--yes")["exit"] == 0
     assert window.disk("Daily.md") == DAILY + TYPED
+
+
+def test_a_command_runs_once_and_only_the_one_that_was_shown(window: Window, cli: Cli, tmp_path: Path) -> None:
+    odd = {"id": 'quickadd:choice:ab 1"x', "name": 'QuickAdd: it\'s "odd" & 5 %'}
+    file = tmp_path / "plan.json"
+    steps = [
+        {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}},
+        {"id": "command", "tool": "commands.run", "args": {"id": odd["id"]}},
+    ]
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps}))
+    [flag] = cli("preview", str(file), "--allow-commands")["flags"]
+    assert odd["name"] in flag["detail"]
+    done = cli("run", str(file), "--yes", "--allow-commands")
+    assert (done["exit"], done["effects"]["commands"]) == (0, [odd["id"]]), done["errors"]
+    assert window.js("app.ran") == [odd["id"]]
+    assert window.disk("Log.md") == "made\n"
+
+
+def test_what_a_command_did_to_an_open_note_is_kept_and_what_follows_is_asked_about_again(window: Window, cli: Cli, tmp_path: Path) -> None:
+    window.js("""void app.commands.listCommands().push({
+      id: 'x:stamp', name: 'Stamp', act: () => app.workspace.active.view.cm.dispatch({changes: {from: 0, insert: 'stamped '}}),
+    })""")
+    file = tmp_path / "plan.json"
+    append = {"path": "Daily.md", "mode": "append", "content": "\nafter\n"}
+    steps = [
+        {"id": "command", "tool": "commands.run", "args": {"id": "x:stamp"}},
+        {"id": "add", "tool": "vault.updateFile", "args": append},
+    ]
+    file.write_text(json.dumps({"version": "1.0", "goal": "g", "riskLevel": "commands", "steps": steps}))
+    stopped = cli("run", str(file), "--yes", "--allow-commands")
+    assert stopped["exit"] == 4, stopped["errors"]
+    assert window.text() == "stamped " + DAILY + TYPED
+    autosaved(window)

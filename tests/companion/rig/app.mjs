@@ -288,6 +288,7 @@ class App {
         if (!command || command.check === false) return false;
         if (command.fails) throw new Error("no choice of that name");
         this.ran.push(id);
+        command.act?.();
         return true;
       },
     };
