@@ -1,4 +1,4 @@
-"""`python -m bench [startup] [runs] [index] [changes] [screen] [answers] [stream] [understanding] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
+"""`python -m bench [startup] [runs] [scan] [index] [changes] [screen] [answers] [stream] [understanding] [peers] [--rounds N] [--place FOLDER] [--notes N ...]`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from bench import answers, changes, index, peers, runs, screen, startup, stream, understanding
+from bench import answers, changes, index, peers, runs, scan, screen, startup, stream, understanding
 from bench.table import markdown
 
-PARTS = ("startup", "runs", "index", "changes", "screen", "answers", "stream", "understanding", "peers")
+PARTS = ("startup", "runs", "scan", "index", "changes", "screen", "answers", "stream", "understanding", "peers")
 
 
 def main() -> None:
@@ -24,6 +24,7 @@ def main() -> None:
     options.place.mkdir(parents=True, exist_ok=True)
     rows = startup.measure() if "startup" in parts else []
     rows += runs.measure(options.place, options.rounds) if "runs" in parts else []
+    rows += scan.measure(options.rounds) if "scan" in parts else []
     if "index" in parts:
         measured = index.measure(options.place, tuple(options.notes), max(options.rounds, 5))
         rows += measured + index.growth(measured)

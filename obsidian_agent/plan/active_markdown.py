@@ -113,10 +113,16 @@ def read_markup(text: str, found: Found) -> None:
             place = attribute.end()
             value = next((group for group in attribute.groups()[1:] if group is not None), "")
             _read_attribute(name, attribute[1].lower(), html.unescape(value), found)
-        if name == "script":
-            found.code.add(("<script>", _until(text, place, "</script")))
-        elif name == "style":
-            read_css(_until(text, place, "</style"), found)
+        if name in ("script", "style"):
+            content = _until(text, place, f"</{name}")
+            # Where many are open at once each goes on to the end of the text.
+            budget -= len(content)
+            if budget < 0:
+                raise Tangled
+            if name == "script":
+                found.code.add(("<script>", content))
+            else:
+                read_css(content, found)
 
 
 def read_css(text: str, found: Found) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,3 +54,15 @@ def test_threads_are_listed_found_renamed_and_deleted(call: Call, store: ThreadS
     assert call("threads", "delete", first.id, "--yes") == (0, {"id": first.id, "deleted": True})
     assert [each["id"] for each in call("threads")[1]["threads"]] == [second.id]
     assert call("threads", "show", "../../etc")[1]["errors"][0]["code"] == "THREAD_NOT_FOUND"
+
+
+def test_with_json_nobody_is_asked_even_at_a_terminal(call: Call, store: ThreadStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = store.create()
+    terminal, inside = os.openpty()
+    os.write(terminal, b"yes\n")
+    with open(inside, encoding="utf-8") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        code, document = call("threads", "delete", thread.id)
+    os.close(terminal)
+    assert (code, document["outcome"], document["errors"][0]["code"]) == (3, "refused", "NOT_APPROVED")
+    assert [each["id"] for each in call("threads")[1]["threads"]] == [thread.id]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from obsidian_agent.plan.active_content import CLOSELY, ActiveContent, added_content
+from obsidian_agent.plan.active_markdown import Found, Tangled, read_markup
 
 URL = "https://evil.test/p.png"
 
@@ -465,3 +466,10 @@ def test_what_is_too_large_to_be_read_closely_shows_too_much_rather_than_too_lit
 def test_deep_nesting_hides_nothing() -> None:
     assert loads(added("> " * 300 + f"![x]({URL})"))
     assert loads(added("![" * 300 + f"![x]({URL})" + "](a.png)" * 300))
+
+
+@pytest.mark.parametrize("tag", [b"<script>", b"<style>"])
+def test_tags_that_are_all_open_at_once_are_told_without_reading_the_text_once_for_each(tag: bytes) -> None:
+    with pytest.raises(Tangled):
+        read_markup((tag * 2_000).decode(), Found())
+    assert added_content("a.md", tag * 2_000 + b"\nfetch('https://evil.example/x')", b"").hosts == ("evil.example",)

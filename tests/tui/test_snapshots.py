@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
 from textual.widgets import TextArea
 
-from obsidian_agent.agent.events import Candidate, PlanReady, PreviewReady, TextDelta
+from obsidian_agent.agent.events import Answer, Candidate, PlanReady, PreviewReady, StepFinished, StepRetrying, StepSkipped, TextDelta
 from obsidian_agent.agent.fields import Field
+from obsidian_agent.agent.local_models import USUAL, LocalService, Offer
 from obsidian_agent.agent.privacy.consent import Level, ShareItem, ShareRequest
 from obsidian_agent.errors import Problem
+from obsidian_agent.journal.records import Cut
 from obsidian_agent.journal.undo import UndoConflict
-from obsidian_agent.tui.screens.dialogs import Confirm
+from obsidian_agent.tui.screens.dialogs import Confirm, Pick, Report, Secret
 from obsidian_agent.tui.screens.macros import Candidates
+from obsidian_agent.tui.screens.models import FirstStart
 from obsidian_agent.tui.screens.share import Share
-from obsidian_agent.tui.screens.undo import Conflicts, Recovery
+from obsidian_agent.tui.screens.trust import Reading
+from obsidian_agent.tui.screens.undo import Conflicts, Recovery, Steps
 from obsidian_agent.tui.screens.unexpected import Unexpected
 from obsidian_agent.tui.screens.values_form import ValuesForm
 from tui.demo import demo_session
 from tui.driving import Driver, driving
-from tui.fakes import change, interrupted, mixed_run, plan_of, preview_of, sample_answer, vault_path
+from tui.fakes import change, interrupted, mixed_run, plan_of, preview_of, sample_answer, sample_preview, vault_path
 from tui.snapshots import UPDATE, check, picture
 
 Show = Callable[[Driver], Awaitable[object]]
@@ -119,6 +124,28 @@ async def conversations(app: Driver) -> None:
     await app.press("f4")
 
 
+@screen
+async def running(app: Driver) -> None:
+    """A run in progress, after its first events; its clock stands still."""
+    await app.planned()
+    progress = app.panes.work.progress
+    app.main.show_run(sample_preview(plan_of()))
+    assert progress._timer is not None
+    progress._timer.pause()
+    progress.step_retrying(StepRetrying("notes", "notes_0", 1, 3, 250, Problem("IO_ERROR", "The disk is busy.")))
+    progress.step_finished(StepFinished("notes", "notes_0", 1, 12, 1.5, ("Projects/Garden.md",)))
+    progress.step_skipped(StepSkipped("links", "links", "depends on a failed step", 2, 12))
+    progress._started = time.monotonic()
+    progress._draw()
+
+
+@screen
+async def tasks(app: Driver) -> None:
+    app.session.script = [[Answer("- [ ] Water the beans\n- [x] Buy seeds", ())]]
+    await app.send("What is to do?")
+    await app.press("f8")
+
+
 SCREENS |= {
     "help": keys("f1"),
     "actions": keys("f2"),
@@ -143,6 +170,14 @@ PUSHED: dict[str, Callable[[], object]] = {
     "conflicts": lambda: Conflicts(CONFLICTS, lambda path: asyncio.sleep(0, "")),
     "recovery": lambda: Recovery(interrupted("r9", "2025-12-16T09:30:00", "Sort the inbox", "A.md", "B.md")),
     "unexpected": lambda: Unexpected(ValueError("x")),
+    "first-start": lambda: FirstStart(Offer(LocalService(USUAL[0], ("qwen3:4b",)), "qwen3:4b")),
+    "trust": lambda: Reading("Agents/Gardener.md", [("Answer like a gardener.", "$foreground")], trusted=False),
+    "report": lambda: Report("Statistics", [("This conversation", "bold $primary"), ("  3 turns · 1,200 tokens", "$foreground")]),
+    "pick": lambda: Pick(
+        "Choose a model", [("default", "the one of the settings"), ("ollama/qwen3", "")], hint="PROVIDER/NAME.", free=True
+    ),
+    "secret": lambda: Secret("The key for openai", "Empty forgets the one that is kept."),
+    "step-back": lambda: Steps(plan_of(), [Cut("bullets", 0, True), Cut("notes", 10, False), Cut("links", 11, True)]),
 }
 
 
