@@ -68,7 +68,7 @@ $(COMPANION)/node_modules/.package-lock.json: $(COMPANION)/package-lock.json
 	@cd $(COMPANION) && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
 
 test-companion: $(READY) $(COMPANION)/node_modules/.package-lock.json ## the Obsidian plugin: types, lint, and it in a real browser (installs its npm packages, and chromium where apt-get may)
-	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y chromium; } \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { test "$$(id -u)" = 0 && apt-get install -qq -y chromium; } \
 	    || { echo "Chromium is needed for the plugin's tests" >&2; exit 1; }
 	cd $(COMPANION) && npm run --silent lint
 	$(BIN)/python -m pytest -m browser -rs tests/companion

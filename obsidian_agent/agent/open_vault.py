@@ -6,6 +6,7 @@ its thread has started. Scanning many files is left to processes: the screen wou
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,17 +17,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.vault_agents.library import files_below
-from obsidian_agent.errors import ObsidianError, PathRefused, ToolError, VaultError
+from obsidian_agent.errors import ObsidianError, PathRefused, Problem, ToolError, VaultError
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.obsidian.watcher import Watcher
 from obsidian_agent.obsidian.workspace_file import recent_files
 from obsidian_agent.tools.core.tool import AppCommand, NoteSettings, Position, RunContext, Selection
-from obsidian_agent.tools.editor import offset_of
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.index.keeper import IndexKeeper
 from obsidian_agent.vault.links.link_text import link_style
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath, parse
-from obsidian_agent.vault.text import decode
+from obsidian_agent.vault.text import decode, with_newlines
 from obsidian_agent.vault.views.disk import DiskView
 from obsidian_agent.vault.views.view import VaultView
 
@@ -161,6 +161,7 @@ def run_context(
         active_file=active,
         selection=focus.selection if active is not None or (focus.selection and focus.selection.start is None) else None,
         cursor=focus.cursor if active is not None else None,
+        active_hash=focus.file_hash if active is not None else None,
         open_files=tuple(
             dict.fromkeys(path for path in (active, *(_existing(view, name) for name in focus.open_files)) if path is not None)
         ),
@@ -199,12 +200,29 @@ def selection_in(view: VaultView, active_file: str, start: Position, end: Positi
     if entry is None:
         raise VaultError(f"The active file {path} does not exist in the vault.", code="FILE_NOT_FOUND", path=path.text)
     text = decode(view.read(entry.path), path.text)
-    first, last = offset_of(text, start), offset_of(text, end)
+    first, last = start.offset_in(text), end.offset_in(text)
     if first is None or last is None:
         raise ToolError("The selection lies outside of the note.", code="ARGUMENT_INVALID", path=path.text)
     if last < first:
         raise ToolError("The selection ends before it starts.", code="ARGUMENT_INVALID", path=path.text)
     return Selection(text[first:last], start, end)
+
+
+def moved_selection(view: VaultView, context: RunContext) -> Problem | None:
+    """Whether what was selected in Obsidian when the context was frozen is no longer at its place."""
+    file, selection = context.active_file, context.selection
+    if context.active_hash is None or file is None or selection is None or selection.start is None or selection.end is None:
+        return None
+    try:
+        if hashlib.sha256(view.read(file)).hexdigest() == context.active_hash:
+            return None
+        found = selection_in(view, file.text, selection.start, selection.end).text
+    except (VaultError, ToolError):
+        found = ""
+    if with_newlines(found, "\n") == selection.text:
+        return None
+    message = f"{file} was changed in Obsidian meanwhile: what you selected is no longer at its place. Select it again."
+    return Problem("CONFLICT", message, path=file.text)
 
 
 def _existing(view: VaultView, name: str | None) -> VaultPath | None:

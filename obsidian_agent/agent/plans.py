@@ -6,6 +6,7 @@ ends that must not wait.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import suppress
@@ -22,13 +23,14 @@ from obsidian_agent.agent.events import (
     PreviewReady,
     PreviewStarted,
     RunEvent,
+    RunFinished,
     TurnFailed,
     in_thread,
     stream,
 )
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
-from obsidian_agent.agent.open_vault import OpenVault, run_context
+from obsidian_agent.agent.open_vault import OpenVault, moved_selection, run_context
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
 from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
@@ -102,7 +104,9 @@ class Plans:
         self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, *, now: datetime | None = None, **how: Any
     ) -> Preview:
         context = self.context()
-        return dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
+        preview = dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
+        moved = moved_selection(view, context) if not how.get("done") else None
+        return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
 
     async def preview(
         self,
@@ -141,6 +145,10 @@ class Plans:
 
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
+        if (moved := self._moved(approved)) is not None:
+            refused = ExecutionResult(None, "conflict", False, "refused", total_steps=len(approved.instances), errors=(moved,))
+            emit(RunFinished(refused))
+            return refused
         with no_collection(), self.runs.journal() as journal:
             result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self._commands_of(approved))
         self.vault.learn(result.effects)
@@ -153,6 +161,16 @@ class Plans:
             "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
         )
         return replace(result, warnings=(*result.warnings, *more))
+
+    def _moved(self, approved: Preview) -> Problem | None:
+        """Whether a plan that is about the selection is to run over another one. Its own first stage may have replaced it."""
+        is_whole = {step.id for step in approved.plan.steps} <= {instance.step_id for instance in approved.instances}
+        if not is_whole or "selection" not in json.dumps(approved.plan.to_json()).lower():
+            return None
+        if self.vault.store.editor is not None and approved.context.active_file is not None:
+            with suppress(ObsidianAgentError):
+                self.vault.store.editor.settle([approved.context.active_file.text])
+        return moved_selection(self.vault.view(), approved.context)
 
     def _open_in_obsidian(self, approved: Preview, result: ExecutionResult) -> Iterator[Problem]:
         """Show the files that the plan wants to be seen in Obsidian; warnings about those that could not be."""

@@ -15,13 +15,13 @@ from pydantic import Field
 from obsidian_agent.errors import Conflict, Problem, ToolError
 from obsidian_agent.tools.core.lookup import find_file, read_text
 from obsidian_agent.tools.core.models import SparseOutput, ToolModel
-from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, tool
+from obsidian_agent.tools.core.tool import LongText, Output, PathText, Proposal, Risk, Selection, ToolContext, tool, utf16_length
 from obsidian_agent.tools.core.tool import Position as EditorPosition
 from obsidian_agent.vault.links.link_text import LinkStyle, link_target, markdown_encoded
 from obsidian_agent.vault.links.resolve import LinkResolver
 from obsidian_agent.vault.paths import path as paths
 from obsidian_agent.vault.paths.path import ROOT, PathUse, VaultPath
-from obsidian_agent.vault.text import BOM, encode, newline_of, with_newlines
+from obsidian_agent.vault.text import encode, newline_of, with_newlines
 from obsidian_agent.vault.views.changes import CursorMark, ModifyFile
 from obsidian_agent.vault.views.overlay import OverlayVault
 from obsidian_agent.vault.views.view import VaultView
@@ -142,7 +142,7 @@ class ActiveNote:
         return Target(self.path, self.text, *now)
 
     def _place(self, position: EditorPosition) -> int:
-        offset = offset_of(self.first_text, position)
+        offset = position.offset_in(self.first_text)
         if offset is None:
             where = f"line {position.line}, column {position.ch}"
             raise Conflict(f"{self.path} has no {where} (counted from 0) any more.", path=self.path.text, hint="Select again.")
@@ -229,7 +229,7 @@ def edit_at(target: Target, text: str) -> Edit:
         before += newline
     changed = before + inserted + target.text[target.end :]
     end = len(before) + len(inserted)
-    return Edit(changed, position_of(changed, len(before)), position_of(changed, end), utf16_length(inserted), end)
+    return Edit(changed, EditorPosition.at(changed, len(before)), EditorPosition.at(changed, end), utf16_length(inserted), end)
 
 
 _UNSAFE: Final = re.compile(r"[\[\]\n\r|]")
@@ -285,47 +285,6 @@ _MATCHER_LIMIT = 4_000_000
 """Largest product of line counts that is compared line by line; beyond it a changed part counts as replaced as a whole."""
 
 Opcode = tuple[str, int, int, int, int]
-
-
-def utf16_length(text: str) -> int:
-    """The number of UTF-16 code units, which is how Obsidian counts characters."""
-    return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
-
-
-def offset_of(text: str, position: EditorPosition) -> int | None:
-    """The index in `text` of an editor's position, or None when the text has no such place."""
-    start = 0
-    for _ in range(position.line):
-        start = text.find("\n", start) + 1
-        if not start:
-            return None
-    if position.line == 0 and text.startswith(BOM):
-        start = 1
-    end = text.find("\n", start)
-    line = text[start : len(text) if end < 0 else end].removesuffix("\r")
-    column = _column_index(line, position.ch)
-    return None if column is None else start + column
-
-
-def _column_index(line: str, units: int) -> int | None:
-    if units < 0:
-        return None
-    if line.isascii():
-        return units if units <= len(line) else None
-    seen = 0
-    for index, char in enumerate(line):
-        if seen >= units:
-            return index if seen == units else None
-        seen += 2 if char > "\uffff" else 1
-    return len(line) if seen == units else None
-
-
-def position_of(text: str, offset: int) -> EditorPosition:
-    """The editor's position of an index in `text`."""
-    start = text.rfind("\n", 0, offset) + 1
-    if start == 0 and text.startswith(BOM) and offset:
-        start = 1
-    return EditorPosition(text.count("\n", 0, offset), utf16_length(text[start:offset]))
 
 
 def shift_range(before: str, after: str, start: int, end: int) -> tuple[int, int] | None:

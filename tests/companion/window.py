@@ -19,7 +19,7 @@ PLUGIN: Final = REPOSITORY / "obsidian_agent" / "obsidian" / "companion"
 ID: Final = "0123456789abcdef"
 """The vault's id in Obsidian's list of vaults."""
 
-_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def missing() -> str | None:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from obsidian_agent.bootstrap import Wiring, build_session
+from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_stand_in import Cli, StandIn
 
 CREATE = {"id": "make", "tool": "vault.createFile", "args": {"path": "Log.md", "content": "made\n"}}
@@ -93,3 +96,26 @@ def test_a_plan_can_show_a_file_in_obsidian(running: StandIn, folder: Path, writ
     )
     assert (result["exit"], result["outputs"]["o"]["via"]) == (0, "obsidian")
     assert running.opened == [("A & B.md", 1, new_pane)]
+
+
+def test_a_plan_about_the_selection_does_not_run_over_another_one(running: StandIn, folder: Path, tmp_path: Path) -> None:
+    (folder / "Day.md").write_text("one\ntwo\n")
+    note = running.open_note("Day.md")
+    running.select("Day.md", (1, 0), (1, 3), "two")
+    document = {
+        "version": "1.0",
+        "goal": "g",
+        "riskLevel": "writes",
+        "steps": [{**CREATE, "args": {"path": "N.md", "content": "${selection}"}}],
+    }
+    with VaultStore.open(folder) as store:
+        session = build_session(Wiring(store, tmp_path / "state"))
+        session.vault.focus_on_obsidian()
+        ready = session.plans.dry_run(document)
+        assert (ready.valid, ready.warnings) == (True, ())
+        note.text = "typed\n" + note.text
+        refused = session.plans.apply(ready, lambda _: None, threading.Event())
+        assert (refused.status, refused.run_id, (folder / "N.md").exists()) == ("conflict", None, False)
+        assert "no longer at its place" in session.plans.dry_run(document).warnings[0].message
+        note.text = "one\ntwo\nand more, elsewhere\n"
+        assert session.plans.apply(ready, lambda _: None, threading.Event()).success

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from obsidian_agent.errors import Conflict, ObsidianAgentError
-from obsidian_agent.tools.core.tool import Position
-from obsidian_agent.tools.editor import offset_of, position_of, shift_range, utf16_length
+from obsidian_agent.tools.core.tool import Position, utf16_length
+from obsidian_agent.tools.editor import shift_range
 from obsidian_agent.vault.links.link_text import LinkStyle
 
 NOTE = "# T\n- one\n- two\nend\n"
@@ -257,15 +257,14 @@ def test_the_mark_of_a_list_item_stays_outside(bench):
         ("é", 0, -1, None),
     ],
 )
-def test_offset_of(text, line, ch, offset):
-    assert offset_of(text, Position(line, ch)) == offset
+def test_the_offset_of_a_position(text, line, ch, offset):
+    assert Position(line, ch).offset_in(text) == offset
 
 
 @given(st.text("aé😀\n", max_size=30), st.data())
 def test_positions_and_offsets_are_inverse(text, data):
     offset = data.draw(st.integers(0, len(text)))
-    position = position_of(text, offset)
-    assert offset_of(text, position) == offset
+    assert Position.at(text, offset).offset_in(text) == offset
 
 
 def test_utf16_length():

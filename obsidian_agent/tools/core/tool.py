@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeVar, get_args
 
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath
+from obsidian_agent.vault.text import BOM
 from obsidian_agent.vault.views.changes import FileChange
 from obsidian_agent.vault.views.view import VaultView
 
@@ -46,10 +47,50 @@ LongText = Annotated[str, LongTextMark()]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a document as Obsidian counts: 0-based line, column in UTF-16 code units."""
+    """A place in a document as Obsidian's editor counts: 0-based line, column in UTF-16 code units; a byte order mark is not shown."""
 
     line: int
     ch: int
+
+    @classmethod
+    def at(cls, text: str, offset: int) -> Self:
+        """The place of an index in a text."""
+        start = text.rfind("\n", 0, offset) + 1
+        if start == 0 and text.startswith(BOM) and offset:
+            start = 1
+        return cls(text.count("\n", 0, offset), utf16_length(text[start:offset]))
+
+    def offset_in(self, text: str) -> int | None:
+        """The index in a text of this place; None when the text has no such place."""
+        start = 0
+        for _ in range(self.line):
+            start = text.find("\n", start) + 1
+            if not start:
+                return None
+        if self.line == 0 and text.startswith(BOM):
+            start = 1
+        end = text.find("\n", start)
+        line = text[start : len(text) if end < 0 else end].removesuffix("\r")
+        column = _column_index(line, self.ch)
+        return None if column is None else start + column
+
+
+def utf16_length(text: str) -> int:
+    """The number of UTF-16 code units, which is how Obsidian counts characters."""
+    return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
+
+
+def _column_index(line: str, units: int) -> int | None:
+    if units < 0:
+        return None
+    if line.isascii():
+        return units if units <= len(line) else None
+    seen = 0
+    for index, char in enumerate(line):
+        if seen >= units:
+            return index if seen == units else None
+        seen += 2 if char > "\uffff" else 1
+    return len(line) if seen == units else None
 
 
 class AppCommand(Protocol):
@@ -94,6 +135,8 @@ class RunContext:
     active_file: VaultPath | None = None
     selection: Selection | None = None
     cursor: Position | None = None
+    active_hash: str | None = None
+    """SHA-256 of the active note's text when the selection was taken from another program; None where it was not."""
     open_files: tuple[VaultPath, ...] = ()
     recent_files: tuple[VaultPath, ...] = ()
     has_screen: bool = False
