@@ -258,7 +258,8 @@ class OfflineTurn:
 
     def unmet(self, recipe: Recipe) -> str | None:
         """What must be there first."""
-        if "selection" in recipe.needs and not self.around.has_selection:
+        selection = self.request.context.selection
+        if "selection" in recipe.needs and not (selection and selection.text.strip()):
             return NO_SELECTION
         if "activeFile" in recipe.needs and self.around.active_file is None:
             return NO_ACTIVE_FILE
