@@ -16,7 +16,7 @@ import regex
 from obsidian_agent.agent.fields import NEEDED, Completion, Field, Remark
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread, of_notes
+from obsidian_agent.offline.note_set import ACTIVE, NoteSet, Term, Unread
 from obsidian_agent.offline.recipe import Input, Recipe
 from obsidian_agent.offline.values import FIELDS_OF_NOTES, headings, read, shown
 from obsidian_agent.vault.index.name_search import NameSearch
@@ -181,7 +181,7 @@ class Form:
                 Completion(_described("folder", each.text), "folder") for each in _beginning(text.strip(), filter(None, names.folders), "")
             ]
             tags = [Completion(_described("tag", each.text), "tag") for each in _beginning(text.strip().removeprefix("#"), names.tags, "")]
-            notes = [Completion(of_notes(f"{each.text}.md").query(), "note") for each in self._found_notes(text.strip())]
+            notes = [Completion(_described("note", f"{each.text}.md"), "note") for each in self._found_notes(text.strip())]
             return [*folders[:2], *tags[:2], *notes] if text.strip() else [*folders[:3], *tags[:3]]
         head, typed = (found["before"] or "") + found["sign"], found["typed"]
         if found["property"]:
@@ -192,7 +192,7 @@ class Form:
         elif found["tag"] or found["key"] == "tag":
             terms = [(_described("tag", each.text), "tag") for each in _beginning(typed.removeprefix("#"), names.tags, "")]
         elif found["key"] == "note":
-            terms = [(of_notes(f"{each.text}.md").query(), "note") for each in self._found_notes(typed)]
+            terms = [(_described("note", f"{each.text}.md"), "note") for each in self._found_notes(typed)]
         else:
             terms = [(_described(found["key"], each.text), "folder") for each in _beginning(typed, filter(None, names.folders), "")]
         return [Completion(head + term, what) for term, what in terms]

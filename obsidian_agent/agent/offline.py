@@ -298,9 +298,9 @@ def _sources(items: list[Any], field: str, shown: Mapping[str, str]) -> tuple[st
     """The paths of the notes, each once; `${name}` is the note of a parameter."""
     if field.startswith("${"):
         return (shown[field[2:-1]],)
-    values = [item.get(field) for item in items if isinstance(item, dict)]
-    each = [each for value in values for each in (value if isinstance(value, list) else [value])]
-    paths = (one.get("path") if isinstance(one, dict) else one for one in each)
+    values = (item.get(field) for item in items if isinstance(item, dict))
+    notes = (note for value in values for note in (value if isinstance(value, list) else [value]))
+    paths = (note.get("path") if isinstance(note, dict) else note for note in notes)
     return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 

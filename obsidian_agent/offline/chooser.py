@@ -23,10 +23,9 @@ from obsidian_agent.tools.core.tool import RunContext
 MOST_ACTIONS: Final = 3
 OTHER: Final = "other"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
-
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 _TEXTS: Final[Mapping[str, Any]] = {"type": "array", "items": _TEXT}
-
+# The fields by which a model describes notes; together they hold of each note.
 _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
     **dict.fromkeys(SLOTS, _TEXT),
     "note": _TEXTS,
@@ -34,7 +33,6 @@ _NOTES: Final[Mapping[str, Mapping[str, Any]]] = {
     "tasks": {"enum": list(TASKS)},
     "all": {"const": True},
 }
-"""The fields by which a model describes notes; together they hold of each note."""
 
 
 class NotChosen(Exception):

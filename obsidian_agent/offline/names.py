@@ -23,9 +23,7 @@ from obsidian_agent.vault.views.view import VaultView
 NameKind = Literal["folder", "tag", "property", "value", "note", "alias", "file"]
 
 _LONGEST_VALUE: Final = 60
-_NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})
-"""Properties whose values are names of another kind."""
-
+_NAMED_ELSEWHERE: Final = frozenset({"tags", "tag", "aliases", "alias"})  # properties whose values are names of another kind
 _LINK: Final = regex.compile(r"\s*\[\[([^\[\]\n|#]+)(?:[|#][^\[\]\n]*)?\]\]\s*")
 
 

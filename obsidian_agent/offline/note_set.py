@@ -141,11 +141,6 @@ class NoteSet:
         return tuple(file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"])
 
 
-def of_notes(*paths: str) -> NoteSet:
-    """These notes."""
-    return NoteSet(tuple(Term("note", path) for path in paths))
-
-
 def with_field(described: NoteSet, field: str, value: Any) -> NoteSet:
     """The description with one more field (see `SLOTS`). Raises `Unread` for a value without a property."""
     key, op, _ = SLOTS[field]

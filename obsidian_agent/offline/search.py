@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -71,18 +71,11 @@ class Suggestion:
     """Whether any word of the sentence is one of the recipe's: else only the kinds of the names in it speak for it, or nothing."""
 
 
-@dataclass
 class Menu:
-    """Recipes, ready to be searched."""
+    """Recipes, ready to be searched. `common`: their own words, which in a sentence are names only where they are written so."""
 
-    recipes: Sequence[Recipe]
-    _counts: list[Counter[str]] = field(init=False)
-    _weights: dict[str, float] = field(init=False)
-    _mean: float = field(init=False)
-    common: frozenset[str] = field(init=False)
-    """The words of the menu itself: in a sentence they are names only where they are written so."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, recipes: Sequence[Recipe]) -> None:
+        self.recipes = recipes
         self._counts = [Counter(_terms(recipe)) for recipe in self.recipes]
         used = Counter(term for counts in self._counts for term in counts)
         total = len(self.recipes)

@@ -11,7 +11,7 @@ import regex
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.offline import dates, note_set
 from obsidian_agent.offline.names import NameKind, Surroundings, folder_exists, key_of
-from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, of_notes, plain
+from obsidian_agent.offline.note_set import ACTIVE, EVERYTHING, KEYS, STATES, TASKS, THIS_NOTE, NoteSet, Op, Term, Unread, plain
 from obsidian_agent.offline.recipe import Input
 from obsidian_agent.plan.parameters import fitted
 from obsidian_agent.vault.markdown import edits
@@ -256,13 +256,14 @@ def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet
     if not known and wanted.casefold() in EVERYTHING:
         return NoteSet()
     named = _named(wanted, around)
-    if known and (named is None or named.terms[0].key == "folder" or around.names.find(wanted, "folder")):
+    if known and (named is None or named.key == "folder" or around.names.find(wanted, "folder")):
         raise Unread(f"No note alone is called “{wanted}”.")
     if named is not None:
-        return named
-    parts = [_named(part.strip(), around) for part in wanted.split(",")]
-    if len(parts) > 1 and all(part is not None and part.terms[0].key == "note" for part in parts):
-        return NoteSet(tuple(term for part in parts if part is not None for term in part.terms))
+        return NoteSet((named,))
+    parts = wanted.split(",")
+    notes = [term for part in parts if (term := _named(part.strip(), around)) is not None and term.key == "note"]
+    if len(notes) == len(parts):
+        return NoteSet(tuple(notes))
     terms: list[Term] = []
     place = 0
     while place < len(wanted):
@@ -279,20 +280,20 @@ def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet
     return NoteSet(tuple(terms))
 
 
-def _named(text: str, around: Surroundings) -> NoteSet | None:
+def _named(text: str, around: Surroundings) -> Term | None:
     """The description that a name alone is: a tag with its `#`, a note, or else a folder. None when it is none, or several."""
     if text.casefold() in THIS_NOTE and around.active_file is not None:
-        return of_notes(ACTIVE)
+        return Term("note", ACTIVE)
     link = regex.fullmatch(r"\[\[([^\[\]|#]+)\]\]", text)
     bare = link[1] if link else text
     if text.startswith("#"):
         found = around.names.find(text, "tag")
-        return NoteSet((Term("tag", found[0].value),)) if found else None
+        return Term("tag", found[0].value) if found else None
     notes = {name.value for name in around.names.find(bare, "note", "alias")}
     if len(notes) == 1:
-        return of_notes(notes.pop())
+        return Term("note", notes.pop())
     folders = {name.value for name in around.names.find(bare.rstrip("/"), "folder")}
-    return NoteSet((Term("folder", folders.pop()),)) if len(folders) == 1 and not notes else None
+    return Term("folder", folders.pop()) if len(folders) == 1 and not notes else None
 
 
 def _term(found: Any, around: Surroundings) -> Term:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.offline.names import Surroundings
-from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, of_notes, without_templates
+from obsidian_agent.offline.note_set import ACTIVE, STATES, NoteSet, Term, Unread, without_templates
 from obsidian_agent.offline.values import read_set
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12).filter(
@@ -88,9 +88,9 @@ def test_templates_are_left_out_where_they_would_be_meant(around: Surroundings) 
 
 def test_the_notes_are_those_of_now(around: Surroundings) -> None:
     assert len(read_set("#done", around).paths(around)) == 3
-    assert of_notes(ACTIVE).paths(around) == ("Inbox.md",)
+    assert NoteSet((Term("note", ACTIVE),)).paths(around) == ("Inbox.md",)
     with pytest.raises(ObsidianAgentError, match="does not exist"):
-        of_notes("Gone.md").paths(around)
+        NoteSet((Term("note", "Gone.md"),)).paths(around)
 
 
 @pytest.mark.parametrize(
