@@ -183,7 +183,7 @@ class _Turn:
                 continue
             rest = {key: text for key, text in chosen.texts.items() if key != name}
             left_out = f"“{wanted.description}: {chosen.texts[name]}” is left out."
-            match self.planner.offline.propose(self.request, chosen.recipe, rest, doubted=True):
+            match self.planner.offline.turn(self.request).propose(chosen.recipe, rest, doubted=True):
                 case PlanReady(plan):
                     found.append(Candidate(plan.goal, plan, rest, (), chosen.recipe.name, left_out))
                 case NeedsInput(candidates=(first, *_)) if not first.missing:
@@ -195,7 +195,7 @@ class _Turn:
     def _one(self, chosen: Chosen, planner: OfflinePlanner | None = None) -> Verdict:
         """One action with its values; a value that cannot be read is left to the person."""
         offline = planner or self.planner.offline
-        event = offline.propose(self.request, chosen.recipe, chosen.texts, doubted=True)
+        event = offline.turn(self.request).propose(chosen.recipe, chosen.texts, doubted=True)
         bad = event.problem.path if isinstance(event, TurnFailed) else None
         if bad is None or bad not in chosen.texts or not isinstance(event, TurnFailed):
             return event
@@ -219,12 +219,12 @@ class _Turn:
         parts: list[tuple[Recipe, Mapping[str, Any]]] = []
         preview: Preview | None = None
         for each in chosen:
-            here = _on(offline, view)
-            part = here.propose(self.request, each.recipe, each.texts)
+            here = _on(offline, view).turn(self.request)
+            part = here.propose(each.recipe, each.texts)
             if isinstance(part, PlanReady):
                 plans.append(part.plan)
-                parts.append((each.recipe, here.turn(self.request).values(each.recipe, each.texts)))
-                preview = here.turn(self.request).tried(part.plan)
+                parts.append((each.recipe, here.values(each.recipe, each.texts)))
+                preview = here.tried(part.plan)
             if not isinstance(part, PlanReady) or preview is None or preview.errors or preview.after is None:
                 # One of them alone is worth asking about: the first that is not clear.
                 return self._one(each)

@@ -103,7 +103,7 @@ def propose(session: Session, recipe: str, values: Mapping[str, Any]) -> Verdict
     """What a recipe with values comes to in the sample vault."""
     found = recipe_named(recipe, packaged())
     assert found is not None, f"there is a recipe {recipe}"
-    return session.offline.propose(session.request(""), found, values)
+    return session.offline.turn(session.request("")).propose(found, values)
 
 
 def _leads_there(session: Session, candidate: Candidate, task: Task, wanted: object) -> bool:

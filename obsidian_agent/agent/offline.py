@@ -35,14 +35,9 @@ from obsidian_agent.tools.core.tool import Tool
 from obsidian_agent.vault.views.view import VaultView
 
 if TYPE_CHECKING:
-    from obsidian_agent.agent.form import Form
     from obsidian_agent.agent.macro import Macro
 
-
-MOST_LINES = 200
-"""Lines of a list in an answer; of what is more, the number is told."""
-
-
+MOST_LINES: Final = 200  # of a list in an answer; of what is more, the number is told
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
 WHICH: Final = "Which of these is it?"
@@ -60,14 +55,10 @@ class OfflinePlanner:
     view: Callable[[], VaultView]
     tools: Mapping[str, Tool]
     macros: Callable[[], Sequence[Macro]] = tuple
+    name: str = "offline"
     _known: list[Names] = field(default_factory=list, repr=False)
     _menus: list[Menu] = field(default_factory=list, repr=False)
     """The names and the menu of the last turn: while a message is typed, the vault and the macros mostly stay as they are."""
-
-    @property
-    def name(self) -> str:
-        """How it is shown."""
-        return "offline"
 
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
         """The plan, the answer, what is asked back, or why not; nothing happens on the way."""
@@ -76,8 +67,7 @@ class OfflinePlanner:
     def recipes(self, *, questions: bool = False) -> tuple[Recipe, ...]:
         """What there is to choose from: the recipes that ship, and the macros; or questions only. May block."""
         usable = (each for each in packaged() if all(tool in self.tools for tool in each.tools))
-        own = tuple(each for each in usable if each.answer is not None or not questions)
-        return own if questions else (*own, *map(from_macro, self.macros()))
+        return tuple(each for each in usable if each.answer is not None) if questions else (*usable, *map(from_macro, self.macros()))
 
     def decide(self, request: PlanRequest, *, questions: bool = False) -> Verdict:
         """The same as `plan` without waiting for a thread. `questions`: answers only, never a plan."""
@@ -95,26 +85,8 @@ class OfflinePlanner:
             return verdict
         recipe = next((each for each in self.recipes() if each.name == chosen.recipe), None)
         if recipe is not None:
-            return self.propose(request, recipe, {**chosen.values, **request.params})
+            return self.turn(request).propose(recipe, {**chosen.values, **request.params})
         return PlanReady(chosen.plan) if chosen.plan is not None else verdict
-
-    def propose(self, request: PlanRequest, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
-        """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
-
-        A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
-        recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
-        """
-        return self.turn(request).proposed(recipe, texts, doubted=doubted)
-
-    def form(self, request: PlanRequest, name: str) -> Form:
-        """The form of the recipe or macro of this name. Raises `PlanError`. May block."""
-        from obsidian_agent.agent.form import Form
-
-        recipe = next((each for each in self.recipes() if each.name == name), None)
-        if recipe is None:
-            raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
-        turn = self.turn(request)
-        return Form(recipe, turn.around, turn.unmet(recipe))
 
     def turn(self, request: PlanRequest, *, questions: bool = False) -> OfflineTurn:
         """A sentence over the vault as it is now; its names hold as long as its index is the same. May block."""
@@ -167,12 +139,14 @@ class OfflineTurn:
     def verdict(self) -> Verdict:
         """A sure reading, or what to pick from."""
         if len(self._readings) != 1:
-            refused = self._out_of_bounds()
-            return TurnFailed(refused) if refused is not None else NeedsInput(self._question, self.candidates)
+            if (refused := self._out_of_bounds()) is not None:
+                return TurnFailed(refused)
+            worded = self._readings or any(each.worded for each in self._nearest)
+            return NeedsInput(WHICH if worded else NEAREST if any(each.score for each in self._nearest) else NOTHING, self.candidates)
         reading = self._readings[0]
         if self.request.params:
             texts = {name: shown(reading.recipe.inputs[name], value) for name, value in reading.values.items()}
-            return self.proposed(reading.recipe, {**texts, **self.request.params})
+            return self.propose(reading.recipe, {**texts, **self.request.params})
         return self._settled(reading.recipe, reading.values, certain=True)
 
     def values(self, recipe: Recipe, texts: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,8 +163,12 @@ class OfflineTurn:
                 raise
         return values
 
-    def proposed(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
-        """See `OfflinePlanner.propose`."""
+    def propose(self, recipe: Recipe, texts: Mapping[str, Any], *, doubted: bool = False) -> Verdict:
+        """What becomes of a recipe with values as a person, a model or a script gives them, mostly as text.
+
+        A plan or an answer, what is missing, or `TurnFailed` with ARGUMENT_INVALID for a value that is none. `doubted`: somebody else chose
+        recipe and values for the request's message, so they are compared with it; a doubt makes the plan a question.
+        """
         unknown = texts.keys() - recipe.inputs.keys()
         if unknown:
             known = ", ".join(recipe.inputs) or "none"
@@ -213,18 +191,10 @@ class OfflineTurn:
 
     def _out_of_bounds(self) -> Problem | None:
         """Why the place that the likeliest action wants cannot be the one that the sentence names; None where that is not so."""
-        first = self._nearest[0] if self._nearest and not self._readings else None
-        if first is None or not first.worded or not any(first.recipe.inputs[name].kind in PLACES for name in first.missing):
+        first = [] if self._readings else self._nearest[:1]
+        if not any(each.worded and each.recipe.inputs[name].kind in PLACES for each in first for name in each.missing):
             return None
-        said = Sentence(self.request.message, self.around)
-        return next(filter(None, map(out_of_bounds, said.places)), None)
-
-    @property
-    def _question(self) -> str:
-        """What is asked over the candidates: whether they fit the words, only the names in them, or nothing."""
-        if self._readings or any(each.worded for each in self._nearest):
-            return WHICH
-        return NEAREST if any(each.score for each in self._nearest) else NOTHING
+        return next(filter(None, map(out_of_bounds, Sentence(self.request.message, self.around).places)), None)
 
     @cached_property
     def _readings(self) -> list[Reading]:
@@ -262,7 +232,10 @@ class OfflineTurn:
             return TurnFailed(error.problems[0], error.problems)
         if done.errors:
             return TurnFailed(done.errors[0], done.errors)
-        items = _items(_at(done.outputs, wording.items, texts))
+        listed = _at(done.outputs, wording.items, texts)
+        if isinstance(listed, dict):
+            listed = [{"key": key, "value": each} for key, each in listed.items()]
+        items = listed if isinstance(listed, list) else [] if listed in (None, "") else [listed]
         count = _at(done.outputs, wording.count, texts) if wording.count else len(items)
         if not items and not count:
             return Answer(f"{plan.goal}: nothing found.")
@@ -285,7 +258,8 @@ class OfflineTurn:
 
     def unmet(self, recipe: Recipe) -> str | None:
         """What must be there first."""
-        if "selection" in recipe.needs and not self.around.has_selection:
+        selection = self.request.context.selection
+        if "selection" in recipe.needs and not (selection and selection.text.strip()):
             return NO_SELECTION
         if "activeFile" in recipe.needs and self.around.active_file is None:
             return NO_ACTIVE_FILE
@@ -324,24 +298,10 @@ def _sources(items: list[Any], field: str, shown: Mapping[str, str]) -> tuple[st
     """The paths of the notes, each once; `${name}` is the note of a parameter."""
     if field.startswith("${"):
         return (shown[field[2:-1]],)
-    found: dict[str, None] = {}
-    for item in items:
-        value = item.get(field) if isinstance(item, dict) else None
-        for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, dict):
-                path = path.get("path")
-            if isinstance(path, str):
-                found[path] = None
-    return tuple(found)
-
-
-def _items(value: Any) -> list[Any]:
-    """A list as it is; of an object its fields, of anything else a list of one, of nothing an empty one."""
-    if isinstance(value, list):
-        return value
-    if isinstance(value, dict):
-        return [{"key": key, "value": each} for key, each in value.items()]
-    return [] if value is None or value == "" else [value]
+    values = [item.get(field) for item in items if isinstance(item, dict)]
+    each = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    paths = (one.get("path") if isinstance(one, dict) else one for one in each)
+    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 
 def _at(outputs: Mapping[str, Any], place: str, shown: Mapping[str, str]) -> Any:

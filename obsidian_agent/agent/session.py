@@ -28,7 +28,7 @@ from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.errors import ConfigError, ObsidianAgentError, Problem
+from obsidian_agent.errors import ConfigError, ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.model import ActionPlan
 
 if TYPE_CHECKING:
@@ -166,7 +166,13 @@ class Session:
 
     def form(self, name: str) -> Form:
         """The form of a recipe or trusted macro (`macro:NAME`). Raises `PlanError`. May block."""
-        return self.offline.form(self.request(""), name)
+        from obsidian_agent.agent.form import Form
+
+        recipe = next((each for each in self.recipes() if each.name == name), None)
+        if recipe is None:
+            raise PlanError(f"There is no action “{name}” any more.", code="RECIPE_NOT_FOUND")
+        turn = self.offline.turn(self.request(""))
+        return Form(recipe, turn.around, turn.unmet(recipe))
 
     def suggest(self, message: str, model: str | None = None) -> tuple[Candidate, ...]:
         """The likeliest actions for a message that is still being written; none where a model will plan that picks from no menu.
@@ -309,8 +315,8 @@ class Session:
             if recipe is None:
                 await emit(TurnFailed(Problem("RECIPE_NOT_FOUND", f"There is no recipe “{name}”.")))
                 return
-            request = await asyncio.to_thread(self.request, instruction or "")
-            verdict = await asyncio.to_thread(self.offline.propose, request, recipe, values)
+            turn = await asyncio.to_thread(lambda: self.offline.turn(self.request(instruction or "")))
+            verdict = await asyncio.to_thread(turn.propose, recipe, values)
             if isinstance(verdict, PlanReady):
                 await self._preview(verdict.plan.to_json(), {}, frozenset(), instruction, emit)
             else:

@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace, out: Output) -> Exit:
 
     recipe = _named(options.name)
     session = open_session(options)
-    event = session.offline.propose(session.request(""), recipe, parameters(options))
+    event = session.offline.turn(session.request("")).propose(recipe, parameters(options))
     match event:
         case PlanReady(plan=plan) if options.dry_run:
             return dry_run(session, plan.to_json(), {}, out)

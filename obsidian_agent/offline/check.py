@@ -20,23 +20,15 @@ from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.tools.registry import TOOLS
 
+# English words that say that every note is meant.
 _EVERYTHING: Final = frozenset({"all", "every", "everything", "everywhere", "each", "whole", "vault", "any"})
-"""Words that say that every note is meant; English, like the vault itself is only in other languages' sentences by a name."""
-
+# Words of a text that rather tell what to write.
 _DESCRIBING: Final = frozenset(
-    {"sentence", "summary", "paragraph", "description", "list", "about", "what", "which", "who", "how", "why", "whether"}
+    ["sentence", "summary", "paragraph", "description", "list", "about", "what", "which", "who", "how", "why", "whether"]
 )
-"""Words of a text that rather tell what to write."""
-
-_MANY: Final = 10
-"""So many files changed are more than a sentence means that names one note."""
-
-_PROSE: Final = 6
-"""A text of so many words that is in no quotes may be meant as an order to write one."""
-
-_LEFT: Final = regex.compile("s?l(?:s*l)*")
-"""A stretch of words that are left over, with small ones before and between them."""
-
+_MANY: Final = 10  # so many files changed are more than a sentence means that names one note
+_PROSE: Final = 6  # a text of so many words that is in no quotes may be meant as an order to write one
+_LEFT: Final = regex.compile("s?l(?:s*l)*")  # a stretch of words that are left over, with small ones before and between them
 _ARTICLES: Final = frozenset({"the", "a", "an", "and"})
 _ARGUMENTS: Final[Mapping[str, Kind]] = {
     **dict.fromkeys(("content", "text", "template", "preview", "replace", "set"), "text"),
@@ -132,11 +124,8 @@ def _spoken(recipe: Recipe, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_filled(example: str, values: Mapping[str, Any]) -> bool:
-    for name, field in SLOT.findall(example):
-        value = values.get(name)
-        if value is None or (field and not any(term.key == SLOTS[field][0] for term in value.terms)):
-            return False
-    return True
+    slots = [(values.get(name), field) for name, field in SLOT.findall(example)]
+    return all(value is not None and (not field or SLOTS[field][0] in {term.key for term in value.terms}) for value, field in slots)
 
 
 def _to_say(wanted: Input, value: Any, around: Surroundings) -> Iterator[str]:
@@ -161,12 +150,12 @@ def _leaves(value: Any) -> list[str]:
 def _uncovered(said: Sentence, texts: Sequence[str], stems: Collection[str]) -> Iterator[str]:
     """The stretches of a sentence that neither the texts of a plan nor its words stand for."""
     keys = {key_of(text) for text in texts}
-    covered = [(each.start, each.end) for each in (*said.quotes, *said.days) if key_of(each.text) in keys]
-    covered += [(each.start, each.end) for each in said.names if any(_values(each) & {key, f"{key}.md"} for key in keys)]
+    covered = [each for each in (*said.quotes, *said.days) if key_of(each.text) in keys]
+    covered += (each for each in said.names if any(_values(each) & {key, f"{key}.md"} for key in keys))
     found = list(WORD.finditer(said.text))
     codes = ""
     for word in found:
-        inside = any(start <= word.start() and word.end() <= end for start, end in covered)
+        inside = any(each.start <= word.start() and word.end() <= each.end for each in covered)
         small, used = word[0].casefold() in FUNCTION_WORDS, stem(word[0]) in stems or word[0].casefold() in _EVERYTHING
         codes += "u" if inside or (used and not small) else "s" if small else "l"
     left: list[str] = []

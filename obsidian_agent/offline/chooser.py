@@ -132,10 +132,8 @@ def _value_shape(wanted: Input) -> Mapping[str, Any]:
             return {"$ref": "#/$defs/notes"}
         case "choice":
             return {"enum": list(wanted.options)}
-        case "boolean":
-            return {"type": "boolean"}
-        case "number":
-            return {"type": "number"}
+        case "boolean" | "number":
+            return {"type": wanted.kind}
         case "list" | "tags" | "properties":
             return _TEXTS
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from datetime import date, timedelta
 from typing import Final
 
@@ -10,9 +11,7 @@ import regex
 _MONTHS: Final = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
 _WEEKDAYS: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _NAMED: Final = {"today": 0, "now": 0, "yesterday": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2}
-NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})
-"""Words that can be nothing else than a day."""
-
+NEAR: Final = frozenset({"today", "yesterday", "tomorrow"})  # words that can be nothing else than a day
 _NUMBERS: Final = {"a": 1, "an": 1} | {
     word: count for count, word in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 1)
 }
@@ -21,10 +20,11 @@ _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name
 _COUNT: Final = r"\d{1,4}|" + "|".join(_NUMBERS)
 _UNIT: Final = "day|week|month|year"
 _ISO: Final = regex.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_DAY_MONTH: Final = regex.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)?\.? (?:of )?({_MONTH})\.?,?(?: (\d{{4}}))?")
-_MONTH_DAY: Final = regex.compile(rf"({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?:,? (\d{{4}}))?")
-_AGO: Final = regex.compile(rf"({_COUNT}) ({_UNIT})s? ago")
-_AHEAD: Final = regex.compile(rf"in ({_COUNT}) ({_UNIT})s?")
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_CALENDAR: Final = regex.compile(
+    rf"{_DAY}\.? (?:of )?(?P<month>{_MONTH})\.?,?(?: (?P<year>\d{{4}}))?|(?P<month>{_MONTH})\.? {_DAY}(?:,? (?P<year>\d{{4}}))?"
+)
+_AWAY: Final = regex.compile(rf"(?P<in>in )?(?P<count>{_COUNT}) (?P<unit>{_UNIT})s?(?(in)| ago)")
 _WEEKDAY: Final = regex.compile(rf"(?:(last|next|this|on) )?({'|'.join(_WEEKDAYS)})")
 
 
@@ -34,9 +34,20 @@ def parse(text: str, today: date) -> date | None:
     if phrase in _NAMED:
         return today + timedelta(days=_NAMED[phrase])
     try:
-        return _calendar(phrase, today) or _relative(phrase, today)
+        if match := _ISO.fullmatch(phrase):
+            return date(int(match[1]), int(match[2]), int(match[3]))
+        if match := _CALENDAR.fullmatch(phrase):
+            month = next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3]))
+            return date(int(match["year"] or today.year), month, int(match["day"]))
+        if match := _AWAY.fullmatch(phrase):
+            count = int(match["count"]) if match["count"].isdigit() else _NUMBERS[match["count"]]
+            return shift(today, count if match["in"] else -count, match["unit"])
+        if match := _WEEKDAY.fullmatch(phrase):
+            ahead = (_WEEKDAYS.index(match[2]) - today.weekday()) % 7
+            return today + timedelta(days=ahead - 7 if match[1] == "last" else ahead or (7 if match[1] == "next" else 0))
     except (ValueError, OverflowError):
-        return None
+        pass
+    return None
 
 
 def shift(day: date, count: int, unit: str) -> date:
@@ -45,34 +56,4 @@ def shift(day: date, count: int, unit: str) -> date:
         return day + timedelta(days=count * (7 if unit == "week" else 1))
     months = day.year * 12 + day.month - 1 + count * (12 if unit == "year" else 1)
     year, month = divmod(months, 12)
-    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
-    return min(date(year, month + 1, 1) + timedelta(days=day.day - 1), following - timedelta(days=1))
-
-
-def _calendar(phrase: str, today: date) -> date | None:
-    if match := _ISO.fullmatch(phrase):
-        return date(int(match[1]), int(match[2]), int(match[3]))
-    if match := _DAY_MONTH.fullmatch(phrase):
-        return date(int(match[3] or today.year), _month(match[2]), int(match[1]))
-    if match := _MONTH_DAY.fullmatch(phrase):
-        return date(int(match[3] or today.year), _month(match[1]), int(match[2]))
-    return None
-
-
-def _relative(phrase: str, today: date) -> date | None:
-    if match := _AGO.fullmatch(phrase):
-        return shift(today, -_count(match[1]), match[2])
-    if match := _AHEAD.fullmatch(phrase):
-        return shift(today, _count(match[1]), match[2])
-    if match := _WEEKDAY.fullmatch(phrase):
-        ahead = (_WEEKDAYS.index(match[2]) - today.weekday()) % 7
-        return today + timedelta(days=ahead - 7 if match[1] == "last" else ahead or (7 if match[1] == "next" else 0))
-    return None
-
-
-def _count(text: str) -> int:
-    return int(text) if text.isdigit() else _NUMBERS[text]
-
-
-def _month(text: str) -> int:
-    return next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(text[:3]))
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))

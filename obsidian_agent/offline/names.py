@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import regex
 
 from obsidian_agent.errors import VaultError
-from obsidian_agent.tools.core.tool import RunContext, ToolContext
+from obsidian_agent.tools.core.tool import RunContext
 from obsidian_agent.vault.index.index import VaultIndex
 from obsidian_agent.vault.links.resolve import name_key
 from obsidian_agent.vault.paths.path import ROOT, PathUse, parse
@@ -45,11 +45,6 @@ class Names:
     index: VaultIndex
     _top: tuple[str, ...] = ()
     """Folders right in the vault, also empty ones."""
-
-    @classmethod
-    def of(cls, view: VaultView) -> Names:
-        """The names of a vault as it is. May block."""
-        return cls(view.index, tuple(entry.path.text for entry in view.children(ROOT) if entry.kind == "folder"))
 
     def find(self, text: str, *kinds: NameKind) -> tuple[Name, ...]:
         """What a whole text names, of these kinds (none given: of any). Of a note and an alias the note counts."""
@@ -137,23 +132,15 @@ class Surroundings:
     @cached_property
     def names(self) -> Names:
         """The names of the vault, from its index. May block."""
-        names = Names.of(self.view)
-        return self.known if self.known is not None and self.known.index is names.index else names
+        index = self.view.index
+        if self.known is not None and self.known.index is index:
+            return self.known
+        return Names(index, tuple(entry.path.text for entry in self.view.children(ROOT) if entry.kind == "folder"))
 
     @property
     def active_file(self) -> str | None:
         """The path of the open note."""
         return self.context.active_file.text if self.context.active_file is not None else None
-
-    @property
-    def has_selection(self) -> bool:
-        """Whether any text is selected."""
-        return bool(self.context.selection and self.context.selection.text.strip())
-
-    @property
-    def tools(self) -> ToolContext:
-        """The context of a tool that reads this vault."""
-        return ToolContext(self.view, self.view, self.context)
 
 
 def key_of(text: str) -> str:
@@ -164,10 +151,8 @@ def key_of(text: str) -> str:
 
 def said_of(value: Any) -> str | None:
     """How a person would write the value of a property; None for what has no short name. A link is called by its target."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, int | float):
-        return str(value)
+        return str(value).lower()  # true, false
     if not isinstance(value, str) or not value.strip():
         return None
     link = _LINK.fullmatch(value)

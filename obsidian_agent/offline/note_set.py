@@ -16,6 +16,7 @@ import regex
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 from obsidian_agent.offline.names import Surroundings
 from obsidian_agent.offline.recipe import Kind
+from obsidian_agent.tools.core.tool import ToolContext
 from obsidian_agent.tools.registry import TOOLS
 
 ACTIVE: Final = "${activeFile}"
@@ -79,10 +80,8 @@ KEYS: Final[Mapping[Key, tuple[Kind, str, str]]] = {
 
 _COMPARED: Final[Mapping[str, str]] = {">=": "atLeast", "<=": "atMost", ">": "above", "<": "below"}
 TASKS: Final = ("open", "done", "any", "none")
-_PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')
+_PLAIN: Final = regex.compile(r'[^\s"\[<>=]\S*')  # values that need no quotes, and names of properties
 _PLAIN_NAME: Final = regex.compile(r'[^\]"<>:=\s][^\]"<>:=]*')
-"""Values and names of properties that need no quotes."""
-
 _NUMBER: Final = regex.compile(r"-?\d{1,15}(?:\.\d{1,10})?")
 
 
@@ -113,10 +112,8 @@ class NoteSet:
         """The condition of `vault.find`."""
         named = [term.value for term in self.terms if term.key == "note" and not term.negated]
         parts: list[dict[str, Any]] = [{"paths": named}] if named else []
-        for term in self.terms:
-            if term.key != "note" or term.negated:
-                part = _condition(term)
-                parts.append({"not": part} if term.negated else part)
+        others = [term for term in self.terms if term.key != "note" or term.negated]
+        parts += ({"not": _condition(term)} if term.negated else _condition(term) for term in others)
         keys = [key for part in parts for key in part]
         if len(keys) == len(set(keys)):
             return {key: value for part in parts for key, value in part.items()}
@@ -128,7 +125,7 @@ class NoteSet:
         rest = [_said(term) for term in self.terms if term not in named]
         if not named:
             return " ".join(["notes", *rest]) if rest else "all notes"
-        names = [_called(term.value) for term in named]
+        names = [note_name(term.value) for term in named]
         return " ".join([" and ".join(filter(None, [", ".join(names[:-1]), names[-1]])), *rest])
 
     def query(self) -> str:
@@ -138,7 +135,9 @@ class NoteSet:
     def paths(self, around: Surroundings) -> tuple[str, ...]:
         """The notes that are meant now. Raises `ObsidianAgentError` for a note or folder that is gone. May block."""
         where = json.loads(json.dumps(self.condition()).replace(ACTIVE, around.active_file or ""))
-        found = TOOLS["vault.find"].propose(TOOLS["vault.find"].input.model_validate({"where": where}), around.tools)
+        found = TOOLS["vault.find"].propose(
+            TOOLS["vault.find"].input.model_validate({"where": where}), ToolContext(around.view, around.view, around.context)
+        )
         return tuple(file["path"] for file in found.output.model_dump(mode="json", by_alias=True)["files"])
 
 
@@ -174,8 +173,8 @@ def without_templates(described: NoteSet, around: Surroundings) -> NoteSet:
 
 
 def note_name(path: str) -> str:
-    """The name of a note without folder and ending."""
-    return path.rpartition("/")[2].removesuffix(".md")
+    """The name of a note without folder and ending; the open one is “this note”."""
+    return "this note" if path == ACTIVE else path.rpartition("/")[2].removesuffix(".md")
 
 
 def plain(value: str) -> Any:
@@ -217,12 +216,8 @@ def _said(term: Term) -> str:
             words = "in the vault" if term.key == "folder" else "right in the vault's root"
         case _:
             when = "before" if term.op in ("<", "<=") else "since"
-            words = KEYS[term.key][2].format(value=term.value, name=_called(term.value), when=when)
+            words = KEYS[term.key][2].format(value=term.value, name=note_name(str(term.value)), when=when)
     return f"{'not ' if term.negated else ''}{words}"
-
-
-def _called(note: str) -> str:
-    return "this note" if note == ACTIVE else note_name(note)
 
 
 def shown(value: Any) -> str:
@@ -234,13 +229,8 @@ def _typed(term: Term) -> str:
     sign = "-" if term.negated else ""
     if term.key == "property":
         name = term.property if _PLAIN_NAME.fullmatch(term.property or "") else _quoted(term.property or "")
-        match term.op:
-            case "has":
-                return f"{sign}[{name}]"
-            case "lacks":
-                return f"{sign}[{name}:]"
-            case _:
-                return f"{sign}[{name}{term.op}{_quoted(term.value) if isinstance(term.value, str) else shown(term.value)}]"
+        compared = f"{term.op}{_quoted(term.value) if isinstance(term.value, str) else shown(term.value)}"
+        return f"{sign}[{name}{'' if term.op == 'has' else ':' if term.op == 'lacks' else compared}]"
     value = f"#{term.value}" if term.key == "tag" else str(term.value)
     op = "" if term.op == ":" else term.op
     return f"{sign}{term.key}:{op}{value if _PLAIN.fullmatch(value) else _quoted(value)}"

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from obsidian_agent.plan.model import ParameterType
 
@@ -36,13 +36,7 @@ _LISTS: Final = ("list", "tags", "properties")
 _PATHS: Final = ("path", "note", "entry", "folder", "newNote", "newName", "template")
 
 
-class RecipeModel(BaseModel):
-    """Base of a recipe's parts: unknown fields refused, immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Input(RecipeModel):
+class Input(BaseModel, extra="forbid", frozen=True):
     """One input of a recipe or macro, as forms, readers and models see it.
 
     `default`: the value that holds when none is given (`${activeFile}` is the open note). `optional`: arguments and steps that hang on it
@@ -71,7 +65,7 @@ class Input(RecipeModel):
         return "list" if self.kind in _LISTS else "path" if self.kind in _PATHS else "text"
 
 
-class AnswerFrom(RecipeModel):
+class AnswerFrom(BaseModel, extra="forbid", frozen=True):
     """How the outputs of a plan that only reads become an answer. Places are like `find.files`.
 
     The answer's first line is the plan's goal (what was looked for) with a number: `count`, or the length of the list at `items`. `item`
@@ -84,7 +78,7 @@ class AnswerFrom(RecipeModel):
     sources: str | None = None
 
 
-class Recipe(RecipeModel):
+class Recipe(BaseModel, extra="forbid", frozen=True):
     """One thing that can be done without a model. With `answer` it is a question: its plan changes nothing.
 
     `needs`: what must be there: a selection, an open note.

@@ -17,13 +17,11 @@ from obsidian_agent.offline.values import said
 from obsidian_agent.plan.model import ActionPlan, ParameterType
 
 _REFERENCE: Final = re.compile(r"(?<!\$)\$\{([A-Za-z][A-Za-z0-9_]*)((?:\|[^}]*)?)\}")
+# A part of a goal in brackets, with a reference: it is only said when that has a value.
 _PERHAPS: Final = re.compile(r"\[([^\[\]]*\$\{([A-Za-z][A-Za-z0-9_]*)[^\[\]]*)\]")
-"""A part of a goal in brackets, with a reference: it is only said when that has a value."""
-
 _BARE: Final = re.compile(r"\$+(?:steps|vars)\b\S*")
+# A name that a text refers to: of a step, of something captured, or of a parameter, which is only referred to in braces.
 _NAME: Final = re.compile(r"(?:(?<!\$)\$\{(?:\$?(steps|vars)\.)?|\A\$(steps|vars)\.)([A-Za-z][A-Za-z0-9_]*)")
-"""A name that a text refers to: of a step, of something captured, or of a parameter, which is only referred to in braces."""
-
 _PLACES: Final = ("args", "foreach", "when")
 _RISKS: Final = ("read-only", "writes", "commands")
 

@@ -22,27 +22,18 @@ from obsidian_agent.offline.sentence import FUNCTION_WORDS, JOINED, WORD, Found,
 from obsidian_agent.offline.values import read
 
 MOST: Final = 3
+# The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length.
 _K1: Final = 1.2
 _B: Final = 0.6
-"""The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length."""
-
-_TITLE: Final = 2
-"""So many times the words of a title count."""
-
-_MEANT: Final = 0.8
-_NEAR: Final = 0.7
-_KIND: Final = 0.5
-"""What a word counts that stands for one of the menu, one that is only written like it, and what may be of a kind: a text a new name, a day a
-condition or what is to be written."""
-
-_LOOKED_AT: Final = 16
-_LACKING: Final = 0.9
-_UNUSED: Final = 0.8
-"""Of so many recipes the form is filled in: each input that stays empty, and each name or text that finds no place, makes it less likely
-that one is meant."""
-
+_TITLE: Final = 2  # so many times the words of a title count
+_MEANT: Final = 0.8  # what a word counts that stands for one of the menu,
+_NEAR: Final = 0.7  # one that is only written like it,
+_KIND: Final = 0.5  # and what may be of a kind: a text a new name, a day a condition or what is to be written
+_LOOKED_AT: Final = 16  # of so many recipes the form is filled in:
+_LACKING: Final = 0.9  # each input that stays empty,
+_UNUSED: Final = 0.8  # and each name or text that finds no place, makes it less likely that one is meant
+# What people do most, for sentences that all recipes fit alike.
 _FIRST: Final = ("new-note", "add-text", "find-notes", "recent-notes", "list-tags")
-"""What people do most, for sentences that all recipes fit alike."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("note", "alias", "entry", "template", "notes", "file", "linksTo"), "‹note›"),
@@ -64,8 +55,8 @@ _MADE: Final = frozenset({"newNote", "newName", "folder", "tag"})
 _FREE: Final = frozenset({"folder", "newNote", "newName", "value", "text", "list", "heading"})
 """The kinds of names that an input of a kind takes; the kinds that take a name that is to be made, and those that take a quoted text."""
 
+# What a quoted text may be.
 _TEXT: Final[Mapping[str, float]] = {"‹text›": 1, "‹folder›": _KIND, "‹tag›": _KIND, "‹value›": _KIND}
-"""What a quoted text may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +166,8 @@ def _terms(recipe: Recipe) -> Iterator[str]:
 def _bare_words(said: Sentence) -> str:
     """The sentence without its names and days."""
     text = said.bare
-    for start, end in [(each.start, each.end) for each in said.names] + [(each.start, each.end) for each in said.days]:
-        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    for each in (*said.names, *said.days):
+        text = f"{text[: each.start]}{' ' * (each.end - each.start)}{text[each.end :]}"
     return text
 
 
@@ -268,10 +259,8 @@ class _Rest:
         left: list[Found] = []
         for found in self.names:
             senses = _senses(found)
-            lies = (
-                not notes or not senses or senses[0].key != "folder" or all(term.value.startswith(f"{senses[0].value}/") for term in notes)
-            )
-            if found.new or not (lies or found.negated):
+            folder = f"{senses[0].value}/" if senses and senses[0].key == "folder" else ""
+            if found.new or (folder and not found.negated and not all(term.value.startswith(folder) for term in notes)):
                 left.append(found)  # It is to be made, or for something else: the note that is named does not lie in it.
             elif found.negated:
                 places = [term for term in senses if term.key != "property"]

@@ -18,6 +18,9 @@ from obsidian_agent.offline.names import Name, Names, Surroundings
 JOINED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}"
 """Scripts that write words, or words and their particles, without blanks: each character is looked at alone."""
 
+_JOINED: Final = regex.compile(f"[{JOINED}]")
+_STRETCH: Final = regex.compile(f"[{JOINED}]+")
+_LONGEST_JOINED: Final = 5
 WORD: Final = regex.compile(rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{JOINED}]]+(?:['’]\p{{L}}+)?|[{JOINED}]", regex.VERSION1)
 
 _FUNCTION: Final = (
@@ -84,10 +87,6 @@ def joined_words(text: str) -> list[str]:
     return found
 
 
-_STRETCH: Final = regex.compile(f"[{JOINED}]+")
-_LONGEST_JOINED: Final = 5
-
-
 def _plain(word: str) -> str:
     """Without case and accents."""
     return "".join(char for char in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(char))
@@ -104,31 +103,20 @@ def vocabulary() -> dict[str, frozenset[str]]:
     return {word: frozenset(heads) for word, heads in known.items()}
 
 
-_LOOKED_AT: Final = 2000
-"""Characters of a sentence: what is longer is a text that somebody pasted."""
+_LOOKED_AT: Final = 2000  # characters of a sentence: what is longer is a text that somebody pasted
+_LONGEST: Final = 12  # words of a name, at most
+_LONGEST_DAY: Final = 4  # words of a day, at most
 
-_LONGEST: Final = 12
-"""Words of a name, at most."""
-
-_LONGEST_DAY: Final = 4
-"""Words of a day, at most."""
-
+# A text in quotes. An apostrophe within a word ends none.
 _QUOTED: Final = regex.compile(
     r"'((?:[^']|(?<=\p{L})'(?=\p{L}))*)'(?!\p{L})|\"([^\"]*)\"|“([^”]*)”|‘([^’]*)’(?!\p{L})|«([^»]*)»|「([^」]*)」|『([^』]*)』|„([^“”]*)[“”]"
 )
-"""A text in quotes. An apostrophe within a word ends none."""
-
-HELD: Final = "\ue000"
-"""What stands for each character of a quoted text: no word, and no name."""
-
+HELD: Final = "\ue000"  # stands for each character of a quoted text: no word, and no name
 _NAME_WORD: Final = regex.compile(rf"#?[[\p{{L}}\p{{N}}\p{{M}}_]--[{JOINED}]]+(?:['’]\p{{L}}+)?", regex.VERSION1)
-_JOINED: Final = regex.compile(f"[{JOINED}]")
+# A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`.
 _GOES_ON: Final = regex.compile(r"(?<=[\p{L}\p{N}])[/-](?=[\p{L}\p{N}])")
-"""A sign that joins what is before and behind it to one name: `travel/dk` is no `travel`."""
-
+# Names may end with signs: `(draft)`, `C++`, `What?`.
 _CLOSING: Final = regex.compile(r"(?<=[\p{L}\p{N}\p{M}_])[)\]!?+%*.]+")
-"""Names may end with signs: `(draft)`, `C++`, `What?`."""
-
 _TAG: Final = regex.compile(r"(?<!\S)#([\p{L}\p{N}_/-]*[\p{L}_][\p{L}\p{N}_/-]*)")
 _TOKEN: Final = regex.compile(rf"(?<![\w#/-])\w+(?:[/-]\w+)+(?![/-]?\w)(?<![{JOINED}])")
 _PLACE: Final = regex.compile(rf"[^\s{HELD}]*[/\\][^\s{HELD}]*[^\s{HELD}.,;:!?]")
@@ -147,12 +135,9 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Stretch):
     """A stretch of a sentence that is a name of the vault, and all that it may name."""
 
-    start: int
-    end: int
-    text: str
     names: tuple[Name, ...]
     negated: str = ""
     """What turns it round, with the name: “except Thesis”."""

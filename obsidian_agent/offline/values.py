@@ -18,9 +18,9 @@ from obsidian_agent.vault.markdown import edits
 from obsidian_agent.vault.paths.path import PathUse, parse
 from obsidian_agent.vault.text import decode
 
-PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})
-"""Kinds that are a place in the vault, perhaps a new one."""
-
+PLACES: Final = frozenset({"path", "folder", "newNote", "newName"})  # kinds that are a place in the vault, perhaps a new one
+# What notes can be sorted or grouped by, besides their properties.
+FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
 _CHOICES: Final = {"is": {state: state for state in STATES}, "tasks": {state: state for state in TASKS}}
 _TERM: Final = regex.compile(
     r"(?P<not>-)?(?:(?P<key>[a-z]+(?:-[a-z]+)?):(?P<op>>=|<=|>|<)?(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\"\[]\S*))"
@@ -28,9 +28,6 @@ _TERM: Final = regex.compile(
     r"|(?P<tag>#[^\s]+))(?:\s+|$)"
 )
 _DATE: Final = regex.compile(r"(?:\[\[)?\d{4}-\d{2}-\d{2}")
-
-FIELDS_OF_NOTES: Final = frozenset({"name", "path", "folder", "tags", "modified", "created", "day", "size"})
-"""What notes can be sorted or grouped by, besides their properties."""
 
 
 def read(wanted: Input, given: Any, around: Surroundings, others: Mapping[str, Any] | None = None, *, known: bool = False) -> Any:
@@ -63,8 +60,11 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
             return _folder(text, around, known=known)
         case "tag" | "tags" | "property" | "properties":
             one = _tag if wanted.kind.startswith("tag") else _property
-            many = wanted.kind in ("tags", "properties")
-            return list(dict.fromkeys(one(part, around, known) for part in _parts(text))) if many else one(text, around, known)
+            if wanted.kind in ("tag", "property"):
+                return one(text, around, known)
+            # Between commas, and tags with their sign also between blanks.
+            parts = [part for each in text.split(",") for part in (each.split() if "#" in text else [each.strip()]) if part]
+            return list(dict.fromkeys(one(part, around, known) for part in parts))
         case "field":
             return _field(text, around)
         case "heading":
@@ -76,11 +76,17 @@ def _read(wanted: Input, text: str, around: Surroundings, of: Any, known: bool) 
         case "choice":
             return _choice(text, wanted)
         case "date":
-            return _day(text, around)
+            day = dates.parse(text, around.context.now.date())
+            if day is None:
+                raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
+            return day.isoformat()
         case "value":
             return _value(text, of, around, known)
         case _:
-            return _typed(wanted, text)
+            try:
+                return fitted(text, wanted.type)
+            except PlanError as error:
+                raise Unread(f"{wanted.description}: {error.message}") from error
 
 
 def shown(wanted: Input, value: Any) -> str:
@@ -115,13 +121,6 @@ def headings(note: str, around: Surroundings) -> list[str]:
         return [heading.text for heading in edits.headings(decode(around.view.read(where), where.text))]
     except VaultError:
         return []
-
-
-def _typed(wanted: Input, value: Any) -> Any:
-    try:
-        return fitted(value, wanted.type)
-    except PlanError as error:
-        raise Unread(f"{wanted.description}: {error.message}") from error
 
 
 def _one(text: str, around: Surroundings, *kinds: NameKind, below: str = "") -> str:
@@ -249,18 +248,6 @@ def _value(text: str, name: Any, around: Surroundings, known: bool = False, *, q
         raise Unread(f"No note has the value “{text}”.")
     dated = any(isinstance(each, str) and _DATE.match(each) for each in there.values()) or (not there and key_of(text) in dates.NEAR)
     return day.isoformat() if day is not None and dated else value
-
-
-def _day(text: str, around: Surroundings) -> str:
-    found = dates.parse(text, around.context.now.date())
-    if found is None:
-        raise Unread(f"“{text}” is no day.", hint="Write it like 2026-03-14.")
-    return found.isoformat()
-
-
-def _parts(text: str) -> list[str]:
-    """What stands between commas, of tags with their sign also between blanks."""
-    return [part for each in text.split(",") for part in (each.split() if "#" in text else [each.strip()]) if part]
 
 
 def read_set(text: str, around: Surroundings, *, known: bool = False) -> NoteSet:

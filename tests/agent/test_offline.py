@@ -30,7 +30,7 @@ def filled(desk: Desk, name: str, **texts: Any) -> AgentEvent:
     """What becomes of a recipe with values given as text."""
     recipe = recipe_named(name, packaged())
     assert recipe is not None
-    return desk.planner.propose(desk.request(""), recipe, texts)
+    return desk.planner.turn(desk.request("")).propose(recipe, texts)
 
 
 def changes(desk: Desk, event: AgentEvent) -> dict[str, Any]:
@@ -149,9 +149,9 @@ def test_who_chose_for_a_sentence_is_doubted(desk):
     recipe = recipe_named("move", packaged())
     assert recipe is not None
     texts = {"notes": "Website", "folder": "Archive"}
-    sure = desk.planner.propose(desk.request("Move Website to Archive"), recipe, texts, doubted=True)
+    sure = desk.planner.turn(desk.request("Move Website to Archive")).propose(recipe, texts, doubted=True)
     assert isinstance(sure, PlanReady)
-    doubted = desk.planner.propose(desk.request("Move Website to Archive before 1 February"), recipe, texts, doubted=True)
+    doubted = desk.planner.turn(desk.request("Move Website to Archive before 1 February")).propose(recipe, texts, doubted=True)
     assert isinstance(doubted, NeedsInput)
     assert doubted.message == "Is it this? Nothing covers “before 1 February”."
 
