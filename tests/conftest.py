@@ -67,6 +67,22 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
+def _closed_vaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A command holds its vault open until its process ends: here that is the end of the test, or the suite would run out of files."""
+    opened: list[VaultStore] = []
+    real = VaultStore.open
+
+    def open_and_remember(folder: str | os.PathLike[str]) -> VaultStore:
+        opened.append(real(folder))
+        return opened[-1]
+
+    monkeypatch.setattr(VaultStore, "open", open_and_remember)
+    yield
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service of this machine, which a test starts, may take long to answer when the machine is busy."""
     monkeypatch.setattr(local_models, "PATIENCE", 3.0)
