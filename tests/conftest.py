@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import tempfile
@@ -12,6 +13,7 @@ import hypothesis
 import pytest
 
 from obsidian_agent.agent import local_models
+from obsidian_agent.cli import session_factory
 from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
@@ -70,13 +72,13 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def _closed_vaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A command holds its vault open until its process ends: here that is the end of the test, or the suite would run out of files."""
     opened: list[VaultStore] = []
-    real = VaultStore.open
+    real = session_factory.open_vault
 
-    def open_and_remember(folder: str | os.PathLike[str]) -> VaultStore:
-        opened.append(real(folder))
+    def open_and_remember(options: argparse.Namespace) -> VaultStore:
+        opened.append(real(options))
         return opened[-1]
 
-    monkeypatch.setattr(VaultStore, "open", open_and_remember)
+    monkeypatch.setattr(session_factory, "open_vault", open_and_remember)
     yield
     for store in opened:
         store.close()
