@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import select
+import selectors
 import socket
 import struct
 import threading
@@ -258,7 +258,9 @@ class _Handler(BaseHTTPRequestHandler):
             left = 0.05 if deadline is None else min(0.05, deadline - time.monotonic())
             if left <= 0:
                 return
-            readable, _, _ = select.select([self.connection], [], [], left)
+            with selectors.DefaultSelector() as selector:  # select() knows no file numbers above 1023
+                selector.register(self.connection, selectors.EVENT_READ)
+                readable = selector.select(left)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 raise _Gone
 
