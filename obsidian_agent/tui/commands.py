@@ -34,6 +34,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("record", "The record", "What was done, sent, approved, refused and denied", "show_record"),
     Command("files", "Notes read in this conversation", "Enter opens one", "show_files"),
     Command("insert", "Insert the answer into the open note", "A plan like any other", "insert_answer"),
+    Command("log", "The log", "What went wrong in the program itself", "show_log"),
     Command("stats", "Statistics", "Tokens, cost and times", "show_stats"),
     Command("cache", "What is kept ready", "/cache clear puts away what nobody uses", "show_cache", "[clear]"),
     Command("settings", "Settings", "With their defaults", "settings"),

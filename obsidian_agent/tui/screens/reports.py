@@ -39,6 +39,16 @@ class ReportActions(Workspace):
         self.app.push_screen(Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent."))
 
     @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_log(self) -> None:
+        """The end of the log file."""
+        from obsidian_agent import log
+
+        file = log.current()
+        found = await asyncio.to_thread(log.lines, file) if file is not None else []
+        lines = [(terminal_text.line(each), "$foreground") for each in found[-report_lines.MOST :]]
+        self._report(f"The log: {file}", lines or [("Nothing went wrong.", "$quiet")])
+
+    @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_stats(self) -> None:
         """Tokens, cost and times."""
         self._report("Statistics", report_lines.usage_lines(*await asyncio.to_thread(self.services.usage, self.thread.id)))
