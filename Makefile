@@ -1,4 +1,4 @@
-# obsidian-agent: `make run` and `make test` set everything up on a machine that has python3 (3.11.5 or newer, with venv) and make.
+# obsidian-agent: `make run` and `make test` set everything up on a machine that has python3 (3.11 or newer, with venv) and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +14,7 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' || { echo "Python 3.11.5 or newer is needed (older ones fail to see some links, by a fault in their regular expressions); set PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing the pinned packages into $(VENV) (once)…"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt

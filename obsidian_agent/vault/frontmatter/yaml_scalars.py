@@ -51,7 +51,7 @@ _ESCAPED = re.compile(f'[{_UNPRINTABLE}"\\\\]')
 _HAS_UNPRINTABLE = re.compile(f"[{_UNPRINTABLE}]")
 _PLAIN_BLOCK = re.compile(
     rf"""[^\s\-?:,\[\]{{}}\#&*!|>'"%@`{_UNPRINTABLE}]   # an indicator at the start would mean something
-    (?:[^\s:\#{_UNPRINTABLE}]|:(?=\S)|(?<=\S)\#|[{_BLANK}](?!\#))*+(?<!\s)""",
+    (?>(?:[^\s:\#{_UNPRINTABLE}]|:(?=\S)|(?<=\S)\#|[{_BLANK}](?!\#))*)(?<!\s)""",
     re.VERBOSE,
 )
 _FLOW_HAZARD = re.compile(r"[,\[\]{}:?#\"']")
@@ -150,19 +150,19 @@ _END = r"\r?\n"
 _COMMENT = rf"\#[^\n{_CONTROLS}]*+"
 _REST = rf"(?:[ ]++(?:{_COMMENT})?)?{_END}"
 _FIRST = rf"[^\s\-?:,\[\]{{}}\#&*!|>'\"%@`{_CONTROLS}]"
-_PLAIN = rf"{_FIRST}(?:[^\s:\#{_CONTROLS}]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s\#:]|:\S))*+"
+_PLAIN = rf"{_FIRST}(?>(?:[^\s:\#{_CONTROLS}]|:(?=\S)|(?<=\S)\#|[ ]++(?=[^\s\#:]|:\S))*)"
 _DOUBLE = rf'"[^"\\\t\n{_CONTROLS}]*+"'
 _SINGLE = rf"'[^'\t\n{_CONTROLS}]*+'"
 _INNER = rf"[^\s,\[\]{{}}:\#?\"'{_CONTROLS}]"
-_FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?:{_INNER}|[ ]++(?={_INNER}))*+)"
+_FLOW_ITEM = rf"(?:{_DOUBLE}|{_SINGLE}|{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))"
 _BLANK_LINE = re.compile(rf"[ ]*+(?:{_COMMENT})?{_END}")
 _ENTRY = re.compile(
-    rf"""(?P<key>\w(?:[\w./]|[ \-]++(?=[\w./]))*+)[ ]*+:
-    (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>\[[ ]*+(?:{_FLOW_ITEM}(?:[ ]*+,[ ]*+{_FLOW_ITEM})*+)?[ ]*+\]))
+    rf"""(?P<key>\w(?>(?:[\w./]|[ \-]++(?=[\w./]))*))[ ]*+:
+    (?:[ ]++(?:(?P<plain>{_PLAIN})|(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<flow>\[[ ]*+(?:{_FLOW_ITEM}(?>(?:[ ]*+,[ ]*+{_FLOW_ITEM})*))?[ ]*+\]))
     )?{_REST}""",
     re.VERBOSE,
 )
-_FLOW_ITEMS = re.compile(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?:{_INNER}|[ ]++(?={_INNER}))*+)")
+_FLOW_ITEMS = re.compile(rf"(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_FIRST}(?>(?:{_INNER}|[ ]++(?={_INNER}))*))")
 _LINE_ITEM = re.compile(rf"(?P<pad>[ ]*+)-[ ]++(?:(?P<quoted>{_DOUBLE}|{_SINGLE})|(?P<plain>{_PLAIN})){_REST}")
 
 

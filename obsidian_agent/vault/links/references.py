@@ -30,8 +30,8 @@ _ASSIGNED: Final = re.compile(rb"=(?<=[fFcC\s\x80-\xff]=)")
 """What a note with definitions, or with attributes that name files, certainly holds."""
 
 _BEHIND_LABEL: Final = re.compile(_NAMED)
-_DEFINITION: Final = re.compile(rf"\[(?!\^)(?:[^\[\]\\]|\\.){{1,999}}+{_NAMED}")
-_OPENING: Final = re.compile(r"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
+_DEFINITION: Final = re.compile(rf"\[(?!\^)(?>(?:[^\[\]\\]|\\.){{1,999}}){_NAMED}")
+_OPENING: Final = re.compile(r"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 _VALUE: Final = r"""\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))"""
 _NAMING: Final = re.compile(rf"\b(?:href|src){_VALUE}", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(rf"""[\s/]*+([^\s"'<>/=]+)(?:{_VALUE})?""")

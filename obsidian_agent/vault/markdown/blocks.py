@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from obsidian_agent.vault.markdown.lines import ITEM, RULE, UNDERLINE, Line, read_heading, without_block_id
 from obsidian_agent.vault.markdown.model import BlockId, NoteHeading, NoteTask
 
-_LINE_OPENING: Final = re.compile(rb"(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*+")
+_LINE_OPENING: Final = re.compile(rb"(?>(?:[ \t>]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)")
 
 INDENTED: Final = re.compile(rb"\n(?: {4}| {0,3}\t)(?=[ \t]*+[^ \t\r\n])")
 """The beginning of a line that is indented enough for code."""
@@ -35,7 +35,7 @@ _LINE: Final = re.compile(
 _PLAIN_ITEM: Final = re.compile(rb"[ \t>]*+(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?!(?:[-*+]|[0-9]{1,9}[.)])[ \t]*\r?\n)[^\s#>]")
 _FIRST_LINE: Final = re.compile(rb" {4}| {0,3}\t")
 _ITEM_CODE: Final = re.compile(
-    rb"(?:\n|\A)[ \t>]*+(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}(?=[-*+0-9>])(?:>[ \t]*)*+)*+(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)"
+    rb"(?:\n|\A)[ \t>]*+(?>(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,4}(?=[-*+0-9>])(?>(?:>[ \t]*)*))*)(?:[-*+]|[0-9]{1,9}[.)])(?: {5}| *\t *\t| {4}\t)"
 )
 _QUOTED_CODE: Final = re.compile(rb">(?: {5}| {0,4}\t)")
 BLANK_LINE: Final = re.compile(rb"\n[ \t>]*\r?\n")

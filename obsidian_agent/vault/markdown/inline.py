@@ -24,15 +24,15 @@ _NESTING: Final = 8
 
 def _balanced(levels: int) -> bytes:
     unit = rb"[^\s()\\]++|\\" + _PUNCTUATION + rb"?+"
-    pattern = rb"(?:" + unit + rb")*+"
+    pattern = rb"(?>(?:" + unit + rb")*)"
     for _ in range(levels):
-        pattern = rb"(?:" + unit + rb"|\(" + pattern + rb"\))*+"
+        pattern = rb"(?>(?:" + unit + rb"|\(" + pattern + rb"\))*)"
     return pattern
 
 
 DESTINATION: Final = re.compile(
-    rb"[ \t\r\n]*+(?:<((?:[^<>\n\\]|\\[\s\S])*+)>|(?!<)(" + _balanced(_NESTING) + rb"))"
-    rb"""(?:[ \t\r\n]++(?:"(?:[^"\\]|\\[\s\S])*+"|'(?:[^'\\]|\\[\s\S])*+'|\((?:[^()\\]|\\[\s\S])*+\)))?[ \t\r\n]*+\)"""
+    rb"[ \t\r\n]*+(?:<((?>(?:[^<>\n\\]|\\[\s\S])*))>|(?!<)(" + _balanced(_NESTING) + rb"))"
+    rb"""(?:[ \t\r\n]++(?:"(?>(?:[^"\\]|\\[\s\S])*)"|'(?>(?:[^'\\]|\\[\s\S])*)'|\((?>(?:[^()\\]|\\[\s\S])*)\)))?[ \t\r\n]*+\)"""
 )
 """From behind the opening parenthesis to behind the closing one: group 1 in angle brackets, group 2 without; a title may follow."""
 
@@ -87,7 +87,7 @@ _COMMENT_END: Final = re.compile(rb"-->")
 _UNQUOTED_BLANK_LINE: Final = re.compile(rb"\n[ \t]*\r?(?=\n)")
 _HTML_TAG: Final = re.compile(
     rb"""</?[A-Za-z][A-Za-z0-9-]*+
-    (?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+
+    (?>(?:\s++[A-Za-z_:][A-Za-z0-9_.:-]*+(?>(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?))*)
     \s*+/?>""",
     re.VERBOSE,
 )
@@ -244,7 +244,7 @@ _TICKS, _DOLLAR, _ANGLE, _BRACKET, _TILDES, _PERCENT = 8, 9, 10, 11, 12, 13
 # Every alternative begins with a plain character, so that the search can skip to the next of nine. Runs are possessive: no backtracking.
 _EVENT: Final = re.compile(
     rb"""\\[!-/:-@\[-`{-~]
-    |\[\[(?![ \t]*\]\])((?:[^\[\]\n]++|\](?!\])|\[(?!\[))++)\]\]
+    |\[\[(?![ \t]*\]\])((?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+))\]\]
     |\[([^\[\]\\`\n]*+)\]\(([^\s()<>\\]++)\)
     |\#([^\s\#,.;:!?(){}\[\]"'`<>|\\*=+&%$@^~]++)
     |\#\#{0,5}(?=[\ \t\r\n]|\Z)()

@@ -35,7 +35,7 @@ HTML_BLOCK = re.compile(
 )
 _RAW_HTML = re.compile(r"<(script|pre|style|textarea)(?:[\s>]|$)", re.IGNORECASE)
 _LONE_TAG = re.compile(
-    r"""(?:<[a-z][a-z0-9-]*+(?:\s++[a-z_:][\w.:-]*+(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?+)*+\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)$""",
+    r"""(?:<[a-z][a-z0-9-]*+(?>(?:\s++[a-z_:][\w.:-]*+(?>(?:\s*+=\s*+(?:[^\s"'=<>`]++|'[^']*+'|"[^"]*+"))?))*)\s*+/?>|</[a-z][a-z0-9-]*+\s*+>)$""",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r"<(?:(!--)|(\?)|(!\[CDATA\[)|(![A-Za-z]))")

@@ -25,10 +25,10 @@ _NOT_INDENTED: Final = r"(?!\n(?:\ {4}|\ {0,3}\t)[ \t]*+[^ \t\r\n])"
 
 def _fenced(marks: str) -> str:
     """What follows the opening line of a fence: up to the first line that begins with its marks, if that holds nothing else."""
-    return rf"(?:\n(?!\ {{0,3}}{marks})[^\n]*+)*+\n\ {{0,3}}{marks}{marks[0]}*+[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}"
+    return rf"(?>(?:\n(?!\ {{0,3}}{marks})[^\n]*+)*)\n\ {{0,3}}{marks}{marks[0]}*+[ \t]*+\r?(?=\n|\Z){_NOT_INDENTED}"
 
 
-_WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?:[^\[\]\n]++|\](?!\])|\[(?!\[))++\]\]"
+_WIKILINK: Final = r"\[\[(?![ \t]*\]\])(?>(?:[^\[\]\n]++|\](?!\])|\[(?!\[))+)\]\]"
 
 # As in inline.py every alternative begins with a plain character; what must precede is looked up behind it. A match of one character
 # is something that is not plain. Brackets that are certainly no link are not found at all: nothing is hidden in them.
@@ -44,7 +44,7 @@ _EVENT: Final = re.compile(
     |`(?<![^\n]`)``(?!`)[^`\n]*+{_fenced("```")}
     |`(?<![^\n]`)```(?!`)[^`\n]*+{_fenced("````")}
     |`
-    |\$(?<![^\n]\$)\$[^$\n]*+\n[^$]*+(?:\$(?!\$)[^$]*+)*+\$\$[^\n]*+(?=\n|\Z){_NOT_INDENTED}
+    |\$(?<![^\n]\$)\$[^$\n]*+\n[^$]*+(?>(?:\$(?!\$)[^$]*+)*)\$\$[^\n]*+(?=\n|\Z){_NOT_INDENTED}
     |\$(?![ \t\r\n]|\Z)
     |<[A-Za-z][A-Za-z0-9+.\-]{{1,31}}:[^\s<>|]*+>
     |<(?<=[^\s>]<)/?[A-Za-z][A-Za-z0-9-]*+\ ?/?>
