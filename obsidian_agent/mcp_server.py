@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -16,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from obsidian_agent import __version__
 from obsidian_agent.agent.shared_vault import HINT, SharedVault
 from obsidian_agent.agent.turn.tool_round import Scrubber, error_text
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError
 
 INSTRUCTIONS = f"""A vault of Obsidian notes. Notes that the person did not share do not exist here. {HINT}

@@ -11,9 +11,9 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.terminal_text import block, line
 

@@ -11,13 +11,13 @@ import asyncio
 import ipaddress
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.catalogue import Catalogue
