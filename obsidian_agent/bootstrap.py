@@ -302,7 +302,7 @@ def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files:
 
 def _trusted(wiring: Wiring) -> TrustStore:
     """What of the vault the person trusts on this computer."""
-    return TrustStore(_vault_state(wiring) / "trusted.json")
+    return TrustStore(_vault_state(wiring) / "trusted.json", open_record(wiring))
 
 
 def policy_of(wiring: Wiring) -> Policy:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
 from obsidian_agent.dataclass import dataclass, field
@@ -25,6 +25,9 @@ from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_agent.vault.paths.path import APP_FOLDER, OTHER_AGENTS, ROOT, PathUse, VaultPath, custom_path, parse
 from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.view import VaultView
+
+if TYPE_CHECKING:
+    from obsidian_agent.agent.privacy.record import Record
 
 
 def files_below(view: VaultView, start: str) -> Iterator[VaultPath]:
@@ -195,9 +198,10 @@ def standing(known: str | None, sha256: str) -> Standing:
 
 @dataclass(frozen=True, slots=True)
 class TrustStore:
-    """The file, outside of the vault, that holds the hashes of trusted files by their paths. Methods may block."""
+    """The file, outside of the vault, that holds the hashes of trusted files by their paths; `record` takes down each change. Methods may block."""
 
     file: Path
+    record: Record | None = None
 
     def hashes(self) -> dict[str, str]:
         """What is trusted; nothing when the file is missing or damaged."""
@@ -209,17 +213,19 @@ class TrustStore:
 
     def trust(self, path: str, sha256: str) -> None:
         """Trust a file with exactly this content. Raises `ConfigError`."""
-        self._write({**self.hashes(), path: sha256})
+        self._write({**self.hashes(), path: sha256}, path, sha256)
 
     def distrust(self, path: str) -> None:
-        self._write({name: value for name, value in self.hashes().items() if name != path})
+        self._write({name: value for name, value in self.hashes().items() if name != path}, path, None)
 
-    def _write(self, hashes: Mapping[str, str]) -> None:
+    def _write(self, hashes: Mapping[str, str], path: str, sha256: str | None) -> None:
         try:
             replace_file(self.file, json.dumps(hashes, ensure_ascii=False, indent=1).encode())
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ConfigError(f"What you trust cannot be written down in {self.file} ({reason}).", code="IO_ERROR") from error
+        if self.record is not None:
+            self.record.note("trust", path=path, sha256=sha256)
 
 
 Parsed = TypeVar("Parsed")
