@@ -29,7 +29,7 @@ __all__ = ["asdict", "dataclass", "field", "fields", "replace"]
 def _completed(cls: type, frozen: bool, slots: bool, eq: bool) -> type:
     cls.__doc__ = cls.__doc__ or cls.__name__
     own = set(cls.__dict__)
-    if "__eq__" in own and cls.__hash__ is None:
+    if "__eq__" in own and cls.__dict__.get("__hash__") is None:
         own.discard("__hash__")  # Python put it there
     if not eq:
         own |= {"__eq__", "__hash__"}
