@@ -120,7 +120,7 @@ def test_defaults_are_made_for_each_and_fields_of_a_base_come_first() -> None:
     assert Derived().found is not Derived().found
     assert Derived([1], "y") == Derived(name="y", found=[1])
     assert Derived([1]) != Base([1])
-    same = ours.dataclass(frozen=True, eq=False)(type("Same", (), {}))
+    same: Any = ours.dataclass(frozen=True, eq=False)(type("Same", (), {}))
     assert same() != same()
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'found'"):
         Derived().found = []  # type: ignore[misc]
