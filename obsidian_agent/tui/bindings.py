@@ -7,12 +7,12 @@ enter, ctrl+h is backspace) are not used.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding, BindingType
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass, replace
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode

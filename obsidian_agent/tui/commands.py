@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from obsidian_agent.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

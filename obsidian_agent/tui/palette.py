@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +12,7 @@ from textual.content import Content
 from textual.fuzzy import Matcher
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.themes import DARK, LIGHT
 
 if TYPE_CHECKING:

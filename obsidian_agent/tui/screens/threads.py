@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
@@ -16,6 +15,7 @@ from textual.widgets import Input, Static
 
 from obsidian_agent import terminal_text
 from obsidian_agent.agent.fields import Field
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.bindings import binding, bindings
 from obsidian_agent.tui.commands import Command
 from obsidian_agent.tui.screens.dialogs import Confirm, Modal
