@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -24,6 +23,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
+from obsidian_agent.dataclass import fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document
@@ -71,7 +71,7 @@ def run_document(
                 return _ended(past, not_approved, out)
             return finish(ExecutionResult(None, "refused", False, "refused", total_steps=len(ready.instances), errors=(not_approved,)), out)
         with interruptible() as cancel, progress("Applying", out) as show:
-            result = session.plans.apply(ready, partial(_tell, show=show, out=out), cancel)
+            result = session.plans.apply(ready, partial(_tell, show=show, out=out), cancel, "options" if yes else "person")
         if not ready.waits or not result.success:
             break
         past.append(result)
@@ -215,7 +215,10 @@ def _reject(error: PlanError, out: Output) -> Exit:
 def _approved(session: Session, ready: Preview, out: Output) -> bool:
     """Show the preview and ask on the terminal; without one the answer is no."""
     if not out.as_json and not show_preview(session, ready, out) and on_terminal(sys.stdin):
-        return out.agreed("Do this? Type yes: ")
+        agreed = out.agreed("Do this? Type yes: ")
+        if not agreed:
+            session.plans.reject(ready)
+        return agreed
     out.note("Not approved: add --yes, or run it in a terminal to be asked.")
     return False
 
