@@ -17,7 +17,6 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import NO_MODEL
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The settings, and what options say on top of them for this time. `offline`: whatever model is set, none; `now` freezes the clock.
+    """A vault, the person's settings for it, and where their state lies. `now` freezes the clock.
 
     `policy` None: the settings say what plans may do. `config`: the folder of the settings file, where keys may lie too.
     """
@@ -61,22 +60,9 @@ class Wiring:
     store: VaultStore
     state: Path
     policy: Policy | None = Policy()
-    model: str | None = None
-    base_url: str | None = None
     now: datetime | None = None
-    share_allow: tuple[str, ...] = ()
-    share_deny: tuple[str, ...] = ()
-    share_local: bool = False
-    auto_title: bool = False
-    offline: bool = False
     settings: LiveSettings = field(default_factory=LiveSettings)
     config: Path | None = None
-
-    @property
-    def spec(self) -> str | None:
-        """The model that is asked, as options and settings have it now; None for the menu alone."""
-        spec = None if self.offline else self.model or self.settings.chosen
-        return None if spec == NO_MODEL else spec
 
 
 def build_session(wiring: Wiring) -> Session:
@@ -120,10 +106,7 @@ def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
     from obsidian_agent.agent.threads.manager import ThreadManager
 
-    def auto_title() -> bool:
-        return wiring.auto_title or wiring.settings.current.auto_title
-
-    return ThreadManager(open_threads(wiring), session, auto_title)
+    return ThreadManager(open_threads(wiring), session, lambda: wiring.settings.current.auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -183,7 +166,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
-    spec = wiring.spec
+    spec = wiring.settings.chosen
     if spec is None:
         return None
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
@@ -205,12 +188,11 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
 
 
 def sharing_of(wiring: Wiring) -> SharingRules:
-    """What may leave this machine, as settings and options have it."""
+    """What may leave this machine, as the settings have it."""
     from obsidian_agent.agent.privacy.consent import SharingRules
 
     settings = wiring.settings.current
-    allow, deny = (*settings.share_allow, *wiring.share_allow), (*settings.share_deny, *wiring.share_deny)
-    return SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
+    return SharingRules.of(settings.share_allow, settings.share_deny, local=settings.share_local)
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
@@ -218,14 +200,14 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
-    base_url = wiring.base_url or settings.base_url
+    addresses = dict(settings.services) | ({spec.partition("/")[0].lower(): settings.base_url} if settings.base_url else {})
     find_key = build_keys(wiring).find if wiring.config is not None else environment_key
 
     def counted(provider: Provider) -> Provider:
         # Scripts are played, not asked.
         return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
-    return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
+    return ProviderManager(addresses, find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
 
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
@@ -305,7 +287,7 @@ def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files:
     from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
     settings = wiring.settings.current
-    known = rules or SharingRules.of((), (*settings.share_deny, *wiring.share_deny))
+    known = rules or SharingRules.of((), settings.share_deny)
     return VaultAgents(
         wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover
     )
@@ -313,7 +295,7 @@ def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files:
 
 def _trusted(wiring: Wiring) -> TrustStore:
     """What of the vault the person trusts on this computer."""
-    return TrustStore(_vault_state(wiring) / "trusted.json")
+    return TrustStore(_vault_state(wiring) / "trusted.json", open_record(wiring))
 
 
 def policy_of(wiring: Wiring) -> Policy:

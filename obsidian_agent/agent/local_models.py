@@ -181,9 +181,9 @@ def _elsewhere(wanted: str, found: Sequence[LocalService]) -> str:
 
 def _remarks(settings: LiveSettings, base_url: str | None) -> tuple[str, ...]:
     remarks = [
-        f"{row.variable} is set, and stronger than the settings file: {row.value} stays in use."
+        f"{row.stronger.rstrip('.')}: {row.value} stays in use."
         for row in settings.rows()
-        if row.name in ("model", "base_url") and row.source == "environment"
+        if row.name in ("model", "base_url") and row.stronger
     ]
     if base_url and settings.current.base_url != base_url:
         remarks.append(f"The base URL was {base_url}.")

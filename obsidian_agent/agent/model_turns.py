@@ -240,7 +240,7 @@ async def _menu_first(turns: ModelTurns, agent: Agent, request: PlanRequest) -> 
     return exact_text((await asyncio.to_thread(planner.first_request, request))[0])
 
 
-_SPEC: Final = re.compile(r"[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
+_SPEC: Final = re.compile(r"(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]{0,200}")
 
 
 _MODEL: Final = re.compile(r"[^\s/][^\s]{0,200}")

@@ -31,6 +31,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("context", "What would be sent", "Exactly, with its size and price", "show_context", "[MESSAGE]"),
     Command("compact", "Make room now", "Older turns are summarised for the model", "compact"),
     Command("sent", "What was sent", "To which model, of which notes", "show_sent"),
+    Command("record", "The record", "What was done, sent, approved, refused and denied", "show_record"),
     Command("files", "Notes read in this conversation", "Enter opens one", "show_files"),
     Command("insert", "Insert the answer into the open note", "A plan like any other", "insert_answer"),
     Command("stats", "Statistics", "Tokens, cost and times", "show_stats"),

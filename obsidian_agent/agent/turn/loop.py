@@ -154,7 +154,12 @@ class Agent:
         facts = await asyncio.to_thread(self.config.facts, self.provider.name)
         prefix = await asyncio.to_thread(self.prefix, facts)
         sampling = self.sampling if self.config.temperature is None else replace(self.sampling, temperature=self.config.temperature)
-        asker = Asker(Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real), self.approve)
+        asker = Asker(
+            Gate(self.rules, self.conversation.grants, self.provider.local, self.vault.real),
+            self.approve,
+            self.ledger.record,
+            self.provider.name,
+        )
         return Preparation(
             self.provider, self.config, self.conversation, asker, self.open_view, prefix, sampling, self.new_mark(), facts, context
         )

@@ -178,6 +178,7 @@ class ToolRound:
 
     async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
         prepared = self.prepared
+        await _in_parallel([partial(prepared.asker.note_denied, call) for call in reads])
         looked = await _in_parallel([partial(prepare, call, prepared.open_view(), prepared.context) for call in reads])
         found: list[tuple[ReadCall, Found]] = []
         for call, outcome in zip(reads, looked, strict=True):

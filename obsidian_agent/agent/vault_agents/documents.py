@@ -77,7 +77,7 @@ def _line(text: str, position: int) -> int:
 
 
 NAME: Final = r"^[a-z0-9][a-z0-9_-]*$"
-MODEL: Final = r"^[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
+MODEL: Final = r"^(custom:)?[a-z0-9][a-z0-9_-]*/[^\s/][^\s]*$"
 COLOUR: Final = r"^#[0-9a-fA-F]{6}$"
 MOST_INSTRUCTIONS: Final = 100
 """Patterns of instruction files."""

@@ -32,6 +32,13 @@ class ReportActions(Workspace):
         self._report("What was sent", report_lines.sent_lines(await asyncio.to_thread(self.services.ledger.entries), self.thread.id))
 
     @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_record(self) -> None:
+        """Every entry of the record, newest first; letters find the ones that hold them."""
+        entries = await asyncio.to_thread(self.services.ledger.record.entries)
+        rows = report_lines.record_rows(entries)
+        self.app.push_screen(Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent."))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_stats(self) -> None:
         """Tokens, cost and times."""
         self._report("Statistics", report_lines.usage_lines(*await asyncio.to_thread(self.services.usage, self.thread.id)))

@@ -44,11 +44,11 @@ class SettingsList(VirtualList["Row"]):
         if isinstance(row, str):
             return Content.styled(row, "bold $primary")
         changed = row.value != row.default
-        source = {"default": "", "file": "", "environment": f"  from {row.variable}"}[row.source]
+        told = {"vault": "  for this vault", "environment": f"  from {row.variable}", "option": "  from the command line"}
         return Content.assemble(
             (f" {terminal_text.line(row.title):<{TITLE_WIDTH}} ", "$foreground"),
             (terminal_text.shortened(shown(row.value), 200), "bold" if changed else "$quiet"),
-            (source, "$warning"),
+            (told.get(row.source, ""), "$warning"),
         )
 
 
@@ -119,8 +119,8 @@ class SettingsScreen(Modal[None]):
 
     async def _save(self, row: SettingRow, value: Any) -> None:
         await asyncio.shield(self._set(row.name, value))
-        if row.source == "environment":
-            self.problem(f"{row.variable} is set and stronger than the file.")
+        if row.stronger:
+            self.problem(row.stronger)
         await self._reload()
 
     async def _set(self, name: str, value: Any) -> None:
