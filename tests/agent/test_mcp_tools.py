@@ -316,8 +316,8 @@ def test_a_model_looks_around_with_them_and_gets_the_answer_as_data(desk: Desk) 
     script.write_text("\n".join(json.dumps(each) for each in made))
     (desk.folder / "vault").mkdir()
     with VaultStore.open(desk.folder / "vault") as store:
-        settings = LiveSettings(current=Settings(mcp_servers={"desk": desk.server}))
-        session = build_session(Wiring(store, desk.folder / "state", model=f"scripted/{script}", now=NOW, settings=settings))
+        settings = LiveSettings(current=Settings(model=f"scripted/{script}", mcp_servers={"desk": desk.server}))
+        session = build_session(Wiring(store, desk.folder / "state", now=NOW, settings=settings))
 
         async def turn() -> list[AgentEvent]:
             return [event async for event in session.turn("What is soil?", desk.approve)]
