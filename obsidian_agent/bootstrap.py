@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport

@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -37,6 +36,7 @@ from mcp_types import (
 
 from obsidian_agent import __version__
 from obsidian_agent.config.settings import McpServer
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ServerError
 from obsidian_agent.providers.errors import redact
 from obsidian_agent.state_files import make_private

@@ -14,7 +14,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +24,7 @@ from obsidian_agent.agent.privacy.consent import REFUSED, ApproveShare, Grants, 
 from obsidian_agent.agent.privacy.record import Record
 from obsidian_agent.agent.privacy.untrusted_text import neutral
 from obsidian_agent.config.settings import McpServer
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ServerError
 from obsidian_agent.providers.base import ToolOffer
 from obsidian_agent.state_files import replace_file

@@ -15,9 +15,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
+
+from obsidian_agent.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
