@@ -332,7 +332,7 @@ def test_killed_stopped_or_hung_up_at_any_moment_in_the_app(base: Path, tell: Te
         now = picture(base / "vault")
         if now != old:
             violations.append(f"{number}: {sorted(set(now.items()) ^ set(old.items()))[:4]}")
-    if not approved and KILLS > 20:
+    if not approved and KILLS >= 10:
         violations.append("no plan was ever carried out: the kills struck nothing")
     tell("killed, hung up or stopped in the app", KILLS, violations)
 
