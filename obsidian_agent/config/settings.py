@@ -28,6 +28,8 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
 """A list of patterns; in an environment variable they are separated by `;`."""
 
 
+HookEvent = Literal["before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"]
+
 Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
 
 
@@ -141,6 +143,10 @@ class Settings(BaseModel):
     )
     theme: str | None = _field(None, "App", "Theme", "dark, light, or the name of a theme of the terminal app.")
     keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
+
+    hooks: dict[HookEvent, Annotated[tuple[str, ...], Field(min_length=1)]] = _field(
+        {}, "App", "Hooks", 'Commands of yours at events, such as before_run = ["~/bin/check"], which may stop a run. docs/hooks.md.'
+    )
 
     @field_validator("base_url", "services")
     @classmethod
