@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
@@ -29,6 +29,7 @@ from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.consent import SharingRules
@@ -240,6 +241,15 @@ class _Lasting:
         return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
 
     @cached_property
+    def servers(self) -> McpTools:
+        """The MCP servers whose tools models may call."""
+        from obsidian_agent.agent.mcp_tools import McpTools
+
+        wiring = self.wiring
+        configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
+        return McpTools(configured, wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+
+    @cached_property
     def trace(self) -> Trace:
         """Where turns are traced when that is wanted."""
         from obsidian_agent.agent.trace import Trace
@@ -269,6 +279,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
+        servers=lasting.servers if settings.mcp_servers else None,
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.ledger import Ledger
 from obsidian_agent.agent.threads.manager import ThreadManager
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from obsidian_agent.config.settings import HookEvent
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 
 TIMEOUT: Final = 30.0

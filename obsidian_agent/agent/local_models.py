@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.catalogue import list_models
 from obsidian_agent.providers.registry import SCRIPTED, endpoint_of, find_vendor, is_loopback

@@ -10,7 +10,6 @@ import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -34,6 +33,7 @@ from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.open_vault import OpenVault, moved_selection, run_context
 from obsidian_agent.agent.privacy.record import MOST_DENIED
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
 from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.parameters import MissingInput

@@ -11,7 +11,6 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, PlanError, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.preview import dry_run

@@ -6,13 +6,13 @@ import argparse
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import NOT_ASKED, Output, on_terminal
 from obsidian_agent.cli.parser import Commands, UsageError, approval
 from obsidian_agent.cli.session_factory import open_session, wiring_of
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ALL_RUNS: Final = 1_000_000
 SHOWN_RUNS: Final = 50
+"""Runs that a screen gets unasked; programs get all."""
 
 
 def arguments(commands: Commands) -> None:

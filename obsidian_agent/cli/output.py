@@ -11,10 +11,10 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import AnswerNotWritten, Problem
 from obsidian_agent.terminal_text import block, line
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -24,6 +23,7 @@ from obsidian_agent.agent.events import (
 from obsidian_agent.agent.session import Session
 from obsidian_agent.cli.exits import Exit, interruptible, of_problems, of_result
 from obsidian_agent.cli.output import Output, Stream, on_terminal, progress
+from obsidian_agent.dataclass import fields, replace
 from obsidian_agent.errors import PlanError, Problem, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.result import Preview, change_document, preview_document, rejected_document

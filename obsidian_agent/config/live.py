@@ -6,7 +6,6 @@ import contextlib
 import json
 import tomllib
 from collections.abc import Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +25,7 @@ from obsidian_agent.config.settings import (
     read_text,
     table_of,
 )
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.state_files import replace_file
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext

@@ -11,12 +11,12 @@ import os
 import stat
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.registry import Vendor, environment_key
 from obsidian_agent.state_files import replace_file

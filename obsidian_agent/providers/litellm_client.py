@@ -18,11 +18,11 @@ import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.base import (

@@ -7,8 +7,8 @@ import contextlib
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ProviderError
 from obsidian_agent.providers.base import ChatDelta, ChatRequest, Provider, Waiting
 
@@ -87,6 +87,7 @@ REQUESTS = 10
 """Requests that may go out at once, and in a minute from then on."""
 
 MINUTE = 60.0
+"""Seconds in which the requests that may go out are refilled."""
 
 
 @dataclass(slots=True)

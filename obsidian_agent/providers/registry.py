@@ -13,13 +13,13 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.catalogue import Catalogue
@@ -32,6 +32,7 @@ SCRIPTED = "scripted"
 OLLAMA_CONTEXT = 16_384
 """Tokens. Ollama's own default is smaller than a prompt, which it cuts without a word."""
 SLOW = 5.0
+"""Times the usual patience for a model on this machine, which may have to be loaded first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from obsidian_agent.agent.privacy.record import Kind, Record
+from obsidian_agent.dataclass import replace
 from obsidian_agent.errors import JournalError, Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.journal.records import Cut, HistoryEntry

@@ -25,11 +25,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.journal.lock import wait_for_lock
 from obsidian_agent.state_files import make_private, replace_file

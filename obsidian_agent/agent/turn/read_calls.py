@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from obsidian_agent.agent.events import Emit, ShareDecided, ShareRequested
@@ -29,6 +28,7 @@ from obsidian_agent.agent.privacy.consent import (
 from obsidian_agent.agent.privacy.record import MOST_DENIED, Kind, Record
 from obsidian_agent.agent.turn.calls import ReadCall
 from obsidian_agent.agent.turn.model_tools import Reveals
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PathRefused, ToolError, VaultError
 from obsidian_agent.plan.arguments import ArgMarks, marks_of, parse_input
 from obsidian_agent.tools.core.lookup import find_file

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import frontmatter
@@ -15,6 +14,7 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import Problem
 from obsidian_agent.plan.json_text import COMMAS, COMMENTS, Refused, decode
 

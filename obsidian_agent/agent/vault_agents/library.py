@@ -13,12 +13,12 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from obsidian_agent.agent.vault_agents.documents import AgentText, ConfigDocument, Flawed, SkillText, agent_in, config_in, skill_in, text_of
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.vault.filesystem.store import VaultStore

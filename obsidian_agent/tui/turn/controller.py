@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from obsidian_agent import terminal_text
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.tui.event_stream import WorkEnded
 from obsidian_agent.tui.plan_rows import counts, does_something
 from obsidian_agent.tui.report_lines import result_in_words
