@@ -24,6 +24,7 @@ from obsidian_agent.agent.events import (
     PreviewStarted,
     RunEvent,
     RunFinished,
+    RunStatus,
     TurnFailed,
     in_thread,
     stream,
@@ -32,8 +33,8 @@ from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.open_vault import OpenVault, moved_selection, run_context
 from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, Problem, ToolError
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import dry_run
 from obsidian_agent.plan.result import Preview, diff_of
 from obsidian_agent.plan.validate import Validated
@@ -46,17 +47,17 @@ from obsidian_agent.vault.views.view import VaultView
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """Plans over one vault. `make_policy` says what they may do now."""
+    """Plans over one vault. `make_policy` says what those of an agent, by name, may do now; "" for the person's."""
 
     vault: OpenVault
     tools: Mapping[str, Tool]
-    make_policy: Callable[[], Policy]
+    make_policy: Callable[[str], Policy]
     runs: Runs
 
     @property
     def policy(self) -> Policy:
-        """What plans may do, as the settings have it now."""
-        return self.make_policy()
+        """What the person's plans may do, as the settings have it now. May block."""
+        return self.make_policy("")
 
     def context(self) -> RunContext:
         """The focus and the clock, frozen, and what is typed in an editor beside this program saved. May block."""
@@ -77,10 +78,11 @@ class Plans:
         on_first_screen: Callable[[Preview], None] | None = None,
         done: Mapping[str, Any] | None = None,
         now: datetime | None = None,
+        agent: str = "",
     ) -> Preview:
         """Validate and preview a plan document. Raises PlanError for an invalid one, MissingInput when parameters lack values.
 
-        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began.
+        `done`: the outputs of the steps that ran already, of a plan that runs in stages, and `now` when it began. `agent` made the plan.
         """
         how: dict[str, Any] = {
             "disabled": disabled,
@@ -88,23 +90,33 @@ class Plans:
             "on_first_screen": on_first_screen,
             "done": done,
             "now": now,
+            "agent": agent,
         }
         return self._over(self.vault.view(), document, values, **how)
 
     def expected(self, stage: Preview, document: object, values: Mapping[str, Any]) -> Preview:
         """The stage that follows another, if what could not be previewed changes nothing. Raises as `dry_run`."""
         assert stage.after is not None
-        return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now)
+        return self._over(stage.after, document, values, done=outputs_of(stage), now=stage.context.now, agent=stage.agent)
 
     def proposed(self, checked: Validated, view: VaultView, instruction: str) -> Preview:
         """The preview of a plan that a model proposes, over what the model may know of. Raises as `dry_run`."""
         return self._over(view, checked, instruction=instruction)
 
     def _over(
-        self, view: VaultView, plan: object, values: Mapping[str, Any] | None = None, *, now: datetime | None = None, **how: Any
+        self,
+        view: VaultView,
+        plan: object,
+        values: Mapping[str, Any] | None = None,
+        *,
+        now: datetime | None = None,
+        agent: str = "",
+        **how: Any,
     ) -> Preview:
         context = self.context()
-        preview = dry_run(plan, self.tools, self.policy, view, context if now is None else replace(context, now=now), values, **how)
+        preview = dry_run(
+            plan, self.tools, self.make_policy(agent), view, context if now is None else replace(context, now=now), values, **how
+        )
         moved = moved_selection(view, context) if not how.get("done") else None
         return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
 
@@ -116,6 +128,7 @@ class Plans:
         instruction: str | None,
         emit: Emit,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> tuple[str, ...]:
         """Emit the preview of a plan as it comes, or why there is none; the parameters without values, of which NeedsInput tells."""
         missing: tuple[str, ...] = ()
@@ -130,6 +143,7 @@ class Plans:
                     instruction=instruction,
                     on_first_screen=lambda part: tell(PreviewStarted(part)),
                     done=done,
+                    agent=agent,
                 )
                 tell(PreviewReady(ready))
             except MissingInput as error:
@@ -146,9 +160,9 @@ class Plans:
     def apply(self, approved: Preview, emit: Callable[[RunEvent], None], cancel: threading.Event) -> ExecutionResult:
         """Do exactly what was approved. Blocks; always answers a result."""
         if (moved := self._moved(approved)) is not None:
-            refused = ExecutionResult(None, "conflict", False, "refused", total_steps=len(approved.instances), errors=(moved,))
-            emit(RunFinished(refused))
-            return refused
+            return _refused(approved, "conflict", (moved,), emit)
+        if approved.valid and (denied := tuple(self._denied(approved))):
+            return _refused(approved, "refused", denied, emit)
         with no_collection(), self.runs.journal() as journal:
             result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self._commands_of(approved))
         self.vault.learn(result.effects)
@@ -161,6 +175,13 @@ class Plans:
             "run", result.run_id, status=result.status, planHash=approved.plan_hash, goal=approved.plan.goal[:200], **counts
         )
         return replace(result, warnings=(*result.warnings, *more))
+
+    def _denied(self, approved: Preview) -> Iterator[Problem]:
+        """What the policy, which may be another since the preview, does not allow."""
+        policy = self.make_policy(approved.agent)
+        for step in approved.approved_plan.steps:
+            yield from (problem.at(step.id) for problem in policy.step_problems(self.tools[step.tool]))
+        yield from policy.refusals(approved.change_set, approved.instances, self.vault.view())
 
     def _moved(self, approved: Preview) -> Problem | None:
         """Whether a plan that is about the selection is to run over another one. Its own first stage may have replaced it."""
@@ -216,6 +237,12 @@ class Plans:
         from obsidian_agent.agent.execution.checks import verify
 
         return verify(approved, DiskView(self.vault.store))
+
+
+def _refused(approved: Preview, status: RunStatus, problems: tuple[Problem, ...], emit: Callable[[RunEvent], None]) -> ExecutionResult:
+    refused = ExecutionResult(None, status, False, "refused", total_steps=len(approved.instances), errors=problems)
+    emit(RunFinished(refused))
+    return refused
 
 
 def outputs_of(stage: Preview) -> dict[str, Any]:
