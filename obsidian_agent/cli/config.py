@@ -89,7 +89,7 @@ def _check(name: str, value: str) -> None:
 
             for key in _table(value):
                 _known("key", key, [each.id for each in KEYS])
-        case "share_allow" | "share_deny":
+        case "share_allow" | "share_deny" | "write_allow" | "write_deny":
             from obsidian_agent.plan.policy import SharingRules
 
             SharingRules.of(tuple(part.strip() for part in value.split(";") if part.strip()))
