@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
@@ -17,7 +17,7 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import NO_MODEL
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
@@ -57,7 +57,7 @@ VAULT_POLICY: Final = app_path("policy.json")
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The settings, and what options say on top of them for this time. `offline`: whatever model is set, none; `now` freezes the clock.
+    """A vault, the person's settings for it, and where their state lies. `now` freezes the clock.
 
     `policy` None: the settings say what plans may do. `config`: the folder of the settings file, where keys may lie too.
     """
@@ -65,22 +65,9 @@ class Wiring:
     store: VaultStore
     state: Path
     policy: Policy | None = Policy()
-    model: str | None = None
-    base_url: str | None = None
     now: datetime | None = None
-    share_allow: tuple[str, ...] = ()
-    share_deny: tuple[str, ...] = ()
-    share_local: bool = False
-    auto_title: bool = False
-    offline: bool = False
     settings: LiveSettings = field(default_factory=LiveSettings)
     config: Path | None = None
-
-    @property
-    def spec(self) -> str | None:
-        """The model that is asked, as options and settings have it now; None for the menu alone."""
-        spec = None if self.offline else self.model or self.settings.chosen
-        return None if spec == NO_MODEL else spec
 
 
 def build_session(wiring: Wiring) -> Session:
@@ -124,10 +111,7 @@ def build_threads(wiring: Wiring, session: Session) -> ThreadManager:
     """The threads of a session's vault."""
     from obsidian_agent.agent.threads.manager import ThreadManager
 
-    def auto_title() -> bool:
-        return wiring.auto_title or wiring.settings.current.auto_title
-
-    return ThreadManager(open_threads(wiring), session, auto_title)
+    return ThreadManager(open_threads(wiring), session, lambda: wiring.settings.current.auto_title)
 
 
 def open_threads(wiring: Wiring) -> ThreadStore:
@@ -153,10 +137,20 @@ def open_record(wiring: Wiring) -> Record:
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
     """The vault as other agents get to know it."""
+    from obsidian_agent.agent.proposal_socket import VARIABLE
     from obsidian_agent.agent.shared_vault import SharedVault
 
     session = build_session(wiring)
-    return SharedVault(session.vault, session.plans, policy_of(wiring).sharing, open_ledger(wiring), proposals_folder(wiring))
+    given = os.environ.get(VARIABLE)
+    place = Path(given) if given else app_socket(wiring)
+    return SharedVault(session.vault, session.plans, policy_of(wiring).sharing, open_ledger(wiring), proposals_folder(wiring), place)
+
+
+def app_socket(wiring: Wiring) -> Path:
+    """Where the open app of a vault takes plans that other agents propose."""
+    from obsidian_agent.agent.proposal_socket import APP_SOCKET
+
+    return _vault_state(wiring) / APP_SOCKET
 
 
 def proposals_folder(wiring: Wiring) -> Path:
@@ -177,7 +171,7 @@ def build_app_services(wiring: Wiring, session: Session, threads: ThreadManager)
 
 
 def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
-    spec = wiring.spec
+    spec = wiring.settings.chosen
     if spec is None:
         return None
     # Imported here: a third of the time that a headless run takes to start, and most of them have their plan already.
@@ -203,14 +197,14 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
     settings = wiring.settings.current
-    base_url = wiring.base_url or settings.base_url
+    addresses = dict(settings.services) | ({spec.partition("/")[0].lower(): settings.base_url} if settings.base_url else {})
     find_key = build_keys(wiring).find if wiring.config is not None else environment_key
 
     def counted(provider: Provider) -> Provider:
         # Scripts are played, not asked.
         return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
-    return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
+    return ProviderManager(addresses, find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
 
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
@@ -289,7 +283,7 @@ def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files:
 
 def _trusted(wiring: Wiring) -> TrustStore:
     """What of the vault the person trusts on this computer."""
-    return TrustStore(_vault_state(wiring) / "trusted.json")
+    return TrustStore(_vault_state(wiring) / "trusted.json", open_record(wiring))
 
 
 def policy_of(wiring: Wiring, agent: str = "") -> Policy:
@@ -308,8 +302,7 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
     )
     vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level)
     levels = [level for name, level in settings.agent_levels.items() if agent and fnmatchcase(agent.casefold(), name.casefold())]
-    allow = (*settings.share_allow, *wiring.share_allow)
-    deny = (*settings.share_deny, *wiring.share_deny, *vaults.share_deny.patterns)
+    deny = (*settings.share_deny, *vaults.share_deny.patterns)
     return replace(
         base,
         limits=(own, vaults, *(Limits("agent_levels", level) for level in levels)),
@@ -317,7 +310,7 @@ def policy_of(wiring: Wiring, agent: str = "") -> Policy:
         auto_approve_read_only=settings.auto_approve_read_only,
         tools_allow=settings.tools_allow,
         commands_allow=settings.commands_allow,
-        sharing=SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local),
+        sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local),
         told=told,
         agent=agent,
     )

@@ -18,7 +18,8 @@ Cancellation is never one of these: it stays `asyncio.CancelledError` in async c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from obsidian_agent.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

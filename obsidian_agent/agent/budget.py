@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.providers.base import ChatMessage, ToolOffer
 
 MESSAGE: Final = 4

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from obsidian_agent.agent.events import Answer, Candidate, Emit, NeedsInput, PlanReady, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import PlanError, Problem
 from obsidian_agent.offline.check import doubts
 from obsidian_agent.offline.names import Names, Surroundings

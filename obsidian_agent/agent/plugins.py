@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from importlib import resources
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 
 import regex
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.offline.sentence import stem
 from obsidian_agent.providers.registry import is_loopback

@@ -11,7 +11,6 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,13 +18,15 @@ from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, PlanError, VaultError
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import diff_of, preview_document
+from obsidian_agent.plan.result import change_document, diff_of, preview_document
 from obsidian_agent.plan.validate import validate
 from obsidian_agent.state_files import replace_file
 from obsidian_agent.tools.core.tool import RunContext
@@ -44,13 +45,14 @@ _PLAN_ID: Final = re.compile(r"[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class SharedVault:
-    """The vault for one client. `proposals` is the folder of the plans that wait for the person."""
+    """The vault for one client. `proposals` is the folder of the plans that wait for the person, `app` the socket of a program that shows them."""
 
     vault: OpenVault
     plans: Plans
     rules: SharingRules
     ledger: Ledger
     proposals: Path
+    app: Path
     client: str = "unknown"
 
     def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -81,13 +83,13 @@ class SharedVault:
         known = replace(
             done, change_set=ChangeSet(changes=changes), plan_hash=None, warnings=tuple(each for each in done.warnings if each.path is None)
         )
-        document = preview_document(known, lambda change: diff_of(change, view))
+        document = preview_document(known, [change_document(change, diff_of(change, view)) for change in known.change_set.changes])
         parts = tuple(Part(each.before.text, Level.PREVIEW, 0) for each in changes if each.before is not None)
         self._note("preview_plan", document, parts)
         return document
 
-    def propose(self, plan: object) -> dict[str, Any]:
-        """Keep a valid plan for the person and say what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
+    def propose(self, plan: object) -> tuple[Proposal, dict[str, Any]]:
+        """Keep a valid plan for the person; the plan, and what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
         checked = validate(plan, self.plans.tools, self.plans.make_policy(self.client))
         if checked.plan is None:
             raise PlanError("The plan is not valid.", problems=checked.problems)
@@ -98,7 +100,16 @@ class SharedVault:
         plan_id = keep_proposal(self.proposals, {"client": self.client, "plan": checked.plan.to_json()})
         self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "goal": checked.plan.goal[:200]}])
         told = f"Nothing was changed. The person sees the whole preview and decides: obsidian-agent run --plan {plan_id}"
-        return {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
+        document = {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
+        return Proposal(self.client, checked.plan.to_json()), document
+
+    def decided(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+        """The answer about a kept plan when it is known what came of it; one that is settled is kept no longer. Blocks."""
+        plan_id = document["planId"]
+        self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "outcome": outcome.status}])
+        if outcome.status in ("applied", "refused"):
+            (self.proposals / f"{plan_id}.json").unlink(missing_ok=True)
+        return {**document, "status": outcome.status, "message": outcome.message, "runId": outcome.run_id}
 
     def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[Part, ...]) -> None:
         """Write down what is about to be handed over. Raises `ConfigError` where that is not possible."""

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent import __version__
@@ -14,6 +13,7 @@ from obsidian_agent.cli.exits import Exit
 from obsidian_agent.cli.output import Output
 from obsidian_agent.cli.parser import Commands, UsageError, build_parser
 from obsidian_agent.cli.session_factory import open_session, open_vault
+from obsidian_agent.dataclass import asdict, dataclass
 from obsidian_agent.errors import JournalError, ObsidianAgentError
 
 if TYPE_CHECKING:

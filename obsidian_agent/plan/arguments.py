@@ -11,13 +11,13 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Final, TypeVar, Union
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan.grammar import Reference, pieces
 from obsidian_agent.plan.nearest import did_you_mean

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.arguments import MAX_DEPTH, MAX_INTEGER
 

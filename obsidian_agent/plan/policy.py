@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any, Final, Literal
 
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ConfigError, Problem, VaultError
 from obsidian_agent.plan.result import SETTINGS, Instance, Verdict
 from obsidian_agent.tools.core.tool import Risk, Tool

@@ -11,10 +11,10 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem, ToolError
 from obsidian_agent.plan.arguments import parse_input
 from obsidian_agent.plan.flags import flags_of, links_astray, opaque_flags

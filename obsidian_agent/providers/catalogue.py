@@ -6,11 +6,11 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import SecretStr
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ProviderError
 from obsidian_agent.providers import errors
 from obsidian_agent.providers.litellm_client import Endpoint

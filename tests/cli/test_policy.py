@@ -122,8 +122,8 @@ class Desk:
         """As the app has it, with a model that gives these answers."""
         script = self.folder / "script.jsonl"
         script.write_text("\n".join(json.dumps(answer) for answer in (*answers, {"text": "Done."})))
-        live = LiveSettings.load(self.folder / "config.toml", {})
-        return Wiring(self.store, self.folder / "s", policy=None, model=f"scripted/{script}", settings=live)
+        live = LiveSettings.load(self.folder / "config.toml", {"OBSIDIAN_AGENT_MODEL": f"scripted/{script}"})
+        return Wiring(self.store, self.folder / "s", policy=None, settings=live)
 
     @contextmanager
     def session(self, *answers: Mapping[str, Any]) -> Iterator[Session]:
@@ -219,7 +219,7 @@ def by_model(desk: Desk, plan: dict[str, Any]) -> str:
 
 def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
     """An MCP client proposes it, and the person runs what was kept."""
-    shared = served(desk, share_allow=("**",))
+    shared = served(desk)
     try:
         shared.propose(plan)
     except PlanError as error:
@@ -228,8 +228,8 @@ def by_other_agent(desk: Desk, plan: dict[str, Any]) -> str:
         return decided(session.plans.dry_run(plan, agent="client"))
 
 
-def served(desk: Desk, client: str = "client", **wiring: Any) -> SharedVault:
-    return replace(build_shared_vault(replace(desk.wiring(), **wiring)), client=client)
+def served(desk: Desk, client: str = "client") -> SharedVault:
+    return replace(build_shared_vault(desk.wiring()), client=client)
 
 
 WAYS: Sequence[Callable[[Desk, dict[str, Any]], str]] = [by_preview, by_run, by_macro, by_model, by_other_agent]
@@ -359,4 +359,5 @@ def test_another_agent_may_be_held_to_less_than_the_person(desk: Desk) -> None:
         decisions = [decided(session.plans.dry_run(plan, agent=name)) for name in ("", "opencode", "Claude-Code")]
     assert decisions == [ALLOW, ALLOW, DENY]
     assert desk.explain("Open/a.md", "--agent", "claude") == {"decision": DENY, "rule": "level read-only", "source": "agent_levels"}
-    assert served(desk, client="claude").propose(plan)["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"
+    _, told = served(desk, "claude").propose(plan)
+    assert told["preview"]["errors"][0]["code"] == "PERMISSION_DENIED"

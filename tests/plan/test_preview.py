@@ -15,7 +15,7 @@ from obsidian_agent.plan import preview
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN
-from obsidian_agent.plan.result import Preview, diff_of, preview_document
+from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
 from obsidian_agent.tools.registry import TOOLS
 from obsidian_agent.vault.filesystem.store import VaultStore
@@ -236,7 +236,7 @@ def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
             step("mv", "vault.rename", {"from": "old.md", "to": "new.md"}),
         ),
     )
-    document = preview_document(ready, lambda change: diff_of(change, DiskView(store)))
+    document = preview_document(ready, [change_document(change, diff_of(change, DiskView(store))) for change in ready.change_set.changes])
     assert set(document) == {"valid", "errors", "warnings", "flags", "riskLevel", "summary", "changes", "planHash"}
     assert document["changes"] == [
         {"kind": "mkdir", "path": "N", "diff": ""},

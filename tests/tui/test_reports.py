@@ -13,6 +13,7 @@ from tui.driving import driving
         ("/sent", "What was sent"),
         ("/stats", "This conversation"),
         ("/cache clear", "Conversations in memory"),
+        ("/record", "Nothing was done and nothing was sent"),
         ("/files", "No model was shown anything"),
     ],
 )

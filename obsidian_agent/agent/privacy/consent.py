@@ -7,10 +7,10 @@ screen, at the level that was shown there. Whoever allowed the lines that a sear
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.vault.paths.path import VaultPath
 

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
 from obsidian_agent.agent.conversation import BROKEN_MARK, CANCELLED, CUT_MARK, Conversation
 from obsidian_agent.agent.events import TokensUsed
 from obsidian_agent.agent.privacy.consent import Level, Part
+from obsidian_agent.dataclass import asdict, dataclass, field, replace
 from obsidian_agent.providers.base import ChatMessage, ToolCall
 
 FORMAT: Final = 1

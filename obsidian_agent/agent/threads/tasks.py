@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from obsidian_agent.agent.threads.state import Said, ThreadState
+from obsidian_agent.dataclass import dataclass
 
 MOST_TASKS: Final = 200
 _LONGEST: Final = 300

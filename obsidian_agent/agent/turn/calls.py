@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN, READ_TOOLS, Limits, ReadTool, describe, limits_of, signature
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem, ToolError
 from obsidian_agent.plan import arguments as plan_arguments
 from obsidian_agent.plan.arguments import parse_input

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 from obsidian_agent.agent.budget import UNKNOWN_WINDOW, Use, divide, estimate, estimate_messages
 from obsidian_agent.agent.context import ASKED_FOR, ContextFormat, ContextItem, Gathered, Gatherer, Missed, fitting, structured
@@ -17,6 +16,7 @@ from obsidian_agent.agent.trace import Trace
 from obsidian_agent.agent.turn.model_tools import Detail
 from obsidian_agent.agent.turn.prompts import FILES_SHOWN, SELECTION_SHOWN, RequestPrefix
 from obsidian_agent.agent.turn.read_calls import Asker, Permission, selection_item
+from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.providers.base import Provider, Usage
 from obsidian_agent.providers.prices import ModelFacts, facts_of

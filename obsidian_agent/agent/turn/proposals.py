@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 
 from obsidian_agent.agent.events import Answer, PlanningRetry, PlanReady, TurnFailed
@@ -17,6 +16,7 @@ from obsidian_agent.agent.turn.calls import ProposalCall
 from obsidian_agent.agent.turn.model_tools import usage_of
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.tool_round import ToolRound
+from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan

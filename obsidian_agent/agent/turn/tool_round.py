@@ -10,7 +10,6 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, assert_never
@@ -23,6 +22,7 @@ from obsidian_agent.agent.turn.calls import BadCall, HelpCall, ProposalCall, Rea
 from obsidian_agent.agent.turn.model_tools import DESCRIBE_TOOLS, PROPOSE_PLAN
 from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.read_calls import Found, Permission, Shared, prepare
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import ObsidianAgentError, Problem
 from obsidian_agent.providers.errors import redact
 
@@ -171,6 +171,7 @@ class ToolRound:
 
     async def _read(self, reads: Sequence[ReadCall], emit: Emit) -> None:
         prepared = self.prepared
+        await _in_parallel([partial(prepared.asker.note_denied, call) for call in reads])
         looked = await _in_parallel([partial(prepare, call, prepared.open_view(), prepared.context) for call in reads])
         found: list[tuple[ReadCall, Found]] = []
         for call, outcome in zip(reads, looked, strict=True):

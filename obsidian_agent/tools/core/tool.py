@@ -8,12 +8,12 @@ an unknown `${head}` stays literal are annotated `LongText`. The plan package fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, Self, TypeVar, get_args
 
+from obsidian_agent.dataclass import dataclass, field
 from obsidian_agent.errors import Problem
 from obsidian_agent.vault.links.link_text import DEFAULT_STYLE, LinkStyle
 from obsidian_agent.vault.paths.path import VaultPath

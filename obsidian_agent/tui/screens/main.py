@@ -6,13 +6,14 @@ import asyncio
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Footer
 
+from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, called
@@ -28,6 +29,7 @@ from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
 from obsidian_agent.tui.screens.undo import UndoActions
 from obsidian_agent.tui.turn.controller import no_selection
+from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.screens.workspace import Signals
     from obsidian_agent.tui.turn.controller import Pending
+    from obsidian_agent.tui.turn.proposals import ClientPlan
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.index.keeper import IndexStatus
 
@@ -55,6 +58,17 @@ _ABOUT_SELECTION: Final = re.compile(r"\b(?:the|my|this|these|each|from|of|in)\s
 class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     """Its actions are what keys and the commands of the message box name; those with a subject of their own are in the classes above."""
 
+    SLASH: ClassVar[tuple[Command, ...]] = (
+        Command("help", "Help", "All keys and commands", "app.help"),
+        Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", "tasks"),
+        Command("repair", "Repair what did not come out", "The model looks at it and proposes how", "repair"),
+        Command("open", "Open note", "Find a note by a few letters", "open_note"),
+        Command("plan", "Bring back the last plan", "Preview it again", "bring_back_plan"),
+        Command("retry", "Say the last message again", "After an error, for example", "say_again"),
+        Command("selection", "Use the selection, or don't", "Of the note, in the next message", "toggle_selection"),
+        Command("clear", "Clear conversation", "On the screen only", "clear"),
+        Command("quit", "Quit", "Asks first while a plan is being applied", "app.quit"),
+    )
     BINDINGS = bindings("main")
     AUTO_FOCUS = "Prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-medium"), (150, "-wide")]
@@ -80,6 +94,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.waiting: dict[str, Pending] = {}
         self._router: Router | None = None
         self._gc_policy = GcPolicy()
+        self._proposals = Proposals(self._is_free, self._show_proposal)
         self._seen: tuple[str | None, str] | None = None
         self._warned_about: str | None = None
 
@@ -107,6 +122,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.session.vault.follow(self._index_moved)
         self.set_interval(TIDY_SECONDS, self._tidy)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
+        self._take_proposals()
         self.set_timer(WARM_UP_SECONDS, partial(self.session.vault.watch_obsidian, self._look))
 
     @work(group="recovery", exit_on_error=False)
@@ -203,6 +219,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
                     self.show_usage()
                 self._seen = seen
             self.suggest_actions()
+            self._proposals.show_next()
 
     # --- messages of the person -------------------------------------------------------------------------------------------------
 
@@ -213,7 +230,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
     def take(self, text: str) -> None:
         """What becomes of a message that was sent: a command, a turn, or a remark on why it is neither."""
         selection, no_text = self.panes.attention()[1], no_selection(self.key("main.open"))
-        if (call := called(text)) is not None:
+        if (call := called(text, self.commands())) is not None:
             if call.command is None:
                 self.hint(f"There is no command /{call.name}. /help lists all.")
             elif call.command.needs and not call.rest:
@@ -250,7 +267,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
     def action_say_again(self) -> None:
         """The last message once more."""
-        last = next((text for text in reversed(self.panes.chat.prompt.said) if called(text) is None), None)
+        last = next((text for text in reversed(self.panes.chat.prompt.said) if called(text, self.commands()) is None), None)
         if last is not None:
             self.take(last)
         else:
@@ -262,6 +279,29 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
             self._say(self.turn.repair)
         else:
             self.hint("There is nothing to repair.")
+
+    # --- plans of other programs --------------------------------------------------------------------------------------------------
+
+    @work(group="proposals", exit_on_error=False)
+    async def _take_proposals(self) -> None:
+        """Show what clients of `mcp serve` propose, for as long as the app runs."""
+        from obsidian_agent.agent.proposal_socket import listening
+
+        if (place := self.backend.parts.proposals) is not None:
+            async with listening(place, self._proposals.take) as listens:
+                if listens:
+                    await asyncio.Event().wait()
+
+    def _is_free(self) -> bool:
+        return self.turn.phase == "idle" and self.turn.pending is None and self.app.screen is self
+
+    def on_screen_resume(self) -> None:
+        self._proposals.show_next()
+
+    def _show_proposal(self, client: ClientPlan) -> None:
+        self.say("note", f"“{terminal_text.shortened(client.proposal.client, 60)}” proposes a plan. Nothing happens before you decide.")
+        self.freeze_focus()
+        self.turn.preview(client.proposal.plan, frozenset(), {}, client=client)
 
     # --- deciding ---------------------------------------------------------------------------------------------------------------
 
@@ -286,7 +326,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
-                self.turn.preview(document, frozenset(), pending.preview.context.params, message=pending.message)
+                values = pending.preview.context.params
+                self.turn.preview(document, frozenset(), values, message=pending.message, client=pending.client)
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 

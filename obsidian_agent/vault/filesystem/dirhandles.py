@@ -8,11 +8,11 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
+from obsidian_agent.dataclass import dataclass
 from obsidian_agent.errors import PathRefused, VaultError
 from obsidian_agent.vault.filesystem.store import VaultStore, io_error
 from obsidian_agent.vault.filesystem.walk import close_quietly
