@@ -31,6 +31,7 @@ from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
     from obsidian_agent.agent.app_services import AppServices
+    from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
     from obsidian_agent.agent.privacy.ledger import Ledger
@@ -236,6 +237,15 @@ class _Lasting:
         return RateLimits(lambda: TokenBucket(self.wiring.settings.current.requests_per_minute))
 
     @cached_property
+    def servers(self) -> McpTools:
+        """The MCP servers whose tools models may call."""
+        from obsidian_agent.agent.mcp_tools import McpTools
+
+        wiring = self.wiring
+        configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
+        return McpTools(configured, wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+
+    @cached_property
     def trace(self) -> Trace:
         """Where turns are traced when that is wanted."""
         from obsidian_agent.agent.trace import Trace
@@ -268,6 +278,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
+        servers=lasting.servers if settings.mcp_servers else None,
     )
 
 

@@ -217,7 +217,7 @@ async def preview_request(
     agent = await asyncio.to_thread(lambda: turns.agent(note, copy, model=model, assistant=assistant))
     request = PlanRequest(draft, await asyncio.to_thread(turns.plans.context))
     prepared = await agent.prepare(request.context)
-    prepared.may_summarise = False
+    prepared.ahead = True
     await prepared.run(draft, emit)
     message, extra = agent.message(request, prepared), prepared.extra
     said = copy.plain_messages() if agent.plain else copy.messages

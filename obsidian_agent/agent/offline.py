@@ -37,7 +37,8 @@ from obsidian_agent.vault.views.view import VaultView
 if TYPE_CHECKING:
     from obsidian_agent.agent.macro import Macro
 
-MOST_LINES: Final = 200  # of a list in an answer; of what is more, the number is told
+MOST_LINES: Final = 200
+"""Of a list in an answer; of what is more, the number is told."""
 NO_SELECTION: Final = "Nothing is selected: select text first, for example a list of bullets."
 NO_ACTIVE_FILE: Final = "No note is open: open one, or name the note."
 WHICH: Final = "Which of these is it?"

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from obsidian_agent.errors import ConfigError
 
@@ -42,6 +43,29 @@ Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
 
 def _field(default: Any, group: Group, title: str, description: str, **limits: Any) -> Any:
     return Field(default, title=title, description=description, json_schema_extra={"group": group}, **limits)
+
+
+class McpServer(BaseModel):
+    """An MCP server: a `command` with `args`, environment and folder, or an address; `allow` names the tools that are called without a question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = {}
+    allow: Patterns = ()
+    timeout: float = Field(60.0, ge=1.0, le=3600.0)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> McpServer:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("an MCP server has either a command or a url")
+        if self.url and not re.match(r"https://|http://(localhost|127\.0\.0\.1|\[::1\])[:/]", self.url):
+            raise ValueError("the url of an MCP server begins with https://, or on this machine with http://")
+        return self
 
 
 class Settings(BaseModel):
@@ -164,6 +188,12 @@ class Settings(BaseModel):
         False, "App", "Trace", "Write what happens between this program and models to a file on this machine, without keys and note text."
     )
     theme: str | None = _field(None, "App", "Theme", "dark, light, or the name of a theme of the terminal app.")
+    mcp_servers: dict[Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$")], McpServer] = _field(
+        {},
+        "Model",
+        "MCP servers",
+        "Other programs' tools for the model to look around with: a command or url each, and in allow what is called without a question.",
+    )
     keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
 
     @field_validator("base_url", "services")

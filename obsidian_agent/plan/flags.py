@@ -15,10 +15,14 @@ from obsidian_agent.vault.views.changes import ChangeSet, Move, NetChange
 from obsidian_agent.vault.views.view import VaultView
 
 MANY_FILES = 50
+"""Changes from which on their number itself is worth a look."""
 FEW_STRANGERS = 10
+"""Files that nobody named which are listed one by one."""
 SHRINK_BYTES = 200
 SHRINK_RATIO = 0.5
+"""A note that loses more bytes and is left with less of itself is flagged."""
 MOST_NAMES = 5
+"""Hosts and the like in one remark."""
 
 
 def links_astray(change_set: ChangeSet, instances: Sequence[Instance]) -> Iterator[Problem]:

@@ -226,6 +226,16 @@ def test_the_first_screen_comes_before_the_whole(make_vault: MakeVault) -> None:
     assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
 
 
+def test_the_first_screen_comes_before_one_call_has_gone_through_all_notes(make_vault: MakeVault) -> None:
+    seen: list[Preview] = []
+    store = make_vault({f"{n:03}.md": "one\n" for n in range(300)})
+    document = plan(step("r", "vault.replaceText", {"find": "one", "replace": "two"}))
+    ready = dry_run(store, document, on_first_screen=seen.append)
+    assert [shown.change_set.changes for shown in seen] == [ready.change_set.changes[:FIRST_SCREEN]]
+    assert diff_of(seen[0].change_set.changes[0], DiskView(store)).endswith("-one\n+two\n")
+    assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
+
+
 def test_the_document_has_the_contracts_fields(make_vault: MakeVault) -> None:
     store = make_vault({"a.md": "one\n", "old.md": ""})
     ready = dry_run(

@@ -330,7 +330,8 @@ class _Turn:
         return TurnFailed(error.problem())
 
     async def _carry_out(self, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
-        understood = [understand(call, self.agent.callable_tools, propose=proposals is not None) for call in calls]
+        tools = self.agent.callable_tools
+        understood = [understand(call, tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:

@@ -35,6 +35,7 @@ Raises `MissingInput` when the person must give values first, else `PlanError` o
 """
 FAILED: Final = Problem("LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request.")
 MAX_CORRECTIONS: Final = 2
+"""So often a plan goes back to the model: what is wrong twice is seldom right the third time, and costs as much."""
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "FILE_EXISTS": "A file or folder is there already. Choose another name, or say what is to happen with it.",
