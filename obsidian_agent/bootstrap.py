@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
@@ -79,7 +80,8 @@ def build_session(wiring: Wiring) -> Session:
     saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
-    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs)
+    hooks = Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
+    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, hooks)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
 

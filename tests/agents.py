@@ -12,6 +12,7 @@ from typing import Any
 from obsidian_agent.agent.conversation import Conversation
 from obsidian_agent.agent.events import AgentEvent, Emit, TextDelta, stream
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.model_turns import ModelTurns
 from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.planner import Planner, PlanRequest, Sampling
@@ -179,7 +180,7 @@ class Desk:
 
         vault = OpenVault(store, lambda: NOW)
         vault.focus = self.focus
-        plans = Plans(vault, TOOLS, lambda agent: self.policy, Runs(store, self.state))
+        plans = Plans(vault, TOOLS, lambda agent: self.policy, Runs(store, self.state), Hooks(store.real_path, dict))
         return Agent(
             provider=provider,
             tools=TOOLS,

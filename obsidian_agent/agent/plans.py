@@ -30,6 +30,7 @@ from obsidian_agent.agent.events import (
 )
 from obsidian_agent.agent.execution.executor import RunCommand, execute
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.open_vault import OpenVault, moved_selection, run_context
 from obsidian_agent.agent.privacy.record import MOST_DENIED
 from obsidian_agent.dataclass import dataclass, replace
@@ -37,7 +38,7 @@ from obsidian_agent.errors import ObsidianAgentError, ObsidianError, PlanError, 
 from obsidian_agent.plan.parameters import MissingInput
 from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.preview import dry_run
-from obsidian_agent.plan.result import Preview, diff_of
+from obsidian_agent.plan.result import Preview, diff_of, summary_document
 from obsidian_agent.plan.validate import Validated
 from obsidian_agent.tools.core.tool import RunContext, Tool
 from obsidian_agent.vault.index.build import no_collection
@@ -57,6 +58,7 @@ class Plans:
     tools: Mapping[str, Tool]
     make_policy: Callable[[str], Policy]
     runs: Runs
+    hooks: Hooks
 
     @property
     def policy(self) -> Policy:
@@ -119,12 +121,16 @@ class Plans:
     ) -> Preview:
         context = self.context()
         use = context if now is None else replace(context, now=now)
+        if not how.get("done"):
+            self.hooks.fire("before_plan", plan=plan.plan.to_json() if isinstance(plan, Validated) and plan.plan else plan)
         try:
             preview = dry_run(plan, self.tools, self.make_policy(agent), view, use, values, **how)
         except PlanError as error:
             self._note_denied(error.problems)
+            self.hooks.failed(error.problem())
             raise
         self._note_denied(preview.errors)
+        self.hooks.fire("after_plan", planHash=preview.plan_hash, valid=preview.valid, summary=summary_document(preview))
         moved = moved_selection(view, context) if not how.get("done") else None
         return preview if moved is None else replace(preview, warnings=(*preview.warnings, moved))
 
@@ -177,24 +183,34 @@ class Plans:
         """Do exactly what was approved. Blocks; always answers a result."""
         plan = {"planHash": approved.plan_hash, "goal": approved.plan.goal[:200]}
         self.runs.note("approval", **plan, by=by)
-        if (moved := self._moved(approved)) is not None:
-            return _refused(approved, "conflict", (moved,), emit)
-        if approved.valid and (denied := tuple(self._denied(approved))):
-            self._note_denied(denied)
-            return _refused(approved, "refused", denied, emit)
+        about = {"planHash": approved.plan_hash, "plan": approved.plan.to_json(), "summary": summary_document(approved)}
+        moved = self._moved(approved)
+        against = (moved,) if moved is not None else tuple(self._denied(approved)) or self.hooks.fire("before_run", **about)
+        if against:
+            self._note_denied(against)
+            status: RunStatus = "conflict" if moved is not None else "refused"
+            refused = ExecutionResult(None, status, False, "refused", total_steps=len(approved.instances), errors=against)
+            emit(RunFinished(refused))
+            return refused
         with no_collection(), self.runs.journal() as journal:
             result = execute(approved, self.vault.store, journal, emit=emit, cancel=cancel, run_command=self._commands_of(approved))
         self.vault.learn(result.effects)
         if result.success:
             result = replace(result, warnings=(*result.warnings, *self._open_in_obsidian(approved, result)))
+        for problem in result.errors:
+            self.hooks.failed(problem)
         if result.run_id is None:
             return result
         counts = {name: len(paths) for name, paths in effects_document(result.effects).items() if paths}
         more = self.runs.note("run", runId=result.run_id, status=result.status, **plan, **counts)
+        errors = [problem.to_json() for problem in result.errors]
+        self.hooks.fire("after_run", runId=result.run_id, status=result.status, effects=effects_document(result.effects), errors=errors)
         return replace(result, warnings=(*result.warnings, *more))
 
     def _denied(self, approved: Preview) -> Iterator[Problem]:
         """What the policy, which may be another since the preview, does not allow."""
+        if not approved.valid:
+            return
         policy = self.make_policy(approved.agent)
         for step in approved.approved_plan.steps:
             yield from (problem.at(step.id) for problem in policy.step_problems(self.tools[step.tool]))
@@ -263,12 +279,6 @@ class Plans:
         from obsidian_agent.agent.execution.checks import verify
 
         return verify(approved, DiskView(self.vault.store))
-
-
-def _refused(approved: Preview, status: RunStatus, problems: tuple[Problem, ...], emit: Callable[[RunEvent], None]) -> ExecutionResult:
-    refused = ExecutionResult(None, status, False, "refused", total_steps=len(approved.instances), errors=problems)
-    emit(RunFinished(refused))
-    return refused
 
 
 def outputs_of(stage: Preview) -> dict[str, Any]:

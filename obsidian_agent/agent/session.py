@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from obsidian_agent.agent.events import (
@@ -211,10 +211,28 @@ class Session:
                 await self._answer(message, lambda turns: turns.agent(asked, self.conversation), emit)
             else:
                 await emit(TurnStarted(message))
-                planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message)))
-                await self._follow(await planner.plan(request, emit), message, emit)
+                await self._follow(await self.plan(message, {}, None, emit), message, emit)
 
         return stream(work)
+
+    async def plan(self, message: str, params: Mapping[str, str], pick: int | None, emit: Emit) -> Verdict:
+        """What whoever plans where nobody is asked makes of a message; `params` and `pick` as `answer`. It is not previewed."""
+
+        async def verdict() -> Verdict:
+            planner, request = await asyncio.to_thread(lambda: (self.planner, self.request(message, params, pick)))
+            return await planner.plan(request, emit)
+
+        return await self._with_hooks(message, verdict)
+
+    async def _with_hooks(self, message: str, turn: Callable[[], Awaitable[Verdict]]) -> Verdict:
+        hooks = self.plans.hooks
+        await asyncio.to_thread(hooks.fire, "before_prompt", message=message)
+        verdict = await turn()
+        outcome = {PlanReady: "plan", NeedsInput: "question", TurnFailed: "failed"}.get(type(verdict), "answer")
+        if isinstance(verdict, TurnFailed):
+            await asyncio.to_thread(hooks.failed, verdict.problem)
+        await asyncio.to_thread(hooks.fire, "after_prompt", message=message, outcome=outcome)
+        return verdict
 
     def answer(
         self,
@@ -255,18 +273,20 @@ class Session:
         from obsidian_agent.agent.model_turns import traced
 
         await emit(TurnStarted(question))
-        try:
-            turns = await asyncio.to_thread(lambda: self.model_turns)
-            if turns is None:
-                raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
-            agent = await asyncio.to_thread(make_agent, turns)
-        except ConfigError as error:
-            await emit(TurnFailed(error.problem()))
-            return
-        request = await asyncio.to_thread(self.request, question, params, pick)
-        planner = turns.menu(agent)
-        verdict = await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
-        await self._follow(verdict, question, emit)
+
+        async def verdict() -> Verdict:
+            try:
+                turns = await asyncio.to_thread(lambda: self.model_turns)
+                if turns is None:
+                    raise ConfigError("There is no model to answer this.", code="NO_MODEL", hint="Choose one first.")
+                agent = await asyncio.to_thread(make_agent, turns)
+            except ConfigError as error:
+                return TurnFailed(error.problem())
+            request = await asyncio.to_thread(self.request, question, params, pick)
+            planner = turns.menu(agent)
+            return await traced(lambda emit: planner.plan(request, emit), question, agent, emit)
+
+        await self._follow(await self._with_hooks(question, verdict), question, emit)
 
     async def _follow(self, verdict: Verdict, message: str, emit: Emit) -> None:
         """Tell what a message came to, and preview a plan."""

@@ -100,6 +100,13 @@ def _check(name: str, value: str) -> None:
 
             for key in _table(value):
                 _known("key", key, [each.id for each in KEYS])
+        case "hooks":
+            from typing import get_args
+
+            from obsidian_agent.config.settings import HookEvent
+
+            for event in _table(value):
+                _known("event", event, get_args(HookEvent))
         case "services":
             from obsidian_agent.providers.registry import known_vendors
 

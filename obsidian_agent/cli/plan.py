@@ -178,7 +178,7 @@ async def _plan(session: Session, instruction: str, out: Output, given: Mapping[
             case _:
                 pass
 
-    verdict = await session.planner.plan(session.request(instruction, given, pick), emit)
+    verdict = await session.plan(instruction, given, pick, emit)
     match verdict:
         case events.PlanReady():
             for note in verdict.notes:

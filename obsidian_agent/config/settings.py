@@ -38,6 +38,8 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_patterns)]
 
 Extensions = Annotated[tuple[str, ...], BeforeValidator(_extensions)]
 Level = Literal["read-only", "scoped-write", "full-write"]
+HookEvent = Literal["before_prompt", "after_prompt", "before_plan", "after_plan", "before_run", "after_run", "error"]
+
 Group = Literal["Model", "What goes along", "Sharing", "Safety", "App"]
 
 
@@ -195,6 +197,10 @@ class Settings(BaseModel):
         "Other programs' tools for the model to look around with: a command or url each, and in allow what is called without a question.",
     )
     keymap: dict[str, str] = _field({}, "App", "Keys", "Other keys: the id of a key as docs/keys.md lists it, and what to press instead.")
+
+    hooks: dict[HookEvent, Annotated[tuple[str, ...], Field(min_length=1)]] = _field(
+        {}, "App", "Hooks", 'Commands of yours at events, such as before_run = ["~/bin/check"], which may stop a run. docs/hooks.md.'
+    )
 
     @field_validator("base_url", "services")
     @classmethod

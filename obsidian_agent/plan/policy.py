@@ -22,7 +22,7 @@ from obsidian_agent.vault.paths.patterns import PathRules
 from obsidian_agent.vault.views.changes import ChangeSet, Move, Operation, WriteFile
 from obsidian_agent.vault.views.view import VaultView
 
-NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED"})
+NOT_PERMITTED: Final = frozenset({"DELETE_DISABLED", "COMMANDS_DISABLED", "PERMISSION_DENIED", "HOOK_REFUSED"})
 """Codes of problems that the person's settings make: only the person can do something about them."""
 
 Level = Literal["read-only", "scoped-write", "full-write"]
