@@ -122,6 +122,12 @@ class ProviderError(ObsidianAgentError):
         """Seconds the service asked us to wait, or None."""
 
 
+class ServerError(ObsidianAgentError):
+    """An MCP server of the person's configuration cannot be reached, or did not answer."""
+
+    default_code = "MCP_SERVER_FAILED"
+
+
 class ObsidianError(ObsidianAgentError):
     """The Obsidian that runs beside this program cannot be asked, or refuses what was asked."""
 

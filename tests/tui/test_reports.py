@@ -14,6 +14,7 @@ from tui.driving import driving
         ("/stats", "This conversation"),
         ("/cache clear", "Conversations in memory"),
         ("/record", "Nothing was done and nothing was sent"),
+        ("/log", "Nothing went wrong"),
         ("/files", "No model was shown anything"),
     ],
 )

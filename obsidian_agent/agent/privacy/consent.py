@@ -6,13 +6,13 @@ screen, at the level that was shown there. Whoever allowed the lines that a sear
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Literal
 
 from obsidian_agent.dataclass import dataclass, field
+from obsidian_agent.plan.policy import SharingRules
 from obsidian_agent.vault.paths.path import VaultPath
-from obsidian_agent.vault.paths.patterns import PathRules
 
 
 def common_folder(paths: Iterable[VaultPath]) -> str:
@@ -81,7 +81,7 @@ class ShareItem:
         return self.path.name
 
 
-RequestKind = Literal["files", "results", "selection", "history"]
+RequestKind = Literal["files", "results", "selection", "history", "call", "tools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ class ShareRequest:
     """A question to the person: may this go to `provider` at `address`?
 
     `kind`: "files" are to be read whole; "results" are the lines or names that a tool found; "selection" is the selected text; "history" is
-    what another service was shown in this conversation. `number` of `total` questions of one round.
+    what another service was shown in this conversation; "call": a tool of an MCP server is to be called with `args`; "tools": such a server's
+    tools are to be offered to the model. These two have no items, but a `text` that is all of it. `number` of `total` questions of one round.
     """
 
     call_id: str
@@ -102,6 +103,7 @@ class ShareRequest:
     address: str
     number: int = 1
     total: int = 1
+    text: str = ""
 
     @property
     def folder(self) -> str:
@@ -149,23 +151,6 @@ async def refuse_all(request: ShareRequest) -> ShareDecision:
     return REFUSED
 
 
-@dataclass(frozen=True, slots=True)
-class SharingRules:
-    """The person's rules. Files and folders under `deny` do not exist for any model; those under `allow` are shared without asking.
-
-    `local`: models on this machine get everything that is not denied without asking.
-    """
-
-    allow: PathRules = PathRules()
-    deny: PathRules = PathRules(anywhere=True)
-    local: bool = False
-
-    @classmethod
-    def of(cls, allow: Collection[str] = (), deny: Collection[str] = (), *, local: bool = False) -> SharingRules:
-        """From patterns as people write them. Raises `ConfigError`."""
-        return cls(PathRules(tuple(allow)), PathRules(tuple(deny), anywhere=True), local)
-
-
 @dataclass(slots=True)
 class Grants:
     """What the person allowed for the rest of one conversation."""
@@ -174,6 +159,8 @@ class Grants:
     folders: dict[str, Level] = field(default_factory=dict)
     excepted: dict[str, Level] = field(default_factory=dict)
     """Files inside such folders that were left out, with the least level at which they were."""
+    tools: set[str] = field(default_factory=set)
+    """Tools of MCP servers that are called without a question, by the names that models call."""
 
     def record(self, request: ShareRequest, decision: ShareDecision) -> None:
         """Keep what an answer allows beyond the request itself."""
@@ -229,16 +216,14 @@ class Gate:
 
     def denied(self, path: VaultPath) -> bool:
         """Whether a rule hides it, or what it leads to."""
-        return bool(self.rules.deny) and (self.rules.deny.cover(path) or self.rules.deny.cover(self.real(path)))
+        return self.rules.verdict(path, self.real).decision == "deny"
 
     def allowed(self, path: VaultPath, level: Level) -> AllowedBy | None:
         """Why so much of it may be sent without asking; None when it may not."""
-        if self.denied(path):
+        decision = self.rules.verdict(path, self.real, local=self.local).decision
+        if decision == "deny":
             return None
-        if self.open:
-            return "local"
-        real = self.real(path)
-        if self.rules.allow.cover(path) and self.rules.allow.cover(real):
-            return "rule"
-        granted = self.grants.named(path, level) or (self.grants.cover(path, level) and self.grants.cover(real, level))
+        if decision == "allow":
+            return "local" if self.open else "rule"
+        granted = self.grants.named(path, level) or (self.grants.cover(path, level) and self.grants.cover(self.real(path), level))
         return "granted" if granted else None

@@ -30,6 +30,7 @@ class ReportActions(Workspace):
         Command("sent", "What was sent", "To which model, of which notes", "show_sent"),
         Command("record", "The record", "What was done, sent, approved, refused and denied", "show_record"),
         Command("files", "Notes read in this conversation", "Enter opens one", "show_files"),
+        Command("log", "The log", "What went wrong in the program itself", "show_log"),
         Command("stats", "Statistics", "Tokens, cost and times", "show_stats"),
         Command("cache", "What is kept ready", "/cache clear puts away what nobody uses", "show_cache", "[clear]"),
         Command("plugins", "Search community plugins", "Nothing is installed", "search_plugins", "WORDS", needs=True),
@@ -49,6 +50,16 @@ class ReportActions(Workspace):
         entries = await asyncio.to_thread(self.services.ledger.record.entries)
         rows = report_lines.record_rows(entries)
         self.app.push_screen(Pick("The record of this vault", rows, empty=" Nothing was done and nothing was sent."))
+
+    @work(group="report", exclusive=True, exit_on_error=False)
+    async def action_show_log(self) -> None:
+        """The end of the log file."""
+        from obsidian_agent import log
+
+        file = log.current()
+        found = await asyncio.to_thread(log.lines, file) if file is not None else []
+        lines = [(terminal_text.line(each), "$foreground") for each in found[-report_lines.MOST :]]
+        self._report(f"The log: {file}", lines or [("Nothing went wrong.", "$quiet")])
 
     @work(group="report", exclusive=True, exit_on_error=False)
     async def action_show_stats(self) -> None:
