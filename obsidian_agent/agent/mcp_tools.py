@@ -103,7 +103,7 @@ class McpTools:
             by = decision
             if decision == "thread":
                 grants.tools.add(called.offer.name)
-        entry = {"kind": "call", "server": called.server, "tool": called.tool, "address": self._place(called.server), "allowedBy": by}
+        entry = {"kind": "call", "server": called.server, "tool": called.tool, "allowedBy": by}
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         try:
             await asyncio.to_thread(self.record.append, [{**entry, "characters": len(text), "sha256": digest}])

@@ -85,7 +85,7 @@ class Share(Modal["ShareDecision"]):
         allows = f"{shown(self, 'share.folder')} allows {folder}, as much of each file as here."
         self.hint = f"{allows} What holds for the conversation ends with the program."
         if self._about:
-            yield Static(Content.styled(f"In the conversation “{terminal_text.shortened(self._about, 100)}”", "$warning"), markup=False)
+            yield _about(self._about)
         yield Static(_head(self._request), markup=False)
         yield ShareList(self._request.items)
         yield Static("", id="share-total", markup=False)
@@ -171,10 +171,14 @@ class AllowTool(Modal["ShareDecision"]):
     BINDINGS = bindings("share", without=("share.switch", "share.folder", "share.edit", "share.all", "share.none"))
 
     def __init__(self, request: ShareRequest, about: str = "") -> None:
-        super().__init__(_TITLES[request.kind], about or "What a server says of its tools is its own word, and so is what they answer.")
-        self._request = request
+        super().__init__(_TITLES[request.kind])
+        self._request, self._about = request, about
 
     def body(self) -> ComposeResult:
+        lasting = f"{shown(self, 'share.once')} accepts them until they change. " if self._request.kind == "tools" else ""
+        self.hint = f"{lasting}What a server says of its tools is its own word, and so is what they answer."
+        if self._about:
+            yield _about(self._about)
         yield Static(_head(self._request), markup=False)
         yield ReportList(())
 
@@ -193,6 +197,10 @@ class AllowTool(Modal["ShareDecision"]):
         self.dismiss(ShareDecision(scope))
 
 
+def _about(title: str) -> Static:
+    return Static(Content.styled(f"In the conversation “{terminal_text.shortened(title, 100)}”", "$warning"), markup=False)
+
+
 def _diff_style(line: str) -> str:
     return "$success" if line.startswith("+") else "$error" if line.startswith("-") else "$foreground"
 
@@ -201,7 +209,7 @@ def _head(request: ShareRequest) -> Content:
     count = f"  ({request.number} of {request.total})" if request.total > 1 else ""
     address = f" at {terminal_text.shortened(request.address, 120)}" if request.address else ""
     parts: list[tuple[str, str]] = [
-        ("To ", "$quiet"),
+        ("Of " if request.kind == "tools" else "To ", "$quiet"),
         (terminal_text.shortened(request.provider, 80), "bold"),
         (f"{address}{count}\n", "$quiet"),
         (terminal_text.shortened(request.purpose, 200), "$foreground"),
