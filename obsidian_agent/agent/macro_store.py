@@ -24,6 +24,7 @@ from obsidian_agent.vault.filesystem.app_folder import AppFolder
 from obsidian_agent.vault.paths.path import clean_component
 
 MAX_FILE = 2 * 1024 * 1024
+"""Bytes of a macro: what is larger was not made by this program."""
 
 
 def untrusted(macro: Macro) -> MacroError:

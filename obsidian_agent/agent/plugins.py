@@ -34,6 +34,7 @@ URL_VARIABLE = "OBSIDIAN_AGENT_PLUGIN_INDEX"
 MAX_AGE = timedelta(hours=24)
 TIMEOUT_SECONDS = 20.0
 MAX_BYTES = 32 * 1024 * 1024
+"""Seconds and bytes that Obsidian's list of plugins may take."""
 _FIELDS = ("id", "name", "author", "description", "repo")
 _NAME, _DESCRIPTION, _AUTHOR = 1.0, 0.85, 0.6
 _LEAST = 55.0

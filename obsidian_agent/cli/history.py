@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ALL_RUNS: Final = 1_000_000
 SHOWN_RUNS: Final = 50
+"""Runs that a screen gets unasked; programs get all."""
 
 
 def arguments(commands: Commands) -> None:

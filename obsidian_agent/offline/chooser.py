@@ -21,6 +21,7 @@ from obsidian_agent.plan.json_text import Refused, decode
 from obsidian_agent.tools.core.tool import RunContext
 
 MOST_ACTIONS: Final = 3
+"""Of one sentence that a model on this machine reads."""
 OTHER: Final = "other"
 _KINDS_SENT: Final = ("folder", "tag", "property", "note", "value")
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}

@@ -22,6 +22,7 @@ from obsidian_agent.offline.sentence import FUNCTION_WORDS, JOINED, WORD, Found,
 from obsidian_agent.offline.values import read
 
 MOST: Final = 3
+"""Actions that are offered: a person looks at three."""
 # The usual constants of BM25: how fast a word that is said again counts less, and how much long texts pay for their length.
 _K1: Final = 1.2
 _B: Final = 0.6

@@ -190,9 +190,9 @@ _CODE_SPAN: Final = re.compile(r"`\s*(?:\$=|js\s*[:=]|button\[)", re.I)
 _HANDLER: Final = re.compile(r"(?<![a-z0-9])on[a-z]{2,}\s*=", re.I)
 _LOADING_MARK: Final = re.compile(
     r"""
-    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))                  # an image, but not an embed of a note
-    | <style | <[a-z](?![a-z0-9+.-]*:)[^\s/<>]*+(?!>)  # a tag that may have attributes, but not an autolink
-    | `\s*(?:=|view\[|input\[)                         # what plugins may draw
+    !\[(?!\[[^\[\]\n:]*\]\](?![(\[]))                       # an image, but not an embed of a note
+    | <style | <[a-z](?!(?:[\w /.,'-]*+|[a-z0-9+.-]*+:[^\s<>=&\\]*+)>)  # a tag whose attributes may have values
+    | `\s*(?:=|view\[|input\[)                              # what plugins may draw
     """,
     re.I | re.X,
 )
@@ -211,6 +211,7 @@ _LOOSE_DEFINITION: Final = re.compile(r"^[ \t>*+\-\d.)]*\[([^\]\n]{1,300})\]:[ \
 _DEEP: Final = re.compile(rf"^(?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)])){{{_MOST_NESTED - 20}}}", re.M)
 _MARKER: Final = re.compile(r"^((?:[ \t>]|(?:[-+*]|\d{1,9}[.)])[ \t])*)(?:\[\^[^\]\n]+\]:|\[[^\]\n]\](?=[ \t]))[ \t]*", re.M)
 """Footnotes and boxes of tasks, which CommonMark does not know: blocks may begin behind them."""
+_QUOTE_MARK: Final = re.compile(r"\n[ \t]*>[> \t]*")
 _STRUCTURE: Final = "<>`![]()"
 
 
@@ -334,7 +335,9 @@ class _Reading:
         self._text("".join(pieces))
 
     def _text(self, text: str) -> None:
-        read_markup(text, self._found)
+        # Deep in a footnote CommonMark takes the mark of a quote for text.
+        for reading in {text, _QUOTE_MARK.sub("\n", text)}:
+            read_markup(reading, self._found)
         self._found.code |= {("block", info) for info in _infos(text) if _runs(info)}
         for image in _LOOSE_IMAGE.finditer(text):
             self._found.remote |= set(addresses(image[1]))

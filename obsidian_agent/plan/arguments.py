@@ -26,6 +26,8 @@ from obsidian_agent.tools.core.tool import LongTextMark, PathMark, Tool
 
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1
+"""Levels of lists and objects in arguments, which are walked by recursion, and the largest number that every consumer of JSON and SQLite
+take."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

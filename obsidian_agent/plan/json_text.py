@@ -16,6 +16,7 @@ from obsidian_agent.errors import PlanError
 from obsidian_agent.plan.arguments import MAX_DEPTH, MAX_INTEGER
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
+"""Bytes of a plan file: as much as the largest note that one may write."""
 
 
 def read_json(data: bytes, name: str) -> Any:

@@ -22,6 +22,7 @@ SHORTEST: Final = 2.0
 """Seconds between two questions to one service, also when the person wants a fresh list."""
 TIMEOUT: Final = 10.0
 MOST_MODELS: Final = 5_000
+"""Seconds that a service has for its list of models, and how many of it are kept."""
 
 Fetch = Callable[[Endpoint, SecretStr | None], Awaitable[tuple[str, ...]]]
 

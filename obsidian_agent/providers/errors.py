@@ -48,6 +48,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 MAX_DETAIL = 300
+"""Characters of a service's own words in an error; it may answer with a whole page."""
 _ANOTHER = "Try again, or another model."
 
 _CONTEXT = re.compile(

@@ -87,6 +87,7 @@ REQUESTS = 10
 """Requests that may go out at once, and in a minute from then on."""
 
 MINUTE = 60.0
+"""Seconds in which the requests that may go out are refilled."""
 
 
 @dataclass(slots=True)

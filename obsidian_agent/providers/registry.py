@@ -32,6 +32,7 @@ SCRIPTED = "scripted"
 OLLAMA_CONTEXT = 16_384
 """Tokens. Ollama's own default is smaller than a prompt, which it cuts without a word."""
 SLOW = 5.0
+"""Times the usual patience for a model on this machine, which may have to be loaded first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import pytest
 
 from obsidian_agent.errors import PlanError
 from obsidian_agent.plan import preview
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.plan.preview import FIRST_SCREEN
 from obsidian_agent.plan.result import Preview, change_document, diff_of, preview_document
 from obsidian_agent.tools.core.tool import Position, RunContext, Selection
@@ -223,6 +223,16 @@ def test_the_first_screen_comes_before_the_whole(make_vault: MakeVault) -> None:
     assert len(seen) == 1
     assert FIRST_SCREEN <= len(seen[0].change_set.changes) < 300
     assert seen[0].plan_hash is None
+    assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
+
+
+def test_the_first_screen_comes_before_one_call_has_gone_through_all_notes(make_vault: MakeVault) -> None:
+    seen: list[Preview] = []
+    store = make_vault({f"{n:03}.md": "one\n" for n in range(300)})
+    document = plan(step("r", "vault.replaceText", {"find": "one", "replace": "two"}))
+    ready = dry_run(store, document, on_first_screen=seen.append)
+    assert [shown.change_set.changes for shown in seen] == [ready.change_set.changes[:FIRST_SCREEN]]
+    assert diff_of(seen[0].change_set.changes[0], DiskView(store)).endswith("-one\n+two\n")
     assert 0 < ready.timings.first_screen_ms < ready.timings.preview_ms
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from obsidian_agent.bootstrap import Wiring
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.vault.filesystem.store import VaultStore
 from obsidian_stand_in import StandIn, stand_in
 from tui.driving import Driver, driving_real

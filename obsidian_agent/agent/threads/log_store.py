@@ -159,6 +159,7 @@ TAIL: Final = 32 * 1024
 PREVIEW: Final = 160
 TITLE_LENGTH: Final = 80
 HITS: Final = 3
+"""Characters of a message and of a title in a list of conversations, and passages of one that a search shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
 
 
 VERSIONS_KEPT: Final = 20
+"""Of a conversation that was rewound: to go back is for slips, not for an archive."""
 CRASH_MARK: Final = "\n\n[The program ended here, before the answer did.]"
 
 _CUTS: Final = (CRASH_MARK, CUT_MARK, BROKEN_MARK)

@@ -266,6 +266,7 @@ def _camel(name: str) -> str:
 
 LONGEST: Final = 200_000
 MOST: Final = 16
+"""Characters of an answer in which calls written as text are looked for, and how many of them count."""
 _TAGGED: Final = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED: Final = re.compile(r"\A(?:```|~~~)(?:json|tool_call|tool)?[ \t]*\n(.*?)\n?(?:```|~~~)\Z", re.DOTALL)
 

@@ -20,11 +20,12 @@ from obsidian_agent.agent.budget import estimate_messages
 from obsidian_agent.agent.conversation import BROKEN_MARK, CUT_MARK, Conversation, within
 from obsidian_agent.agent.events import AgentEvent, Answer, Emit, Notice, PlanningRetry, PlanReady, RoundsUsedUp, TurnFailed, Verdict
 from obsidian_agent.agent.planner import PlanRequest, Sampling
-from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part, SharingRules
+from obsidian_agent.agent.privacy.consent import ApproveShare, Gate, Level, Part
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
 from obsidian_agent.agent.privacy.untrusted_text import new_mark
 from obsidian_agent.agent.replies import Reply, listen
 from obsidian_agent.agent.turn.calls import ProposalCall, understand, written_calls
+from obsidian_agent.agent.turn.model_tools import READ_TOOLS
 from obsidian_agent.agent.turn.preparation import Preparation, TurnConfig
 from obsidian_agent.agent.turn.prompts import (
     RequestPrefix,
@@ -41,7 +42,7 @@ from obsidian_agent.agent.turn.tool_round import Scrubber, ToolRound
 from obsidian_agent.agent.usage import Meter
 from obsidian_agent.dataclass import dataclass, field, replace
 from obsidian_agent.errors import ConfigError, Problem, ProviderError
-from obsidian_agent.plan.flags import Policy
+from obsidian_agent.plan.policy import Policy, SharingRules
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolCall
 from obsidian_agent.providers.prices import ModelFacts
 from obsidian_agent.tools.core.tool import RunContext, Tool
@@ -135,6 +136,12 @@ class Agent:
         """Whether the model does not look around: it may not, or it cannot call tools."""
         return not self.config.tools or self.provider.name in self.conversation.plain
 
+    @property
+    def callable_tools(self) -> Mapping[str, Tool]:
+        """All tools but those for looking around that are not on offer: a model may call them all the same."""
+        only = self.config.only
+        return self.tools if only is None else {name: tool for name, tool in self.tools.items() if name in only or name not in READ_TOOLS}
+
     def open_view(self) -> VaultView:
         """The vault as the model may know of it."""
         view = self.vault.open_view()
@@ -186,7 +193,8 @@ class Agent:
     async def plan(self, request: PlanRequest, emit: Emit) -> Verdict:
         turn = _Turn(self, request, emit)
         try:
-            return await turn.run()
+            verdict = await turn.run()
+            return replace(verdict, agent=self.policy.agent) if isinstance(verdict, PlanReady) else verdict
         except ConfigError as error:
             return TurnFailed(error.problem())
         finally:
@@ -322,7 +330,8 @@ class _Turn:
         return TurnFailed(error.problem())
 
     async def _carry_out(self, calls: Sequence[ToolCall], proposals: Proposals | None) -> Verdict | None:
-        understood = [understand(call, self.agent.tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
+        tools = self.agent.callable_tools
+        understood = [understand(call, tools, propose=proposals is not None, others=self.prepared.others) for call in calls]
         meter = self.meter
 
         async def emit(event: AgentEvent) -> None:

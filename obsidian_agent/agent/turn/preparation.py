@@ -42,6 +42,8 @@ class TurnConfig:
     window: int | None = None
     tools: bool = True
     only: frozenset[str] | None = None
+    agent: str = ""
+    """The vault's agent whose instructions hold."""
     temperature: float | None = None
     model: str | None = None
     """The model that the vault's agent wishes for."""

@@ -23,8 +23,8 @@ from obsidian_agent.agent.turn.model_tools import Detail, envelope, offers, sign
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import Problem
 from obsidian_agent.offline.search import packaged_menu
-from obsidian_agent.plan.flags import Policy
 from obsidian_agent.plan.model import ActionPlan
+from obsidian_agent.plan.policy import Policy
 from obsidian_agent.providers.base import ChatMessage, ChatRequest, Provider, ToolOffer
 from obsidian_agent.tools.core.tool import RunContext, Selection, Tool
 

@@ -18,10 +18,10 @@ from obsidian_agent.agent.turn.preparation import Preparation
 from obsidian_agent.agent.turn.tool_round import ToolRound
 from obsidian_agent.dataclass import dataclass, replace
 from obsidian_agent.errors import ObsidianAgentError, PlanError, Problem
-from obsidian_agent.plan.flags import NOT_PERMITTED, Policy
 from obsidian_agent.plan.llm_output import ParsedPlan, ParsedProse, ParseFailed, parse_plan
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.plan.parameters import MissingInput
+from obsidian_agent.plan.policy import NOT_PERMITTED, Policy
 from obsidian_agent.plan.result import Preview
 from obsidian_agent.plan.validate import Validated, validate
 from obsidian_agent.providers.base import FinishReason
@@ -35,6 +35,7 @@ Raises `MissingInput` when the person must give values first, else `PlanError` o
 """
 FAILED: Final = Problem("LLM_PLAN_INVALID", "LLM failed to generate valid plan. Try rephrasing your request.")
 MAX_CORRECTIONS: Final = 2
+"""So often a plan goes back to the model: what is wrong twice is seldom right the third time, and costs as much."""
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "FILE_EXISTS": "A file or folder is there already. Choose another name, or say what is to happen with it.",

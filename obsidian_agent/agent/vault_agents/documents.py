@@ -130,7 +130,20 @@ class ConfigDocument(_Document):
     default_agent: Annotated[str | None, Field(pattern=NAME)] = None
 
 
-NOT_TAKEN: Final = ("provider", "mcp", "permission", "plugin", "keybinds", "command", "env", "baseUrl", "base_url", "apiKey", "api_key")
+NOT_TAKEN: Final = (
+    "provider",
+    "mcp",
+    "permission",
+    "plugin",
+    "hooks",
+    "keybinds",
+    "command",
+    "env",
+    "baseUrl",
+    "base_url",
+    "apiKey",
+    "api_key",
+)
 """Keys of configuration files that mean something elsewhere and nothing here: a vault cannot set them."""
 
 

@@ -159,6 +159,8 @@ class ToolContext:
     view: VaultView
     base: VaultView
     run: RunContext
+    show: Callable[[Sequence[FileChange]], None] = lambda changes: None
+    """For a tool that changes many files: shows the first of them while it goes on. To be called with all so far at each more."""
 
 
 Input = TypeVar("Input", bound="BaseModel")

@@ -123,6 +123,7 @@ def replace_text(args: ReplaceTextInput, ctx: ToolContext) -> Proposal[ChangedFi
             changed, count = replacement.apply(text)
             if changed != text:
                 changes.append(ModifyFile(paths.parse(path.text, PathUse.UPDATE), encode(changed)))
+                ctx.show(changes)
         except VaultError as error:
             if args.path is not None or args.paths is not None:
                 raise
