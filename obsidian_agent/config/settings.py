@@ -72,7 +72,7 @@ class McpServer(BaseModel):
 class Settings(BaseModel):
     """Every field is a key of the file and, in capitals behind OBSIDIAN_AGENT_, an environment variable. Nothing here comes from a vault."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     model: str | None = _field(None, "Model", "Model", "PROVIDER/NAME, e.g. openai/gpt-5 or ollama/qwen3. none, or empty: the menu alone.")
     base_url: str | None = _field(
