@@ -245,7 +245,7 @@ class _Lasting:
 
         wiring = self.wiring
         configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
-        return McpTools(configured, wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+        return McpTools(configured, lambda: policy_of(wiring), wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
 
     @cached_property
     def trace(self) -> Trace:
@@ -280,7 +280,7 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
-        servers=lasting.servers if settings.mcp_servers else None,
+        servers=lasting.servers if settings.mcp_servers and resolved.only is None else None,
     )
 
 
