@@ -50,6 +50,7 @@ class _Open:
     instruction: str | None = None
     plan: ActionPlan | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    agent: str = ""
 
 
 class Session:
@@ -294,7 +295,7 @@ class Session:
             case NeedsInput():
                 self._open = _Open(message)
             case PlanReady(preview=None):
-                await self._preview(verdict.plan.to_json(), {}, frozenset(), message, emit)
+                await self._preview(verdict.plan.to_json(), {}, frozenset(), message, emit, agent=verdict.agent)
             case PlanReady(preview=preview):
                 assert preview is not None
                 await emit(PreviewReady(preview))
@@ -311,7 +312,7 @@ class Session:
 
         async def work(emit: Emit) -> None:
             if plan is not None:
-                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit)
+                await self._preview(plan.to_json(), {**known, **values}, frozenset(), opened.instruction, emit, agent=opened.agent)
 
         return stream(work)
 
@@ -322,10 +323,11 @@ class Session:
         values: Mapping[str, Any] | None = None,
         instruction: str | None = None,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> AsyncGenerator[AgentEvent, None]:
         """Preview a plan: an edited one, one with steps left out, a macro's, or what is left of one. `instruction` is the message that it was
-        made from, `done` the outputs of the steps that ran."""
-        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit, done))
+        made from, `done` the outputs of the steps that ran, `agent` who made it."""
+        return stream(lambda emit: self._preview(document, values or {}, disabled, instruction, emit, done, agent))
 
     def run_recipe(self, name: str, values: Mapping[str, Any], instruction: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Preview a recipe with values, mostly texts, or answer its question; NeedsInput when values are missing or are none."""
@@ -361,6 +363,7 @@ class Session:
         instruction: str | None,
         emit: Emit,
         done: Mapping[str, Any] | None = None,
+        agent: str = "",
     ) -> None:
-        if await self.plans.preview(document, values, disabled, instruction, emit, done):
-            self._open = _Open(instruction, ActionPlan.model_validate(document), values)
+        if await self.plans.preview(document, values, disabled, instruction, emit, done, agent):
+            self._open = _Open(instruction, ActionPlan.model_validate(document), values, agent)

@@ -111,8 +111,8 @@ def _check(name: str, value: str) -> None:
             from obsidian_agent.providers.registry import known_vendors
 
             known_vendors(map(str, _table(value)))
-        case "share_allow" | "share_deny":
-            from obsidian_agent.agent.privacy.consent import SharingRules
+        case "share_allow" | "share_deny" | "write_allow" | "write_deny":
+            from obsidian_agent.plan.policy import SharingRules
 
             SharingRules.of(tuple(part.strip() for part in value.split(";") if part.strip()))
 

@@ -30,7 +30,7 @@ _UNDONE: Final = frozenset({"DIFFERENT", "BAD_REQUEST", "PROTOCOL", "OTHER_VAULT
 
 @dataclass(slots=True)
 class OpenNotes:
-    """The files that were open in Obsidian when they were settled (`Editing` in vault/filesystem/editor.py)."""
+    """The files that were open in Obsidian when they were settled (`Editing` in vault/filesystem/store.py)."""
 
     companion: CompanionClient | None
     files: Mapping[str, SettledFile]
@@ -74,7 +74,7 @@ class OpenNotes:
 
 @dataclass(frozen=True, slots=True)
 class ObsidianEditor:
-    """The notes that are open in Obsidian (`Editor` in vault/filesystem/editor.py)."""
+    """The notes that are open in Obsidian (`Editor` in vault/filesystem/store.py)."""
 
     obsidian: Obsidian
 
