@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import cached_property
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.agent.execution.runs import Runs
+from obsidian_agent.agent.hooks import Hooks
 from obsidian_agent.agent.macro_store import MacroStore
 from obsidian_agent.agent.open_vault import OpenVault
 from obsidian_agent.agent.plans import Plans
@@ -17,13 +19,15 @@ from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
 from obsidian_agent.dataclass import dataclass, field, replace
-from obsidian_agent.errors import ObsidianError
+from obsidian_agent.errors import ObsidianError, VaultError
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
-from obsidian_agent.plan.flags import Policy, WriteRules
+from obsidian_agent.plan.policy import Limits, Policy, SharingRules, vault_rules
+from obsidian_agent.plan.result import SETTINGS
 from obsidian_agent.tools.registry import TOOLS
-from obsidian_agent.vault.filesystem.app_folder import AppFolder
+from obsidian_agent.vault.filesystem.app_folder import FILE_LIMIT, AppFolder
 from obsidian_agent.vault.filesystem.store import VaultStore
+from obsidian_agent.vault.paths.path import app_path
 from obsidian_agent.vault.views.disk import DiskView
 
 if TYPE_CHECKING:
@@ -31,9 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.mcp_tools import McpTools
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.plugins import PluginIndex
-    from obsidian_agent.agent.privacy.consent import SharingRules
-    from obsidian_agent.agent.privacy.ledger import Ledger
-    from obsidian_agent.agent.privacy.record import Record
+    from obsidian_agent.agent.privacy.record import Ledger, Record
     from obsidian_agent.agent.shared_vault import SharedVault
     from obsidian_agent.agent.threads.log_store import ThreadStore
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -46,8 +48,12 @@ if TYPE_CHECKING:
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
-    from obsidian_agent.vault.filesystem.editor import Editing
+    from obsidian_agent.vault.filesystem.store import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
+
+
+VAULT_POLICY: Final = app_path("policy.json")
+"""What a vault itself forbids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,8 @@ def build_session(wiring: Wiring) -> Session:
     saved = MacroStore(AppFolder(wiring.store, "macros"), usage, _trusted(wiring), TOOLS, runs.plan_of)
 
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
-    plans = Plans(vault, TOOLS, lambda: policy_of(wiring), runs)
+    hooks = Hooks(wiring.store.real_path, lambda: wiring.settings.current.hooks)
+    plans = Plans(vault, TOOLS, partial(policy_of, wiring), runs, hooks)
     lasting = _Lasting(wiring, vault.files_below)
     return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
 
@@ -118,7 +125,7 @@ def open_threads(wiring: Wiring) -> ThreadStore:
 
 def open_ledger(wiring: Wiring) -> Ledger:
     """What of a vault was sent to models."""
-    from obsidian_agent.agent.privacy.ledger import Ledger
+    from obsidian_agent.agent.privacy.record import Ledger
 
     return Ledger(open_record(wiring))
 
@@ -138,7 +145,7 @@ def build_shared_vault(wiring: Wiring) -> SharedVault:
     session = build_session(wiring)
     given = os.environ.get(VARIABLE)
     place = Path(given) if given else app_socket(wiring)
-    return SharedVault(session.vault, session.plans, sharing_of(wiring), open_ledger(wiring), proposals_folder(wiring), place)
+    return SharedVault(session.vault, session.plans, policy_of(wiring).sharing, open_ledger(wiring), proposals_folder(wiring), place)
 
 
 def app_socket(wiring: Wiring) -> Path:
@@ -173,7 +180,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     from obsidian_agent.agent.model_turns import Models
     from obsidian_agent.agent.planner import Sampling
 
-    settings, rules = wiring.settings.current, sharing_of(wiring)
+    settings, rules = wiring.settings.current, policy_of(wiring).sharing
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
@@ -185,14 +192,6 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
         settings.planning,
         settings.note_models,
     )
-
-
-def sharing_of(wiring: Wiring) -> SharingRules:
-    """What may leave this machine, as the settings have it."""
-    from obsidian_agent.agent.privacy.consent import SharingRules
-
-    settings = wiring.settings.current
-    return SharingRules.of(settings.share_allow, settings.share_deny, local=settings.share_local)
 
 
 def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
@@ -245,7 +244,7 @@ class _Lasting:
 
         wiring = self.wiring
         configured = lambda: wiring.settings.current.mcp_servers  # noqa: E731
-        return McpTools(configured, wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
+        return McpTools(configured, lambda: policy_of(wiring), wiring.state / "mcp-tools.json", wiring.state / "log", open_record(wiring))
 
     @cached_property
     def trace(self) -> Trace:
@@ -263,7 +262,9 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
     from obsidian_agent.agent.vault_agents.instructions import resolve
 
     settings = wiring.settings.current
+    policy = policy_of(wiring)
     resolved = resolve(build_vault_agents(wiring, rules, lasting.files).library(), assistant, settings.system_message, READ_TOOLS)
+    offered = frozenset(READ_TOOLS) if resolved.only is None else resolved.only
     return TurnConfig(
         instructions=resolved.instructions,
         gatherer=Gatherer(settings.context_active_note, settings.context_notes),
@@ -271,23 +272,22 @@ def _turn_config(wiring: Wiring, rules: SharingRules, assistant: str | None, las
         window=settings.context_window,
         detail=None if settings.prompt == "auto" else settings.prompt,
         tools=settings.tool_calling,
-        only=resolved.only,
+        only=frozenset(name for name in offered if policy.on_call(name).decision != "deny"),
+        agent=resolved.agent,
         temperature=resolved.temperature,
         model=resolved.model,
         trace=lasting.trace if settings.tracing else None,
         sources=resolved.paths,
         notices=resolved.problems,
-        servers=lasting.servers if settings.mcp_servers else None,
+        servers=lasting.servers if settings.mcp_servers and resolved.only is None else None,
     )
 
 
 def build_vault_agents(wiring: Wiring, rules: SharingRules | None = None, files: FilesBelow | None = None) -> VaultAgents:
     """The vault's own agents, skills and instructions. `files` says where files are (None: the disk)."""
-    from obsidian_agent.agent.privacy.consent import SharingRules
     from obsidian_agent.agent.vault_agents.library import VaultAgents, files_below
 
-    settings = wiring.settings.current
-    known = rules or SharingRules.of((), settings.share_deny)
+    known = rules or policy_of(wiring).sharing
     return VaultAgents(
         wiring.store, files or (lambda start: files_below(DiskView(wiring.store), start)), _trusted(wiring), known.deny.cover
     )
@@ -298,11 +298,41 @@ def _trusted(wiring: Wiring) -> TrustStore:
     return TrustStore(_vault_state(wiring) / "trusted.json", open_record(wiring))
 
 
-def policy_of(wiring: Wiring) -> Policy:
-    """What plans may do, as options and settings have it now."""
+def policy_of(wiring: Wiring, agent: str = "") -> Policy:
+    """What may happen, as options and settings have it now, and the vault's own file narrows it; `agent` plans ("": the person). May block."""
     settings = wiring.settings.current
-    policy = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
-    return replace(policy, writing=WriteRules.of(settings.level, settings.write_allow, settings.write_deny))
+    base = wiring.policy or Policy(allow_deletes=settings.allow_deletes, allow_commands=settings.allow_commands)
+    own = Limits.of(
+        SETTINGS,
+        settings.level,
+        settings.write_allow,
+        settings.write_deny,
+        extensions=settings.write_extensions,
+        largest=settings.write_largest,
+        tools_deny=settings.tools_deny,
+        commands_deny=settings.commands_deny,
+    )
+    vaults, told = vault_rules(_vault_policy(wiring.store), VAULT_POLICY.text, settings.level)
+    levels = [level for name, level in settings.agent_levels.items() if agent and fnmatchcase(agent.casefold(), name.casefold())]
+    deny = (*settings.share_deny, *vaults.share_deny.patterns)
+    return replace(
+        base,
+        limits=(own, vaults, *(Limits("agent_levels", level) for level in levels)),
+        confirm_writes=settings.confirm_writes,
+        auto_approve_read_only=settings.auto_approve_read_only,
+        tools_allow=settings.tools_allow,
+        commands_allow=settings.commands_allow,
+        sharing=SharingRules.of(settings.share_allow, deny, local=settings.share_local),
+        told=told,
+        agent=agent,
+    )
+
+
+def _vault_policy(store: VaultStore) -> bytes | None:
+    try:
+        return store.read(VAULT_POLICY, FILE_LIMIT)
+    except VaultError as error:
+        return None if error.code == "FILE_NOT_FOUND" else b""  # what cannot be read counts as broken
 
 
 def _vault_state(wiring: Wiring) -> Path:

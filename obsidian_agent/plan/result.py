@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from obsidian_agent.dataclass import dataclass, field
-from obsidian_agent.errors import Problem
+from obsidian_agent.errors import Problem, VaultError
 from obsidian_agent.plan.model import ActionPlan
 from obsidian_agent.tools.core.tool import Risk, RunContext
-from obsidian_agent.vault.views.changes import ChangeSet, NetChange
+from obsidian_agent.vault.views.changes import ChangeSet, NetChange, content_hash
 from obsidian_agent.vault.views.diff import unified_diff
 from obsidian_agent.vault.views.view import VaultView
 
 FlagKind = Literal["remoteUrl", "runsAsCode", "shrink", "manyFiles", "notNamed", "opaque", "riskRaised"]
 InstanceState = Literal["ready", "skipped", "failed"]
+
+
+SETTINGS: Final = "settings"
+
+
+class Verdict(NamedTuple):
+    """What becomes of something, the rule that says so as it stands where it comes from, and where that is."""
+
+    decision: Literal["allow", "ask", "deny"]
+    rule: str
+    source: str = SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,10 @@ class Preview:
     """Ids of the steps that are switched off, and of those that need one of them."""
     waits: tuple[str, ...] = ()
     """Ids of the steps behind a step whose effect nobody knows: they are previewed, and asked about, when that has run."""
+    approval: Verdict = Verdict("ask", "it is not complete")
+    """Whether the person's rules let it run without a question."""
+    agent: str = ""
+    """Who planned it, as the policy knows agents; "" for the person."""
     after: VaultView | None = field(default=None, compare=False, repr=False)
     """The vault as the plan would leave it."""
 
@@ -90,10 +105,13 @@ class Preview:
 
 
 def diff_of(change: NetChange, base: VaultView) -> str:
-    """The unified diff of one net change; "" for folders, pure renames and binary content."""
+    """The unified diff of one net change; "" for folders, pure renames and binary content. CONFLICT for a file that has changed since it
+    was read."""
     if change.folder or (change.content is None and change.kind != "delete"):
         return ""
     before = base.read(change.before) if change.before is not None else None
+    if before is not None and change.before_hash not in (None, content_hash(before)):
+        raise VaultError(f"{change.path} has changed since the preview.", code="CONFLICT", path=change.path.text)
     new_path = change.new_path or change.path
     return unified_diff(before, change.content, change.path.text, new_path.text)
 
