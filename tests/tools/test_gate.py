@@ -109,6 +109,7 @@ def _refusal(vault, tool, args):
     return "not refused"
 
 
+NEW_FILES = {"vault.createFile", "vault.writeFile"}
 ONLY_FOR_NEW_NAMES = {
     "PATH_PORTABILITY",
     "PATH_UNICODE",
