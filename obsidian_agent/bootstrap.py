@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from obsidian_agent.agent.execution.runs import Runs
 from obsidian_agent.agent.macro_store import MacroStore
@@ -16,8 +20,8 @@ from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.session import Session
 from obsidian_agent.agent.vault_agents.library import TrustStore
 from obsidian_agent.config.live import LiveSettings
-from obsidian_agent.config.settings import NO_MODEL
-from obsidian_agent.errors import ObsidianError
+from obsidian_agent.config.settings import ENVIRONMENT_PREFIX, NO_MODEL
+from obsidian_agent.errors import ObsidianError, Problem
 from obsidian_agent.journal import state_folder
 from obsidian_agent.obsidian.transport import find_transport
 from obsidian_agent.plan.flags import Policy, WriteRules
@@ -41,12 +45,16 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.usage import MonthlyCost
     from obsidian_agent.agent.vault_agents.library import FilesBelow, VaultAgents
     from obsidian_agent.obsidian.live import Obsidian
+    from obsidian_agent.providers.acp import AcpAgent
     from obsidian_agent.providers.base import Provider
     from obsidian_agent.providers.keys import KeyStore
     from obsidian_agent.providers.middleware import RateLimits
     from obsidian_agent.providers.registry import ProviderManager
     from obsidian_agent.vault.filesystem.editor import Editing
     from obsidian_agent.vault.index.keeper import IndexKeeper
+
+_WORKSPACE: Final = re.compile(r"\.obsidian/workspace[^/]*\.json")
+"""What Obsidian writes whenever somebody looks at something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,9 @@ def build_session(wiring: Wiring) -> Session:
     vault = OpenVault(wiring.store, _clock(wiring.now), lambda: _keeper(wiring), lambda: open_obsidian(wiring.store))
     plans = Plans(vault, TOOLS, lambda: policy_of(wiring), runs)
     lasting = _Lasting(wiring, vault.files_below)
-    return Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
+    session = Session(vault, plans, saved, wiring.settings, lambda: _models(wiring, lasting))
+    lasting.open_agent = lambda name: _open_agent(wiring, name, session)
+    return session
 
 
 def open_obsidian(store: VaultStore) -> Obsidian:
@@ -182,7 +192,7 @@ def _models(wiring: Wiring, lasting: _Lasting) -> Models | None:
     sampling = Sampling(settings.temperature, settings.max_tokens, settings.timeout)
     return Models(
         spec,
-        _providers(wiring, spec, lasting.limits),
+        _providers(wiring, spec, lasting),
         sampling,
         rules,
         open_ledger(wiring),
@@ -201,7 +211,7 @@ def sharing_of(wiring: Wiring) -> SharingRules:
     return SharingRules.of(allow, deny, local=settings.share_local or wiring.share_local)
 
 
-def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager:
+def _providers(wiring: Wiring, spec: str, lasting: _Lasting) -> ProviderManager:
     from obsidian_agent.agent.usage import CountedProvider
     from obsidian_agent.providers.registry import SCRIPTED, ProviderManager, environment_key
 
@@ -213,7 +223,76 @@ def _providers(wiring: Wiring, spec: str, limits: RateLimits) -> ProviderManager
         # Scripts are played, not asked.
         return provider if provider.name.startswith(f"{SCRIPTED}/") else CountedProvider(provider, lambda: open_monthly_cost(wiring))
 
-    return ProviderManager(base_url, spec.partition("/")[0], find_key=find_key, limits=limits, streaming=settings.streaming, wrap=counted)
+    return ProviderManager(
+        base_url,
+        spec.partition("/")[0],
+        find_key=find_key,
+        limits=lasting.limits,
+        streaming=settings.streaming,
+        wrap=counted,
+        open_agent=lasting.agent,
+    )
+
+
+def _open_agent(wiring: Wiring, name: str, session: Session) -> AcpAgent:
+    """An agent that looks around by itself, with our MCP server over this vault. Raises `ConfigError`."""
+    from obsidian_agent.agent.proposal_socket import VARIABLE, Outcome, Proposal, listening
+    from obsidian_agent.providers.acp import ACP, SERVER, AcpAgent, Take, agent_command
+    from obsidian_agent.vault.filesystem.inventory import stamps
+
+    command = agent_command(name, wiring.settings.current.agents)
+    folder = wiring.state / "agents" / f"{_vault_state(wiring).name}-{name}"
+    socket = _vault_state(wiring) / f"agent-{os.getpid()}-{name}.sock"
+    places = ["--vault", wiring.store.real_path, "--state-dir", str(wiring.state)]
+    if wiring.settings.file is not None:
+        places += ["--config", str(wiring.settings.file)]
+    told = {VARIABLE: str(socket)}
+    for field_name, given in (("share_allow", wiring.share_allow), ("share_deny", wiring.share_deny)):
+        if given:
+            told[f"{ENVIRONMENT_PREFIX}{field_name.upper()}"] = ";".join((*getattr(wiring.settings.current, field_name), *given))
+
+    @asynccontextmanager
+    async def proposals(take: Take) -> AsyncIterator[bool]:
+        async def handed(proposal: Proposal) -> Outcome:
+            return Outcome("shown", take(proposal.plan))
+
+        async with listening(socket, handed) as there:
+            yield there
+
+    def watch() -> Callable[[], Problem | None]:
+        runs = session.runs
+        known, before = {entry.run_id for entry in runs.history()}, stamps(wiring.store)
+
+        def changed() -> Problem | None:
+            after = stamps(wiring.store)
+            done = [entry.effects for entry in runs.history() if entry.run_id not in known]
+            own = {path for each in done for path in (*each.created, *each.modified, *each.deleted, *each.folders, *sum(each.renamed, ()))}
+            below = tuple(f"{path}/" for path in own)
+            paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+            others = [path for path in paths if path not in own and not path.startswith(below) and not _WORKSPACE.fullmatch(path)]
+            return _behind_our_back(name, others)
+
+        return changed
+
+    server = {
+        "name": SERVER,
+        "command": sys.executable,
+        "args": ["-m", "obsidian_agent", "mcp", "serve", *places],
+        "env": [{"name": key, "value": value} for key, value in told.items()],
+    }
+    return AcpAgent(f"{ACP}/{name}", command, folder, server, proposals, watch, lambda state: session.on_agent(state))
+
+
+def _behind_our_back(name: str, paths: Sequence[str]) -> Problem | None:
+    """What is told of changes in the vault that no plan made while an agent worked."""
+    if not paths:
+        return None
+    more = f" and {len(paths) - 10} more" if len(paths) > 10 else ""
+    message = (
+        f"While {name} worked, this changed in the vault, and no plan did it: {', '.join(paths[:10])}{more}. "
+        "If it was neither you nor another program of yours, the agent did it behind your back, and the history cannot take it back."
+    )
+    return Problem("CHANGED_BEHIND", message)
 
 
 def open_monthly_cost(wiring: Wiring) -> MonthlyCost:
@@ -236,6 +315,15 @@ class _Lasting:
 
     wiring: Wiring
     files: FilesBelow
+    open_agent: Callable[[str], AcpAgent] | None = None
+    _agents: dict[str, AcpAgent] = field(default_factory=dict)
+
+    def agent(self, name: str) -> AcpAgent:
+        """An agent by name; the same one every time, with its sessions. Raises `ConfigError`."""
+        assert self.open_agent is not None
+        if name not in self._agents:
+            self._agents[name] = self.open_agent(name)
+        return self._agents[name]
 
     @cached_property
     def limits(self) -> RateLimits:

@@ -90,6 +90,12 @@ class AppServices:
             found = {models.spec: "the one of the settings"} | found
         return [*found.items(), *((f"{vendor.name}/", vendor.title) for vendor in VENDORS)]
 
+    def other_agents(self) -> dict[str, str]:
+        """The agents that are programs of their own, by name, each with its command."""
+        from obsidian_agent.providers.acp import COMMANDS
+
+        return {**COMMANDS, **self.session.settings.current.agents}
+
     def key_sources(self) -> list[tuple[str, str]]:
         """The services that take a key, each with where it comes from. Raises `ConfigError`. May block."""
         from obsidian_agent.providers.registry import VENDORS

@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import SecretStr
 
 from obsidian_agent.errors import ConfigError
+from obsidian_agent.providers.acp import ACP
 from obsidian_agent.providers.base import Provider
 from obsidian_agent.providers.catalogue import Catalogue
 from obsidian_agent.providers.errors import Service
@@ -209,6 +210,8 @@ class ProviderManager:
     """Off: answers come in one piece."""
     wrap: Callable[[Provider], Provider] = lambda provider: provider
     """What every provider is put into."""
+    open_agent: Callable[[str], Provider] | None = None
+    """Opens an agent that looks around by itself, `acp/NAME`. Raises `ConfigError`."""
     catalogue: Catalogue = field(default_factory=Catalogue)
     _made: dict[str, Provider] = field(default_factory=dict)
 
@@ -216,7 +219,11 @@ class ProviderManager:
         """The provider that a name stands for; the same one every time. Raises `ConfigError`."""
         spec = spec.strip()
         if spec not in self._made:
-            vendor = spec.partition("/")[0].lower()
+            vendor, _, model = spec.partition("/")
+            vendor = vendor.lower()
+            if vendor == ACP and self.open_agent is not None:
+                self._made[spec] = self.wrap(self.open_agent(model))
+                return self._made[spec]
             base_url = self.base_url if vendor == self.base_url_of.lower() else None
             provider = open_provider(spec, base_url=base_url, find_key=self.find_key, limits=self.limits)
             self._made[spec] = self.wrap(provider if self.streaming else WholeProvider(provider))
@@ -224,7 +231,7 @@ class ProviderManager:
 
     def warm_up(self, spec: str) -> None:
         """Prepare for the first request to a model, which takes seconds; nothing is sent. Blocks: call it in a thread that may be left."""
-        if not spec.startswith(f"{SCRIPTED}/"):
+        if not spec.startswith((f"{SCRIPTED}/", f"{ACP}/")):
             warm_up()
 
     async def models(self, vendor: str, *, fresh: bool = False) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("tasks", "Tasks", "Of this conversation, and how far its plans have come", "tasks"),
     Command("repair", "Repair what did not come out", "The model looks at it and proposes how", "repair"),
     Command("trust", "Agents, skills and instructions", "Of this vault: trust them, or don't", "trust"),
-    Command("agent", "Choose an agent of the vault", "For this conversation", "choose_agent", "[NAME or none]"),
+    Command("agent", "Choose an agent", "Of the vault, or another program such as opencode; for this conversation", "choose_agent", "[NAME or none]"),
     Command("plugins", "Search community plugins", "Nothing is installed", "search_plugins", "WORDS", needs=True),
     Command("open", "Open note", "Find a note by a few letters", "open_note"),
     Command("actions", "Show all actions", "Yours among them: find, run, change, delete, import", "actions", "[WORDS]"),
