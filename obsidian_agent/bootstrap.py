@@ -157,10 +157,20 @@ def open_record(wiring: Wiring) -> Record:
 
 def build_shared_vault(wiring: Wiring) -> SharedVault:
     """The vault as other agents get to know it."""
+    from obsidian_agent.agent.proposal_socket import VARIABLE
     from obsidian_agent.agent.shared_vault import SharedVault
 
     session = build_session(wiring)
-    return SharedVault(session.vault, session.plans, sharing_of(wiring), open_ledger(wiring), proposals_folder(wiring))
+    given = os.environ.get(VARIABLE)
+    place = Path(given) if given else app_socket(wiring)
+    return SharedVault(session.vault, session.plans, sharing_of(wiring), open_ledger(wiring), proposals_folder(wiring), place)
+
+
+def app_socket(wiring: Wiring) -> Path:
+    """Where the open app of a vault takes plans that other agents propose."""
+    from obsidian_agent.agent.proposal_socket import APP_SOCKET
+
+    return _vault_state(wiring) / APP_SOCKET
 
 
 def proposals_folder(wiring: Wiring) -> Path:

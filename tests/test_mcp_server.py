@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+from obsidian_agent.agent.proposal_socket import VARIABLE, Outcome, Proposal, listening
+from obsidian_agent.bootstrap import Wiring, app_socket
 from obsidian_agent.cli.main import main
+from obsidian_agent.vault.filesystem.store import VaultStore
 from support import MakeVault
 
 NOTES = {
@@ -41,10 +44,11 @@ class Served:
 
     def ask(self, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
         """Make these calls in one session; each answer, or `{"refused": text}`."""
-        return self.with_client(lambda client: self._each(client, calls))
+        return self.with_client(lambda client: self.each(client, calls))
 
-    def with_client(self, work: Callable[[Client], Awaitable[Any]]) -> Any:
-        command = StdioServerParameters(command=sys.executable, args=["-m", "obsidian_agent", "mcp", "serve", *self.places])
+    def with_client(self, work: Callable[[Client], Awaitable[Any]], **environment: str) -> Any:
+        args = ["-m", "obsidian_agent", "mcp", "serve", *self.places]
+        command = StdioServerParameters(command=sys.executable, args=args, env=environment or None)
 
         async def run() -> Any:
             async with Client(command) as client:
@@ -52,7 +56,7 @@ class Served:
 
         return asyncio.run(run())
 
-    async def _each(self, client: Client, calls: tuple[tuple[str, dict[str, Any]], ...]) -> list[dict[str, Any]]:
+    async def each(self, client: Client, calls: tuple[tuple[str, dict[str, Any]], ...]) -> list[dict[str, Any]]:
         answers = []
         for name, args in calls:
             result = await client.call_tool(name, args)
@@ -151,3 +155,26 @@ def test_a_proposed_plan_waits_for_the_person(served: Served, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["success"] is True
     assert main(["run", "--plan", "0" * 12, "--yes", *served.places]) == 2
     assert main(["run", "--plan", "../config", "--yes", *served.places]) == 2
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(("status", "kept"), [("applied", False), ("refused", False), ("shown", True)])
+def test_a_proposed_plan_goes_to_whoever_shows_it_and_its_client_hears_the_decision(
+    served: Served, *, named: bool, status: Any, kept: bool
+) -> None:
+    with VaultStore.open(served.vault) as store:
+        place = served.folder / "mine.sock" if named else app_socket(Wiring(store, served.folder / "state"))
+    seen: list[Proposal] = []
+
+    async def decide(proposal: Proposal) -> Outcome:
+        seen.append(proposal)
+        return Outcome(status, "decided", "run-1")
+
+    async def propose(client: Client) -> dict[str, Any]:
+        async with listening(place, decide):
+            return (await served.each(client, (("propose_plan", {"plan": plan(EDIT)}),)))[0]
+
+    answer = served.with_client(propose, **({VARIABLE: str(place)} if named else {}))
+    assert (answer["status"], answer["message"], answer["runId"]) == (status, "decided", "run-1")
+    assert [step["id"] for step in seen[0].plan["steps"]] == ["edit"]
+    assert main(["run", "--plan", answer["planId"], "--yes", *served.places]) == (0 if kept else 2), "what is settled is kept no longer"

@@ -19,6 +19,7 @@ from obsidian_agent.agent.open_vault import Focus, OpenVault, run_context
 from obsidian_agent.agent.plans import Plans
 from obsidian_agent.agent.privacy.consent import Gate, Grants, Level, Part, SharingRules
 from obsidian_agent.agent.privacy.ledger import Ledger, Sending
+from obsidian_agent.agent.proposal_socket import Outcome, Proposal
 from obsidian_agent.agent.turn.calls import read_call, with_arguments
 from obsidian_agent.agent.turn.read_calls import prepare
 from obsidian_agent.errors import ConfigError, PlanError, VaultError
@@ -43,13 +44,14 @@ _PLAN_ID: Final = re.compile(r"[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class SharedVault:
-    """The vault for one client. `proposals` is the folder of the plans that wait for the person."""
+    """The vault for one client. `proposals` is the folder of the plans that wait for the person, `app` the socket of a program that shows them."""
 
     vault: OpenVault
     plans: Plans
     rules: SharingRules
     ledger: Ledger
     proposals: Path
+    app: Path
     client: str = "unknown"
 
     def read(self, tool: str, args: Mapping[str, Any], only: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -83,8 +85,8 @@ class SharedVault:
         self._note("preview_plan", document, parts)
         return document
 
-    def propose(self, plan: object) -> dict[str, Any]:
-        """Keep a valid plan for the person and say what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
+    def propose(self, plan: object) -> tuple[Proposal, dict[str, Any]]:
+        """Keep a valid plan for the person; the plan, and what it would do. Nothing is changed. Raises `PlanError` for an invalid one. Blocks."""
         checked = validate(plan, self.plans.tools, self.plans.policy)
         if checked.plan is None:
             raise PlanError("The plan is not valid.", problems=checked.problems)
@@ -95,7 +97,16 @@ class SharedVault:
         plan_id = keep_proposal(self.proposals, {"client": self.client, "plan": checked.plan.to_json()})
         self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "goal": checked.plan.goal[:200]}])
         told = f"Nothing was changed. The person sees the whole preview and decides: obsidian-agent run --plan {plan_id}"
-        return {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
+        document = {"planId": plan_id, "status": "waits for the person", "message": told, "preview": preview}
+        return Proposal(self.client, checked.plan.to_json()), document
+
+    def decided(self, document: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+        """The answer about a kept plan when it is known what came of it; one that is settled is kept no longer. Blocks."""
+        plan_id = document["planId"]
+        self.ledger.record.append([{"kind": "proposal", "client": self.client, "planId": plan_id, "outcome": outcome.status}])
+        if outcome.status in ("applied", "refused"):
+            (self.proposals / f"{plan_id}.json").unlink(missing_ok=True)
+        return {**document, "status": outcome.status, "message": outcome.message, "runId": outcome.run_id}
 
     def _note(self, tool: str, document: Mapping[str, Any], parts: tuple[Part, ...]) -> None:
         """Write down what is about to be handed over. Raises `ConfigError` where that is not possible."""

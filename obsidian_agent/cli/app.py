@@ -55,12 +55,12 @@ def app_over(vault: str, wiring: Callable[[], Wiring], *, theme: str | None = No
 
 def opened(wiring: Wiring) -> Opened:
     """All that the app shows. May block."""
-    from obsidian_agent.bootstrap import build_app_services, build_session, build_threads
+    from obsidian_agent.bootstrap import app_socket, build_app_services, build_session, build_threads
     from obsidian_agent.tui.backend import Opened
 
     session = build_session(wiring)
     threads = build_threads(wiring, session)
-    return Opened(session, threads, build_app_services(wiring, session, threads), wiring.settings)
+    return Opened(session, threads, build_app_services(wiring, session, threads), wiring.settings, app_socket(wiring))
 
 
 def _theme(options: argparse.Namespace) -> str | None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from obsidian_agent.agent.app_services import AppServices
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.threads.manager import ThreadManager
@@ -18,12 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A vault's session and threads, what the program can tell of itself, and the person's settings."""
+    """A vault's session and threads, what the program can tell of itself, the person's settings, and the socket for others' proposals."""
 
     session: Session
     threads: ThreadManager
     services: AppServices
     settings: LiveSettings
+    proposals: Path | None = None
 
 
 class Backend:

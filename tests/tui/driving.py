@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from obsidian_agent.agent.session import Session
     from obsidian_agent.agent.threads.manager import ThreadManager
 
-ASKING = ("ask", "choice", "undo", "saved", "save", "parameter", "recovery", "thread", "elsewhere")
+ASKING = ("ask", "choice", "undo", "saved", "save", "parameter", "recovery", "thread", "elsewhere", "proposals")
 """Workers that wait for the person, or for ever."""
 
 SIZES = [(80, 24), (120, 40), (200, 50)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import time
 from collections.abc import Awaitable, Callable
 
@@ -187,7 +188,8 @@ TRIES = 1 if UPDATE else 12
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 @pytest.mark.parametrize("name", [*SCREENS, *PUSHED])
-async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple[int, int]) -> None:
+async def test_the_screen_looks_as_before_and_can_be_read(name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "python_version", lambda: "3.11.7")
     async with driving(demo_session(0.0), size=size) as app:
         if name in SCREENS:
             await SCREENS[name](app)

@@ -153,7 +153,7 @@ class MacroActions(Workspace):
         if values is None:
             self.say("note", "Nothing was changed.")
             return
-        self.turn.forget_plan(macro=self.turn.macro)
+        self.turn.forget_plan(macro=self.turn.macro, client=self.turn.client)
         self.turn.start(self.session.fill(chosen, values), "Computing the preview")
 
     async def _chosen(self, event: NeedsInput) -> tuple[Candidate | None, bool]:

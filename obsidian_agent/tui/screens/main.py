@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Footer
 
+from obsidian_agent import terminal_text
 from obsidian_agent.errors import ObsidianAgentError
 from obsidian_agent.tui.bindings import bindings
 from obsidian_agent.tui.commands import Command, called
@@ -28,6 +29,7 @@ from obsidian_agent.tui.screens.tasks import TaskRequest, Tasks
 from obsidian_agent.tui.screens.threads import ThreadActions
 from obsidian_agent.tui.screens.undo import UndoActions
 from obsidian_agent.tui.turn.controller import no_selection
+from obsidian_agent.tui.turn.proposals import Proposals
 from obsidian_agent.tui.widgets.chat import ChatPane
 from obsidian_agent.tui.widgets.note import NoteRequested, OutsideRequested
 from obsidian_agent.tui.widgets.panes import Panes, PaneTab, TopBar
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.screens.router import Router
     from obsidian_agent.tui.screens.workspace import Signals
     from obsidian_agent.tui.turn.controller import Pending
+    from obsidian_agent.tui.turn.proposals import ClientPlan
     from obsidian_agent.tui.turn.thread import Ask
     from obsidian_agent.vault.index.keeper import IndexStatus
 
@@ -88,6 +91,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.waiting: dict[str, Pending] = {}
         self._router: Router | None = None
         self._gc_policy = GcPolicy()
+        self._proposals = Proposals(self._is_free, self._show_proposal)
         self._seen: tuple[str | None, str] | None = None
         self._warned_about: str | None = None
 
@@ -116,6 +120,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         self.session.on_agent = lambda state: self.post_message(self.AgentMoved(state))
         self.set_interval(TIDY_SECONDS, self._tidy)
         self.set_timer(WARM_UP_SECONDS, self.session.warm_up)
+        self._take_proposals()
         self.set_timer(WARM_UP_SECONDS, partial(self.session.vault.watch_obsidian, self._look))
 
     @work(group="recovery", exit_on_error=False)
@@ -218,6 +223,7 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
                     self.show_usage()
                 self._seen = seen
             self.suggest_actions()
+            self._proposals.show_next()
 
     # --- messages of the person -------------------------------------------------------------------------------------------------
 
@@ -278,6 +284,29 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
         else:
             self.hint("There is nothing to repair.")
 
+    # --- plans of other programs --------------------------------------------------------------------------------------------------
+
+    @work(group="proposals", exit_on_error=False)
+    async def _take_proposals(self) -> None:
+        """Show what clients of `mcp serve` propose, for as long as the app runs."""
+        from obsidian_agent.agent.proposal_socket import listening
+
+        if (place := self.backend.parts.proposals) is not None:
+            async with listening(place, self._proposals.take) as listens:
+                if listens:
+                    await asyncio.Event().wait()
+
+    def _is_free(self) -> bool:
+        return self.turn.phase == "idle" and self.turn.pending is None and self.app.screen is self
+
+    def on_screen_resume(self) -> None:
+        self._proposals.show_next()
+
+    def _show_proposal(self, client: ClientPlan) -> None:
+        self.say("note", f"“{terminal_text.shortened(client.proposal.client, 60)}” proposes a plan. Nothing happens before you decide.")
+        self.freeze_focus()
+        self.turn.preview(client.proposal.plan, frozenset(), {}, client=client)
+
     # --- deciding ---------------------------------------------------------------------------------------------------------------
 
     @on(PlanPane.Decided)
@@ -301,7 +330,8 @@ class MainScreen(ModelActions, ThreadActions, UndoActions, SuggestionActions):
 
         def edited(document: Mapping[str, Any] | None) -> None:
             if document is not None:
-                self.turn.preview(document, frozenset(), pending.preview.context.params, message=pending.message)
+                values = pending.preview.context.params
+                self.turn.preview(document, frozenset(), values, message=pending.message, client=pending.client)
 
         self.app.push_screen(PlanEditor(pending.plan.to_json()), edited)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from obsidian_agent.tui.backend import Backend
     from obsidian_agent.tui.event_stream import EventStream
     from obsidian_agent.tui.transcript_entries import Speaker
+    from obsidian_agent.tui.turn.proposals import ClientPlan
     from obsidian_agent.tui.turn.thread import CurrentThread
 
 MOST_TOLD = 8
@@ -47,6 +48,8 @@ class Pending:
     """The macro that the plan is, if it is one."""
     message: str | None = None
     """What the person said that the plan was made from, if they said something."""
+    client: ClientPlan | None = None
+    """The plan of another program, which waits for the decision."""
 
 
 class TurnView(Protocol):
@@ -95,6 +98,8 @@ class TurnController:
         """The plan that was rejected or applied last; it can be brought back."""
         self.macro: str | None = None
         """The macro that is being previewed, if any."""
+        self.client: ClientPlan | None = None
+        """The plan of another program that is being previewed or shown, if any."""
         self.repair = ""
         """What to say so that the last run is repaired; "" when all is as previewed."""
         self._plan: ActionPlan | None = None
@@ -132,18 +137,24 @@ class TurnController:
         *,
         keep: bool = False,
         message: str | None = None,
+        client: ClientPlan | None = None,
     ) -> None:
-        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from."""
+        """Preview a plan document. With `keep` it is the plan that is shown, with other steps; else `message` is what it was made from, and
+        `client` who proposed it.
+        """
         if not keep:
-            self.forget_plan(message=message)
+            self.forget_plan(message=message, client=client)
         self.start(self._backend.parts.session.preview_plan(document, disabled, values, self._message, self._done), "Computing the preview")
 
     def preview_again(self, plan: Pending) -> None:
         """Preview a plan with all its steps as the vault is now."""
         self.preview(plan.plan.to_json(), frozenset(), plan.preview.context.params, message=plan.message)
 
-    def forget_plan(self, *, macro: str | None = None, message: str | None = None) -> None:
-        """What comes next is another plan (that of a macro, or made from a message), not the one on the screen with other steps."""
+    def forget_plan(self, *, macro: str | None = None, message: str | None = None, client: ClientPlan | None = None) -> None:
+        """What comes next is another plan (that of a macro or a client, or made from a message), not the one on the screen with other steps."""
+        if self.client is not client and (self.pending is None or self.pending.client is not self.client):
+            self._refuse(self.client)
+        self.client = client
         self._plan = None
         self._disabled = frozenset()
         self._done = {}
@@ -186,7 +197,7 @@ class TurnController:
         """Show the plan of another conversation, if one waits there."""
         self.pending = pending
         if pending is not None:
-            self.macro, self._message = pending.macro, pending.message
+            self.macro, self._message, self.client = pending.macro, pending.message, pending.client
             self._view.bring_forward(only_beside=True)
         self._show_pending()
         self._view.refresh_state()
@@ -201,6 +212,8 @@ class TurnController:
         view.end_stream(keep=message.cancelled, mark="stopped here")
         if message.cancelled:
             view.say("note", "Cancelled. Nothing was changed.")
+            if ended == "planning" and self.pending is None:
+                self._refuse(self.client)
         elif not self.concluded:
             unknown = f"The run ended without a result. The history ({view.key('main.history')}) shows what was done."
             view.say("bad", unknown if ended == "running" else "That came to no end. Nothing was changed.")
@@ -271,11 +284,13 @@ class TurnController:
             return
         self._show(preview, complete=True)
         first_time = self.pending is None or self.pending.plan is not plan
-        self.pending = Pending(preview, plan, self._disabled, self.macro, self._message)
+        if self.pending is not None and self.pending.client is not self.client:
+            self._refuse(self.pending.client)
+        self.pending = Pending(preview, plan, self._disabled, self.macro, self._message, self.client)
         if first_time:
             words = ", ".join(text for _, text in counts(preview.change_set.changes)) or "no file changes"
             self._view.say("note", f"Plan: {terminal_text.folded(plan.goal, 3)} ({words})")
-        if first_time and not self._disabled and auto_approval(preview, self._backend.parts.settings.current):
+        if first_time and not self._disabled and self.client is None and auto_approval(preview, self._backend.parts.settings.current):
             self._approve_when_idle = preview
         if any(problem.code == "NO_SELECTION" for problem in preview.errors):
             self._view.hint(no_selection(self._view.key("main.open")))
@@ -289,6 +304,8 @@ class TurnController:
 
     def failed(self, problem: Problem, problems: Sequence[Problem]) -> None:
         """Nothing was changed; say why. `problems` are what led to it, when there is more to say than `problem`."""
+        if self.client is not None and self.pending is None:
+            self.client.decide("failed", f"The plan cannot be previewed ({problem.code}).")
         all_of_them = [problem, *(each for each in problems if each.message != problem.message)]
         lines = [each.message + (f" ({each.step_id})" if each.step_id else "") for each in all_of_them[:MOST_TOLD]]
         more = [f"… and {len(all_of_them) - MOST_TOLD} more"] if len(all_of_them) > MOST_TOLD else []
@@ -330,9 +347,14 @@ class TurnController:
         self.cancel()
         if self.pending is not None:
             self.last, self.pending = self.pending, None
+            self._refuse(self.last.client)
             self._view.say("note", "Plan rejected. Nothing was changed.")
         self._show_nothing()
         self._view.refresh_state()
+
+    def _refuse(self, client: ClientPlan | None) -> None:
+        if client is not None:
+            client.decide("refused", "The person did not want this plan. Nothing was changed.")
 
     def close_result(self) -> None:
         """The person has seen how the run ended."""
@@ -350,6 +372,8 @@ class TurnController:
         applied = self.last
         if applied is None:
             return
+        if applied.client is not None:
+            applied.client.applied(applied.preview.approved_plan.to_json(), result)
         if result.success:
             # What a plan that only reads has found is its result.
             for what, lines in findings(applied.preview, result.outputs):

@@ -95,6 +95,8 @@ class VaultStore:
             walk.close_quietly(self.root_fd)
             self._root = -1
 
+    __del__ = close
+
     def __enter__(self) -> Self:
         return self
 
