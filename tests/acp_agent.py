@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -32,6 +33,27 @@ def say(session: str, text: str, kind: str = "agent_message_chunk") -> None:
 
 def update(session: str, **fields: Any) -> None:
     send(method="session/update", params={"sessionId": session, "update": fields})
+
+
+def note(params: dict[str, Any]) -> None:
+    with LOG.open("a") as log:
+        log.write(json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "inside": os.listdir(), **params}) + "\n")
+
+
+def write(path: str) -> None:
+    with contextlib.suppress(OSError):
+        Path(path).write_text("written by the agent\n")
+
+
+def leave_a_child() -> None:
+    subprocess.Popen(["sleep", "600"])
+
+
+def die() -> None:
+    sys.stderr.write("out of memory\n")
+    sys.stderr.flush()
+    leave_a_child()
+    os._exit(3)
 
 
 async def ask(method: str, **params: Any) -> Any:
@@ -65,7 +87,7 @@ async def tool(session: str, name: str, arguments: Any) -> str:
 async def misbehave(session: str, word: str, rest: str) -> None:
     match word:
         case "write":  # behind everybody's back
-            Path(rest).write_text("written by the agent\n")
+            write(rest)
         case "shell":
             say(session, await permission(session, "rm -rf ~", "execute", command="rm -rf ~"))
         case "pretend":  # a command under the name of our tool
@@ -76,9 +98,6 @@ async def misbehave(session: str, word: str, rest: str) -> None:
         case "leave":
             os.chdir("/")
             say(session, await permission(session, "external_directory", "read", path="/"))
-        case "hang":
-            subprocess.Popen(["sleep", "600"])
-            await asyncio.sleep(600)
         case "flood":
             piece = "x" * 100_000
             for _ in range(600):
@@ -87,9 +106,7 @@ async def misbehave(session: str, word: str, rest: str) -> None:
             sys.stdout.write("x" * 60_000_000 + "\n")
         case "die":
             say(session, "Half an ans")
-            print("out of memory", file=sys.stderr, flush=True)
-            subprocess.Popen(["sleep", "600"])
-            os._exit(3)
+            die()
         case "noise":
             sys.stdout.write('not json\n[1]\n{"method": 1}\n{"jsonrpc":"2.0","method":"session/update","params":{"update":[]}}\n')
             update(session, sessionUpdate="unheard_of", content=[1])
@@ -102,11 +119,11 @@ async def misbehave(session: str, word: str, rest: str) -> None:
 async def prompt(number: int, params: dict[str, Any]) -> None:
     session = params["sessionId"]
     text = params["prompt"][-1]["text"]
-    LOG.open("a").write(json.dumps({"pid": os.getpid(), "cwd": os.getcwd(), "inside": os.listdir(), **params}) + "\n")
+    note(params)
     say(session, "Let me see. ", "agent_thought_chunk")
     word, _, rest = text.strip().splitlines()[-1].partition(" ")
     if word in ("hang", "stubborn"):
-        subprocess.Popen(["sleep", "600"])
+        leave_a_child()
         await (asyncio.sleep(600) if word == "stubborn" else CANCELLED.wait())
         CANCELLED.clear()
         send(id=number, result={"stopReason": "cancelled"})

@@ -72,7 +72,7 @@ class Session:
         self.saved = saved
         self.settings = settings
         """The settings in use; call `settings_changed` after a change."""
-        self.on_agent: Callable[[AgentState], None] = lambda state: None
+        self.on_agent: Callable[[AgentState], object] = lambda state: None
         """Hears how an agent stands that looks around by itself, in the event loop of its turn."""
         self._make_models = make_models
         self._made: tuple[Models | None] | None = None

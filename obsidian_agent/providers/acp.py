@@ -169,7 +169,7 @@ class AcpAgent:
     server: Mapping[str, Any]
     proposals: Callable[[Take], AbstractAsyncContextManager[object]]
     watch: Callable[[], Callable[[], Problem | None]]
-    tell: Callable[[AgentState], None] = lambda state: None
+    tell: Callable[[AgentState], object] = lambda state: None
     local: bool = False
     _link: _Link | None = None
     _sessions: dict[str, _Session] | None = None
@@ -195,8 +195,8 @@ class AcpAgent:
         changed = await asyncio.to_thread(self.watch)
         finished = Finished("error")
         try:
-            async with self.proposals(turn.propose):
-                async for delta in self._deltas(request, turn):
+            async with self.proposals(turn.propose), contextlib.aclosing(self._deltas(request, turn)) as deltas:
+                async for delta in deltas:
                     if isinstance(delta, Finished):
                         finished = delta
                     else:
